@@ -1,0 +1,60 @@
+# Two commands to know: `make demo` and `make test`. Everything is installed into this directory and ~/.cache/catchment.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3 || command -v python)
+UV := .tools/bin/uv
+RUN := .venv/bin
+
+.PHONY: help setup demo test test-slow check format schemas lock bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.ready ## Install everything the project needs (done by the other targets)
+
+$(UV):
+	@tools/prerequisites "$(PYTHON)"
+	@"$(PYTHON)" -m venv .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv/.ready: $(UV) requirements.txt pyproject.toml
+	@tools/prerequisites "$(PYTHON)"
+	@echo "setting up .venv (once; Spark is a large download)" >&2
+	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv
+	@$(UV) pip install --quiet --python $(RUN)/python -r requirements.txt
+	@$(UV) pip install --quiet --python $(RUN)/python --no-deps -e .
+	@touch $@
+
+demo: setup ## Two jobs write one Iceberg table while a reader queries it
+	@$(RUN)/catchment demo
+
+test: setup ## Run the whole suite, without the long matrices
+	@$(RUN)/pytest -m "not slow"
+
+test-slow: setup ## Run the long matrices
+	@$(RUN)/pytest -m slow --timeout=1200
+
+check: setup ## Format, lint, import fences, types, stale schemas
+	@$(RUN)/ruff format --check .
+	@$(RUN)/ruff check .
+	@$(RUN)/lint-imports
+	@$(RUN)/mypy
+	@tools/check-schemas
+
+format: setup ## Format the code and mend what the linter can
+	@$(RUN)/ruff format .
+	@$(RUN)/ruff check --fix .
+
+schemas: setup ## Write the JSON Schemas anew
+	@$(RUN)/catchment schema workflow > schemas/workflow.schema.json
+	@$(RUN)/catchment schema project > schemas/project.schema.json
+
+lock: $(UV) ## Pin the newest versions that pyproject.toml allows
+	@$(UV) pip compile --quiet --universal --python-version 3.10 --upgrade --no-header --no-annotate --group dev pyproject.toml -o requirements.txt
+
+bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
+	@$(RUN)/python bench/overhead.py
+	@$(RUN)/python bench/startup.py
+
+clean: ## Remove what was installed and what runs left behind
+	rm -rf .venv .tools .catchment demo

@@ -1,0 +1,168 @@
+"""What crosses between launcher and worker: versioned JSON messages, one per line.
+
+Commands go to the worker's standard input, replies come from its standard output. Everything else the worker or
+its JVM prints goes to the engine's log. A closed standard input tells the worker that its launcher is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from catchment.errors import Position
+from catchment.plan.model import EnginePlan, JobPlan
+
+VERSION = 1
+HEARTBEAT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """First command: the settings of the application. The worker answers `Ready` or `Failed` (attempt None)."""
+
+    engine: EnginePlan
+    jars: tuple[str, ...]
+    log_dir: str
+    secrets: tuple[str, ...] = ()
+    version: int = VERSION
+    kind: Literal["start"] = "start"
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """Run one attempt of a job. Answered by any number of `Note`s, then `Done` or `Failed`."""
+
+    attempt: str
+    job: JobPlan
+    workflow: str
+    run_id: str
+    number: int
+    """1 for the first attempt."""
+    reference_time: str
+    """ISO-8601, UTC: the run's, the same on every attempt."""
+    kind: Literal["run-job"] = "run-job"
+
+
+@dataclass(frozen=True)
+class RunQuery:
+    """Run one SQL query for a person. Answered by `Rows` or `Failed`."""
+
+    attempt: str
+    sql: str
+    limit: int | None = None
+    kind: Literal["run-query"] = "run-query"
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Look at the lake. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    what: Literal["tables", "table", "snapshots", "files"]
+    depot: str
+    namespace: str | None = None
+    table: str | None = None
+    kind: Literal["inspect"] = "inspect"
+
+
+@dataclass(frozen=True)
+class Cancel:
+    attempt: str
+    kind: Literal["cancel"] = "cancel"
+
+
+@dataclass(frozen=True)
+class Stop:
+    kind: Literal["stop"] = "stop"
+
+
+@dataclass(frozen=True)
+class Ready:
+    spark_version: str
+    application_id: str
+    ui: str | None = None
+    version: int = VERSION
+    kind: Literal["ready"] = "ready"
+
+
+@dataclass(frozen=True)
+class Alive:
+    """Heartbeat, every HEARTBEAT_SECONDS, from the moment the worker starts."""
+
+    kind: Literal["alive"] = "alive"
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something worth telling while an attempt runs."""
+
+    attempt: str
+    event: Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
+    data: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["note"] = "note"
+
+
+@dataclass(frozen=True)
+class OutputReport:
+    name: str
+    dataset: str
+    write_id: str
+    rows: int | None
+    files: int | None
+    snapshot_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    attempt: str
+    outputs: tuple[OutputReport, ...]
+    kind: Literal["done"] = "done"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An attempt failed; without an attempt, the engine itself could not start."""
+
+    attempt: str | None
+    code: str
+    message: str
+    retryable: bool
+    setup: bool = False
+    """True where the machine or the request is at fault, not the job."""
+    hint: str | None = None
+    where: Position | None = None
+    detail: str | None = None
+    kind: Literal["failed"] = "failed"
+
+
+@dataclass(frozen=True)
+class Rows:
+    attempt: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    """JSON values; dates, timestamps and decimals as text."""
+    truncated: bool = False
+    kind: Literal["rows"] = "rows"
+
+
+@dataclass(frozen=True)
+class Facts:
+    attempt: str
+    data: Mapping[str, Any]
+    kind: Literal["facts"] = "facts"
+
+
+Command = Annotated[Start | RunJob | RunQuery | Inspect | Cancel | Stop, Field(discriminator="kind")]
+Reply = Annotated[Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
+
+commands: TypeAdapter[Command] = TypeAdapter(Command)
+replies: TypeAdapter[Reply] = TypeAdapter(Reply)
+
+
+def encode(message: Command | Reply) -> bytes:
+    """One message as one line."""
+    adapter: TypeAdapter[Any] = TypeAdapter(type(message))
+    return adapter.dump_json(message) + b"\n"

@@ -1,0 +1,130 @@
+"""Every error of Catchment: a code, what happened, where, and what to do next.
+
+Whether an error is worth another attempt is its type (`Retryable` or not), never a match on its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in a text file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Severity(str, Enum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding about a file: shown to people with the offending line, given to programs as data."""
+
+    code: str
+    message: str
+    where: Position | None = None
+    hint: str | None = None
+    severity: Severity = Severity.ERROR
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
+
+class CatchmentError(Exception):
+    """Base of every error that a user may see."""
+
+    code = "internal"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        where: Position | None = None,
+        detail: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.hint = hint
+        self.where = where
+        self.detail = detail
+        """What helps a developer (a stack trace); shown only with --debug and in log files."""
+
+
+class RequestError(CatchmentError):
+    """What was asked for is wrong: exit code 2."""
+
+    code = "bad-request"
+
+
+class InvalidFiles(RequestError):
+    """A workflow or project file has problems; all of them are in `diagnostics`."""
+
+    code = "invalid-files"
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        errors = sum(d.is_error for d in self.diagnostics)
+        super().__init__(f"{errors} problem{'s' if errors != 1 else ''} found")
+
+
+class SetupError(CatchmentError):
+    """This machine lacks something: Java, a package, a permission. Exit code 2; another attempt will not help."""
+
+    code = "setup"
+
+
+class LeaseHeld(CatchmentError):
+    """Somebody else holds the lease: exit code 4."""
+
+    code = "lease-held"
+
+
+class Cancelled(CatchmentError):
+    """A person asked to stop: exit code 130."""
+
+    code = "cancelled"
+
+
+class JobError(CatchmentError):
+    """A job failed in a way that another attempt on the same data will repeat."""
+
+    code = "job-failed"
+
+
+class Retryable(CatchmentError):
+    """A job failed for a reason that may pass by itself."""
+
+    code = "transient"
+
+
+class EngineLost(Retryable):
+    """The engine died, hung or talked nonsense; its attempts are lost, the run is not."""
+
+    code = "engine-lost"
+
+
+class CommitConflict(Retryable):
+    """Another writer committed first and the format could not reconcile the two."""
+
+    code = "commit-conflict"
+
+
+class StorageUnavailable(Retryable):
+    """A store or catalog did not answer."""
+
+    code = "storage-unavailable"

@@ -1,0 +1,119 @@
+"""The plan: plain, printable data. It is also what crosses into an engine, so nothing here knows YAML or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from catchment.errors import Position
+from catchment.project.model import Depot, Engine
+from catchment.spec.model import LogLevel, PartitionField, Retry, SaveMode, Sort
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A resolved address: either a table of a catalog or a path of files."""
+
+    address: str
+    """Canonical text, without acl."""
+    depot: str
+    format: str
+    """iceberg, or a file format: json, csv, parquet, orc, avro, text."""
+    namespace: str | None = None
+    """Tables only: the collection."""
+    table: str | None = None
+    path: str | None = None
+    """Files only: absolute path or URI."""
+
+    @property
+    def identifier(self) -> str:
+        """How Spark SQL names the table: `depot`.`collection`.`table`."""
+        return ".".join(f"`{part}`" for part in (self.depot, self.namespace, self.table) if part)
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    name: str
+    dataset: Dataset
+    where: Position
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    schema_type: Literal["avro", "spark"] = "spark"
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    name: str
+    sql: str
+    where: Position
+    sql_where: Position
+
+
+@dataclass(frozen=True)
+class OutputPlan:
+    name: str
+    source: str
+    """The view that is written: a step's or an input's name."""
+    dataset: Dataset
+    where: Position
+    mode: SaveMode = "overwrite"
+    partitions: tuple[PartitionField, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    sort: Sort | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    compression: str | None = None
+    merge_schema: bool = False
+    comment: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    name: str
+    engine: str
+    """Key of an `EnginePlan`."""
+    where: Position
+    depends_on: tuple[str, ...] = ()
+    inputs: tuple[InputPlan, ...] = ()
+    steps: tuple[StepPlan, ...] = ()
+    outputs: tuple[OutputPlan, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the job's own session (what Spark can change at run time)."""
+    log_level: LogLevel = "INFO"
+    explain: bool = False
+    preview_rows: int = 0
+    retry: Retry = Retry()
+
+
+@dataclass(frozen=True)
+class EnginePlan:
+    """One engine process to start: a configured engine plus what its jobs ask of the whole application."""
+
+    key: str
+    """The engine's name; with a suffix where jobs of one engine cannot share a process."""
+    engine: Engine
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Static Spark settings: the engine's, then the jobs'."""
+    envs: Mapping[str, str] = field(default_factory=dict)
+    depots: tuple[Depot, ...] = ()
+    """Every depot the engine must know as a catalog or reach as a store."""
+
+
+@dataclass(frozen=True)
+class SharedTable:
+    """A dataset with several writers in one workflow, and what will happen."""
+
+    address: str
+    jobs: tuple[str, ...]
+    effect: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    workflow: str
+    file: str
+    jobs: tuple[JobPlan, ...]
+    """In an order that respects dependencies."""
+    engines: tuple[EnginePlan, ...]
+    shared: tuple[SharedTable, ...] = ()

@@ -1,0 +1,84 @@
+"""What `catchment.yaml` says, and what addresses mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from catchment.errors import Position
+
+DepotKind = Literal["iceberg", "files", "embedded"]
+"""`embedded` is a depot nobody configured: Iceberg on SQLite and plain files, side by side under `.catchment/`."""
+CatalogType = Literal["jdbc", "rest", "hive", "hadoop"]
+Isolation = Literal["shared", "process"]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    type: CatalogType = "jdbc"
+    uri: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Depot:
+    name: str
+    kind: DepotKind
+    location: str
+    """An absolute path or a URI."""
+    catalog: Catalog | None = None
+    """Set for every depot that holds tables (iceberg, embedded)."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
+    where: Position | None = None
+
+
+@dataclass(frozen=True)
+class Engine:
+    name: str
+    spark: str = "4.1"
+    master: str = "local[*]"
+    isolation: Isolation = "shared"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    packages: tuple[str, ...] = ()
+    """Maven coordinates beyond those that the depots need."""
+    spark_home: str | None = None
+    where: Position | None = None
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+    """The directory that relative paths start from and that holds `.catchment/`."""
+    file: Path | None
+    """None where no `catchment.yaml` was found."""
+    metastore: str
+    """A SQLAlchemy URL."""
+    depots: Mapping[str, Depot]
+    engines: Mapping[str, Engine]
+    """Always has `default`."""
+    secrets: tuple[str, ...] = ()
+    """Every value that came from the environment or a file: redacted everywhere."""
+
+    @property
+    def home(self) -> Path:
+        """Where Catchment keeps its own things."""
+        return self.root / ".catchment"
+
+
+@dataclass(frozen=True)
+class Address:
+    """`dataos://depot:collection/dataset?acl=rw`, taken apart."""
+
+    depot: str
+    collection: str | None
+    """None for the dialect's `none`."""
+    dataset: str | None
+    """None where the address stops at the collection."""
+    acl: Literal["r", "rw"] | None
+
+    def __str__(self) -> str:
+        tail = f"/{self.dataset}" if self.dataset else ""
+        return f"dataos://{self.depot}:{self.collection or 'none'}{tail}"

@@ -1,0 +1,174 @@
+"""The canonical workflow: what every spelling of the dialect becomes. Frozen, typed, every part knows its position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from catchment.errors import Position
+
+LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
+SaveMode = Literal["append", "overwrite", "overwrite-partitions"]
+RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
+Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often a job is tried again, and with which pauses (seconds)."""
+
+    count: int = 0
+    strategy: RetryStrategy = "OnFailure"
+    pause: float = 0.0
+    """The dialect's `duration`: the pause before the first retry; it doubles with each further one."""
+    max_duration: float | None = None
+    """No retry starts later than this many seconds after the job's first attempt began."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of an incremental window."""
+
+    name: str
+    sql: str
+    where: Position
+
+
+@dataclass(frozen=True)
+class Incremental:
+    """A windowed read: `context` names the whole dataset, `sql` selects the window, `state` is kept for the next run."""
+
+    context: str
+    sql: str
+    keys: tuple[Key, ...]
+    state: Mapping[str, str]
+    """Key of the next run -> key of this run whose value it takes."""
+    where: Position
+
+
+@dataclass(frozen=True)
+class Input:
+    name: str
+    dataset: str
+    """The address as written."""
+    where: Position
+    dataset_where: Position
+    format: str | None = None
+    """Lower case; None where the file is silent."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    """Text of the schema given as `schemaString` (or `schema`), as written."""
+    schema_type: Literal["avro", "spark"] = "spark"
+    incremental: Incremental | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    sql: str
+    where: Position
+    sql_where: Position
+    """Where the first character of the SQL text stands (in the workflow file, or 1:1 of a `sqlFile`)."""
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    transform: Transform
+    column: str
+    where: Position
+    name: str | None = None
+    argument: int | None = None
+    """numBuckets of bucket, width of truncate."""
+
+
+@dataclass(frozen=True)
+class SortColumn:
+    name: str
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Sort:
+    mode: Literal["partition", "global"]
+    columns: tuple[SortColumn, ...]
+
+
+@dataclass(frozen=True)
+class Output:
+    name: str
+    dataset: str
+    where: Position
+    dataset_where: Position
+    format: str | None = None
+    mode: SaveMode = "overwrite"
+    partitions: tuple[PartitionField, ...] = ()
+    """From `partitionSpec`; plain `partitionBy` columns arrive as identity transforms."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Table properties, without the dialect's own `overwrite-mode`."""
+    sort: Sort | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Writer options (`extraOptions`)."""
+    compression: str | None = None
+    merge_schema: bool = False
+    title: str | None = None
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """A job of the toolbox stack: one action on one dataset."""
+
+    dataset: str
+    action: str
+    value: str | None
+    where: Position
+    dataset_where: Position
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    where: Position
+    stack: str
+    compute: str | None = None
+    title: str | None = None
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+    dependencies: tuple[tuple[str, Position], ...] = ()
+    retry: Retry = Retry()
+    log_level: LogLevel = "INFO"
+    envs: Mapping[str, str] = field(default_factory=dict)
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    """`sparkConf`, with driver and executor settings already turned into Spark's own keys."""
+    explain: bool = False
+    preview_rows: int = 0
+    inputs: tuple[Input, ...] = ()
+    steps: tuple[Step, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    toolbox: Toolbox | None = None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    cron: str
+    where: Position
+    timezone: str | None = None
+    concurrency: Literal["Allow", "Forbid", "Replace"] = "Allow"
+    end_on: str | None = None
+
+
+@dataclass(frozen=True)
+class Workflow:
+    name: str
+    file: str
+    where: Position
+    version: str = "v1"
+    title: str | None = None
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+    workspace: str = "public"
+    schedule: Schedule | None = None
+    jobs: tuple[Job, ...] = ()
