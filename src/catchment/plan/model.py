@@ -83,7 +83,7 @@ class JobPlan:
     log_level: LogLevel = "INFO"
     explain: bool = False
     preview_rows: int = 0
-    retry: Retry = Retry()
+    retry: Retry = field(default_factory=Retry)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Incremental:
-    """A windowed read: `context` names the whole dataset, `sql` selects the window, `state` is kept for the next run."""
+    """A windowed read: `context` names the whole dataset, `sql` selects the window, `state` moves it on."""
 
     context: str
     sql: str
@@ -137,7 +137,7 @@ class Job:
     description: str | None = None
     tags: tuple[str, ...] = ()
     dependencies: tuple[tuple[str, Position], ...] = ()
-    retry: Retry = Retry()
+    retry: Retry = field(default_factory=Retry)
     log_level: LogLevel = "INFO"
     envs: Mapping[str, str] = field(default_factory=dict)
     spark_conf: Mapping[str, str] = field(default_factory=dict)
