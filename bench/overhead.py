@@ -3,7 +3,7 @@
     make bench            or     .venv/bin/python bench/overhead.py [--pairs 5] [--trips 200000 2000000]
 
 Both sides start from nothing (new process, new JVM, empty lake) on the same data with the same jars from the local
-disk. A pair is one run of each, the first to go alternating. Reported: the median of the pairs' ratios, and their range.
+disk. A pair is one run of each, the first to go alternating. Reported: median and range of the ratios.
 """
 
 from __future__ import annotations
