@@ -1,0 +1,44 @@
+"""Named points of the commit path at which a test can end or stop this process; in every other run they do nothing.
+
+`CATCHMENT_FAULT=point:action` in the environment of an engine arms one point. Actions: `kill` (SIGKILL to the engine
+and its JVM), `stop` (SIGSTOP, until somebody continues it), `lose` (the answer of the catalog is dropped).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Literal
+
+from catchment.errors import StorageUnavailable
+
+Point = Literal[
+    "before-data-written",
+    "data-written",
+    "before-sealed",
+    "sealed",
+    "lease-taken",
+    "manifest-list-written",
+    "swap-applied",
+    "before-marked",
+    "marked",
+]
+
+_armed = os.environ.get("CATCHMENT_FAULT", "")
+
+
+def point(name: Point) -> None:
+    """Pass a named point of the commit path."""
+    if _armed and _armed.partition(":")[0] == name:
+        _strike(_armed.partition(":")[2])
+
+
+def _strike(action: str) -> None:
+    global _armed
+    _armed = ""  # once: the process that was stopped and goes on must not stop again
+    if action == "lose":
+        raise StorageUnavailable("the catalog's answer was lost (a test asked for it)")
+    if action == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return
+    os.killpg(os.getpgid(0), signal.SIGKILL)

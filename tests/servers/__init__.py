@@ -1,0 +1,1 @@
+"""Real servers on loopback, started by the tests themselves: S3 (s3proxy) and PostgreSQL (pgserver)."""

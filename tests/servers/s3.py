@@ -1,0 +1,97 @@
+"""A real S3 server: s3proxy on the local disk, with an optional latency on every request, and counts by verb."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+COORDINATE = "org.gaul:s3proxy:4.1.0"
+KEY, SECRET = "catchment-access", "catchment-secret-value"
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """Where the server listens, and how to stop it."""
+
+    endpoint: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def spark_conf(self) -> dict[str, str]:
+        """Settings that make `s3a://` reach this server."""
+        return {
+            "spark.hadoop.fs.s3a.endpoint": self.endpoint,
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.access.key": KEY,
+            "spark.hadoop.fs.s3a.secret.key": SECRET,
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+        }
+
+    def requests(self) -> Counter[str]:
+        """How many requests of each verb were answered so far (only with `count`)."""
+        words = (line.split() for line in self.log.read_text(errors="replace").splitlines() if "S3ProxyHandler" in line)
+        return Counter(verb for line in words for verb in line if verb in {"GET", "PUT", "HEAD", "DELETE", "POST"})
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def start(jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), latency_ms: int = 0) -> S3Server:
+    """Start s3proxy from its jar; its buckets are directories under `directory`."""
+    for bucket in buckets:
+        (directory / "data" / bucket).mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    settings = directory / "s3proxy.properties"
+    settings.write_text(_properties(directory / "data", port, latency_ms))
+    log = directory / "s3proxy.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            ["java", "-Xmx512m", "-DLOG_LEVEL=info", "-jar", jar, "--properties", str(settings)],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    _await(f"http://127.0.0.1:{port}/", process, log)
+    return S3Server(f"http://127.0.0.1:{port}", log, process)
+
+
+def free_port() -> int:
+    """A port nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _properties(data: Path, port: int, latency_ms: int) -> str:
+    lines = {
+        "s3proxy.endpoint": f"http://127.0.0.1:{port}",
+        "s3proxy.authorization": "aws-v2-or-v4",
+        "s3proxy.identity": KEY,
+        "s3proxy.credential": SECRET,
+        "jclouds.provider": "filesystem-nio2",
+        "jclouds.filesystem.basedir": str(data),
+    }
+    if latency_ms:
+        lines["s3proxy.latency-blobstore.*.latency"] = str(latency_ms)
+    return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()  # noqa: S310 - our own loopback server
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise RuntimeError(f"s3proxy did not start: {log.read_text()[-2000:]}")
