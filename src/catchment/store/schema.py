@@ -73,3 +73,37 @@ leases: TableClause = table(
     column("fence", BigInteger),
     column("expires", Double),
 )
+
+writes: TableClause = table(
+    "writes",
+    column("write_id", String),
+    column("workflow", String),
+    column("target", String),
+    column("branch", String),
+    column("mode", String),
+    column("conflict", String),
+    column("state", String),
+    column("owner", String),
+    column("buffer", String),
+    column("table_uuid", String),
+    column("base_schema", Integer),
+    column("base_sequence", BigInteger),
+    column("base_snapshot", BigInteger),
+    column("opened", Double),
+    column("sealed", Double),
+    column("finished", Double),
+    column("number", BigInteger),
+    column("rows_written", BigInteger),
+    column("bytes_written", BigInteger),
+    column("files_written", BigInteger),
+    column("descriptors", String),
+    column("snapshot_id", BigInteger),
+    column("error", JSON(none_as_null=True)),
+)
+
+leftovers: TableClause = table(
+    "leftovers",
+    column("buffer", String),
+    column("write_id", String),
+    column("target", String),
+)

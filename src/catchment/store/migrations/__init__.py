@@ -8,11 +8,11 @@ from sqlalchemy import Connection, inspect, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import m0001_runs, m0002_leases
+from catchment.store.migrations import m0001_runs, m0002_leases, m0003_writes
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: Mapping[int, Migration] = {1: m0001_runs.apply, 2: m0002_leases.apply}
+MIGRATIONS: Mapping[int, Migration] = {1: m0001_runs.apply, 2: m0002_leases.apply, 3: m0003_writes.apply}
 NEWEST = max(MIGRATIONS)
 
 

@@ -1,0 +1,63 @@
+"""Which sealed writes still fit the table as it is now: it may have changed since their forks were made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from catchment.commit.model import Write
+from catchment.commit.table import LakeTable
+from catchment.errors import CatchmentError, JobError
+
+
+def refusal(table: LakeTable, write: Write) -> CatchmentError | None:
+    """Why a write cannot be published any more; None where it can. Nothing is lost by asking again."""
+    if table.uuid != write.intent.base.table_uuid:
+        return JobError(
+            f"{write.intent.target} was dropped and made anew while {write.write_id} was being written",
+            code="table-replaced",
+            hint="run the job again: its rows belong to the table that is gone",
+        )
+    missing = _new_required_columns(table, write.intent.base.schema_id)
+    if missing:
+        return JobError(
+            f"{write.intent.target} got the required column {missing[0]} while {write.write_id} was being written",
+            code="schema-changed",
+            hint="let the job produce that column and run it again",
+        )
+    return _partitions_refusal(table, write) if write.intent.mode == "overwrite-partitions" else None
+
+
+def _new_required_columns(table: LakeTable, schema_id: int) -> list[str]:
+    if int(table.java.schema().schemaId()) == schema_id:
+        return []
+    schemas = {int(s["schema-id"]): s for s in table.metadata()["schemas"]}
+    then, now = schemas.get(schema_id), schemas[int(table.java.schema().schemaId())]
+    known = {field["id"] for field in then["fields"]} if then else set()
+    return [field["name"] for field in now["fields"] if field["required"] and field["id"] not in known]
+
+
+def _partitions_refusal(table: LakeTable, write: Write) -> CatchmentError | None:
+    """Iceberg replaces partitions of one spec only: files of another spec would stay beside the new ones, unseen."""
+    current, written = int(table.java.spec().specId()), _spec_ids(write)
+    others = _live_specs(table, write.intent.branch) | written
+    if written and others != {current}:
+        return JobError(
+            f"{write.intent.target} has data of partition spec {sorted(others - {current})} beside spec {current}; "
+            "a dynamic overwrite would leave old rows of the same partitions in place",
+            code="mixed-partition-specs",
+            hint="rewrite the table into its current spec first, or use saveMode append or a full overwrite",
+        )
+    return None
+
+
+def _spec_ids(write: Write) -> set[int]:
+    descriptors: tuple[Any, ...] = write.contents.descriptors if write.contents else ()
+    return {int(descriptor["spec-id"]) for descriptor in descriptors}
+
+
+def _live_specs(table: LakeTable, branch: str) -> set[int]:
+    head = table.head(branch)
+    if head is None or table.java.specs().size() == 1:
+        return set()
+    manifests = head.dataManifests(table.java.io())
+    return {int(m.partitionSpecId()) for m in manifests if m.hasAddedFiles() or m.hasExistingFiles()}

@@ -1,0 +1,192 @@
+"""Consolidate: publish the sealed buffers of one table in one transaction and one compare-and-swap.
+
+Appends that follow one another become one fast append, which reads nothing back from the store; each overwrite is a
+snapshot of its own. The swap replaces exactly the metadata in which the history was just looked at, so "this write is
+not in the history" and "now it is" are one atomic step, whoever else consolidates at the same time. Whatever a swap
+answers, or if it answers nothing, the next look at the history decides what is done.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from catchment.commit import faults
+from catchment.commit.admission import refusal
+from catchment.commit.model import Write
+from catchment.commit.table import MAIN, WRITE_IDS, LakeTable
+from catchment.errors import CatchmentError, CommitConflict, StorageUnavailable
+
+PATIENCE_SECONDS = 300.0
+LONGEST_PAUSE_SECONDS = 2.0
+MERGE_MANIFESTS_AT = 100
+"""From so many manifests on, an append merges them as Iceberg does by itself, so that planning stays quick."""
+
+
+@dataclass
+class Outcome:
+    """What became of a batch."""
+
+    committed: dict[str, int | None] = field(default_factory=dict)
+    """Write id -> snapshot; None where there was nothing to commit."""
+    refused: dict[str, CatchmentError] = field(default_factory=dict)
+
+
+class _Refused(Exception):
+    def __init__(self, write: Write, why: CatchmentError) -> None:
+        self.write, self.why = write, why
+
+
+def consolidate(table: LakeTable, batch: Sequence[Write]) -> Outcome:
+    """Publish a batch of sealed writes, in its order; returns when the fate of each one is known."""
+    outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
+    since = min(write.intent.base.sequence for write in batch)
+    for _ in _attempts():
+        table.refresh()
+        outcome.committed.update(table.published({write.write_id for write in batch}, since=since))
+        left = [w for w in batch if w.write_id not in outcome.committed and w.write_id not in outcome.refused]
+        if not left:
+            return outcome
+        try:
+            _swap(table, _staged(table, left))
+        except _Refused as refused:
+            outcome.refused[refused.write.write_id] = refused.why
+    raise StorageUnavailable(
+        f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
+        code="commit-contention",
+        hint="the sealed writes are safe: the next writer publishes them, or `catchment recover` does",
+    )
+
+
+def _attempts() -> Iterator[None]:
+    """Again and again, with growing pauses from the third time on: the first two are a swap and a look at its effect."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    for number in itertools.count():
+        yield
+        if time.monotonic() > deadline:
+            return
+        if number:
+            time.sleep(random.uniform(0.3, 1.0) * min(0.02 * 2**number, LONGEST_PAUSE_SECONDS))  # noqa: S311
+
+
+def _changes_nothing(write: Write) -> bool:
+    return write.intent.mode != "overwrite" and not (write.contents and write.contents.descriptors)
+
+
+def _staged(table: LakeTable, writes: Sequence[Write]) -> Any:
+    """A transaction that holds the writes; nothing of it is visible."""
+    for write in writes:
+        why = refusal(table, write)
+        if why is not None:
+            raise _Refused(write, why)
+    transaction = table.java.newTransaction()
+    for group in _groups(writes):
+        _stage(table, transaction, group)
+    faults.point("manifest-list-written")
+    return transaction
+
+
+def _groups(writes: Sequence[Write]) -> Iterator[list[Write]]:
+    """Neighbouring appends to one branch belong together; an overwrite stands alone."""
+    numbered = enumerate(writes)
+    for _, group in itertools.groupby(
+        numbered, key=lambda n: (n[1].intent.branch, "append" if n[1].intent.mode == "append" else n[0])
+    ):
+        yield [write for _, write in group]
+
+
+def _stage(table: LakeTable, transaction: Any, group: list[Write]) -> None:
+    intent = group[0].intent
+    operation = _operation(table, transaction, group[0])
+    add = operation.appendFile if intent.mode == "append" else operation.addFile
+    descriptors = [d for write in group if write.contents for d in write.contents.descriptors]
+    for file in table.data_files(descriptors):
+        add(file)
+    if intent.branch != MAIN:
+        operation.toBranch(intent.branch)
+    for key, value in _summary(group).items():
+        operation.set(key, value)
+    try:
+        operation.commit()
+    except Py4JJavaError as error:
+        if _is_a(error, "ValidationException"):
+            raise _Refused(group[0], _conflict(group[0])) from error
+        raise
+
+
+def _operation(table: LakeTable, transaction: Any, write: Write) -> Any:
+    intent = write.intent
+    if intent.mode == "append":
+        return (
+            transaction.newAppend()
+            if _manifests(table, intent.branch) > MERGE_MANIFESTS_AT
+            else transaction.newFastAppend()
+        )
+    if intent.mode == "overwrite":
+        return transaction.newOverwrite().overwriteByRowFilter(table.iceberg.expressions.Expressions.alwaysTrue())
+    replace = transaction.newReplacePartitions()
+    if intent.conflict != "last-wins":
+        if intent.base.snapshot_id is not None:
+            replace.validateFromSnapshot(intent.base.snapshot_id)
+        replace.validateNoConflictingData()
+        replace.validateNoConflictingDeletes()
+    return replace
+
+
+def _manifests(table: LakeTable, branch: str) -> int:
+    """How many manifests the head has, as its summary tells: the store is not asked."""
+    head = table.head(branch)
+    summary = head.summary() if head is not None else {}
+    return sum(int(summary.get(key) or 0) for key in ("manifests-created", "manifests-kept"))
+
+
+def _summary(group: list[Write]) -> dict[str, str]:
+    runs, jobs = zip(*(write.write_id.split("/")[:2] for write in group), strict=True)
+    return {
+        WRITE_IDS: ",".join(write.write_id for write in group),
+        "catchment.write-rows": ",".join(str(write.contents.rows if write.contents else 0) for write in group),
+        "catchment.workflow": ",".join(dict.fromkeys(write.intent.workflow for write in group)),
+        "catchment.job": ",".join(dict.fromkeys(jobs)),
+        "catchment.run-id": ",".join(dict.fromkeys(runs)),
+    }
+
+
+def _swap(table: LakeTable, transaction: Any) -> None:
+    """One compare-and-swap, without Iceberg's own blind retry. Returns whatever the answer: the history knows."""
+    start, end = transaction.startMetadata(), transaction.currentMetadata()
+    try:
+        transaction.underlyingOps().commit(start, end)
+        faults.point("swap-applied")
+    except Py4JJavaError as error:
+        if _is_a(error, "CommitFailedException"):
+            _clean(table, start, end)
+    except StorageUnavailable:
+        pass
+
+
+def _clean(table: LakeTable, start: Any, end: Any) -> None:
+    """Remove the manifests of a swap that definitely failed. After an unknown outcome nothing may be removed."""
+    io, before = table.java.io(), {snapshot.snapshotId() for snapshot in start.snapshots()}
+    for snapshot in end.snapshots():
+        if snapshot.snapshotId() not in before:
+            mine = [m.path() for m in snapshot.allManifests(io) if m.snapshotId() == snapshot.snapshotId()]
+            for path in (*mine, snapshot.manifestListLocation()):
+                io.deleteFile(path)
+
+
+def _conflict(write: Write) -> CommitConflict:
+    return CommitConflict(
+        f"somebody committed to the partitions of {write.write_id} in {write.intent.target} since the job read the table",
+        code="partitions-changed",
+        hint="run the job again on the new state, or set `conflict: last-wins` on the output",
+    )
+
+
+def _is_a(error: Py4JJavaError, name: str) -> bool:
+    return str(error.java_exception.getClass().getName()) == f"org.apache.iceberg.exceptions.{name}"

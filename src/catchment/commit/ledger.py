@@ -1,0 +1,197 @@
+"""The ledger: open -> sealed -> committed, or abandoned. Each step is one transaction in the metastore."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+
+from catchment.commit.model import Base, Contents, Intent, Write, WriteState
+from catchment.errors import EngineLost
+from catchment.store.database import Database, database_time
+from catchment.store.schema import leases, leftovers, writes
+
+
+class Ledger:
+    """The record of writes; may be used from several threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, write_id: str) -> Write | None:
+        """One write, if the ledger knows it."""
+        with self._database.reading() as connection:
+            return _find(connection, write_id)
+
+    def open(self, intent: Intent) -> Write:
+        """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is."""
+        with self._database.writing() as connection:
+            known = _find(connection, intent.write_id)
+            if known is not None and known.state in ("sealed", "committed"):
+                return known
+            if known is not None:
+                _leave(connection, known)
+                connection.execute(delete(writes).where(writes.c.write_id == intent.write_id))
+            connection.execute(insert(writes).values(_row(intent)))
+        return Write(intent, "open", None, None, None)
+
+    def seal(self, intent: Intent, contents: Contents) -> None:
+        """The promise: from here on the write will be published, even if this engine dies."""
+        with self._database.writing() as connection:
+            number = connection.scalar(select(func.coalesce(func.max(writes.c.number), 0) + 1))
+            sealed = connection.execute(
+                update(writes)
+                # The buffer's name is the fence: an attempt that was given up must not seal over its successor.
+                .where(writes.c.write_id == intent.write_id, writes.c.buffer == intent.buffer, writes.c.state == "open")
+                .values(
+                    state="sealed",
+                    sealed=database_time(),
+                    number=number,
+                    rows_written=contents.rows,
+                    bytes_written=contents.bytes,
+                    files_written=contents.files,
+                    descriptors=_packed(contents.descriptors),
+                )
+            )
+            if sealed.rowcount != 1:
+                raise EngineLost(
+                    f"the write {intent.write_id} was given to another attempt while this one was writing",
+                    code="write-superseded",
+                    hint="nothing was published by this attempt; look at what the other one did",
+                )
+
+    def pending(self, target: str, *, limit: int) -> tuple[Write, ...]:
+        """The sealed writes of a table, in the order of their seals."""
+        sealed = (
+            select(writes)
+            .where(writes.c.target == target, writes.c.state == "sealed")
+            .order_by(writes.c.number, writes.c.write_id)
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            return tuple(_write(row) for row in connection.execute(sealed))
+
+    def count_pending(self, target: str) -> int:
+        """How many sealed writes of a table wait to be published."""
+        sealed = select(func.count()).where(writes.c.target == target, writes.c.state == "sealed")
+        with self._database.reading() as connection:
+            return connection.scalar(sealed.select_from(writes)) or 0
+
+    def state(self, write_id: str) -> WriteState | None:
+        """The state of one write, cheaply."""
+        with self._database.reading() as connection:
+            return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
+
+    def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
+        """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
+        if not snapshots:
+            return
+        statement = (
+            update(writes)
+            .where(writes.c.write_id == bindparam("id"))
+            .values(state="committed", finished=database_time(), snapshot_id=bindparam("snapshot"), descriptors=None)
+        )
+        with self._database.writing() as connection:
+            connection.execute(statement, [{"id": i, "snapshot": s} for i, s in snapshots.items()])
+
+    def abandon(self, write: Write, error: Mapping[str, Any]) -> None:
+        """Give up a write that cannot be published; its files stay until recovery removes them."""
+        with self._database.writing() as connection:
+            given_up = connection.execute(
+                update(writes)
+                .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
+                .where(writes.c.state.in_(("open", "sealed")))
+                .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
+            )
+            if given_up.rowcount:
+                _leave(connection, write)
+
+    def ownerless(self, target: str | None = None) -> tuple[Write, ...]:
+        """The open writes whose engine is no longer heard from."""
+        alive = select(leases.c.name).where(leases.c.expires > database_time())
+        lost = select(writes).where(writes.c.state == "open", writes.c.owner.not_in(alive))
+        if target is not None:
+            lost = lost.where(writes.c.target == target)
+        with self._database.reading() as connection:
+            return tuple(_write(row) for row in connection.execute(lost))
+
+    def targets(self) -> tuple[str, ...]:
+        """The tables that have something to recover: sealed or open writes, or leftovers."""
+        unfinished = select(writes.c.target).where(writes.c.state.in_(("open", "sealed")))
+        with self._database.reading() as connection:
+            found = connection.execute(unfinished.union(select(leftovers.c.target)))
+            return tuple(sorted(row.target for row in found))
+
+    def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
+        """(write id, directory) of the buffers of a table that nobody will publish."""
+        left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target)
+        with self._database.reading() as connection:
+            return tuple((row.write_id, row.buffer) for row in connection.execute(left))
+
+    def forget(self, buffers: Iterable[str]) -> None:
+        """The directories are removed."""
+        with self._database.writing() as connection:
+            connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(tuple(buffers))))
+
+    def active_buffers(self, target: str) -> tuple[str, ...]:
+        """Directories that belong to open or sealed writes: nobody may clean there."""
+        active = select(writes.c.buffer).where(writes.c.target == target, writes.c.state.in_(("open", "sealed")))
+        with self._database.reading() as connection:
+            return tuple(row.buffer for row in connection.execute(active))
+
+
+def _find(connection: Connection, write_id: str) -> Write | None:
+    row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
+    return _write(row) if row is not None else None
+
+
+def _leave(connection: Connection, write: Write) -> None:
+    intent = write.intent
+    known = connection.scalar(select(func.count()).select_from(leftovers).where(leftovers.c.buffer == intent.buffer))
+    if not known:
+        left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
+        connection.execute(insert(leftovers).values(left))
+
+
+def _row(intent: Intent) -> dict[str, Any]:
+    return {
+        "write_id": intent.write_id,
+        "workflow": intent.workflow,
+        "target": intent.target,
+        "branch": intent.branch,
+        "mode": intent.mode,
+        "conflict": intent.conflict,
+        "state": "open",
+        "owner": intent.owner,
+        "buffer": intent.buffer,
+        "table_uuid": intent.base.table_uuid,
+        "base_schema": intent.base.schema_id,
+        "base_sequence": intent.base.sequence,
+        "base_snapshot": intent.base.snapshot_id,
+        "opened": database_time(),
+    }
+
+
+def _write(row: Row[Any]) -> Write:
+    base = Base(row.table_uuid, row.base_schema, row.base_sequence, row.base_snapshot)
+    intent = Intent(
+        row.write_id, row.workflow, row.target, row.branch, row.mode, row.conflict, row.owner, row.buffer, base
+    )
+    contents = None
+    if row.sealed is not None:
+        descriptors = _unpacked(row.descriptors) if row.descriptors else ()
+        contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
+    return Write(intent, row.state, contents, row.snapshot_id, row.error)
+
+
+def _packed(descriptors: tuple[Mapping[str, Any], ...]) -> str:
+    # Descriptors repeat themselves: packed, ten thousand files fit into one row of about a megabyte.
+    return base64.b64encode(zlib.compress(json.dumps(descriptors).encode())).decode()
+
+
+def _unpacked(text: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(json.loads(zlib.decompress(base64.b64decode(text))))

@@ -1,0 +1,66 @@
+"""What the ledger knows of a write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+WriteState = Literal["open", "sealed", "committed", "abandoned"]
+WriteMode = Literal["append", "overwrite", "overwrite-partitions"]
+Conflict = Literal["last-wins", "fail", "rerun"]
+
+
+@dataclass(frozen=True)
+class Base:
+    """The state of the table that a write began from."""
+
+    table_uuid: str
+    schema_id: int
+    sequence: int
+    """The table's last sequence number: every later commit has a greater one."""
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A write as it begins."""
+
+    write_id: str
+    workflow: str
+    target: str
+    """The table's address."""
+    branch: str
+    mode: WriteMode
+    conflict: Conflict
+    owner: str
+    """The lease of the engine that fills the buffer."""
+    buffer: str
+    """The directory of the data files; every attempt has one of its own."""
+    base: Base
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A full buffer: Iceberg's JSON descriptors of its data files, and their sums."""
+
+    descriptors: tuple[Mapping[str, Any], ...]
+    """Empty once the write is published: the table knows its files then."""
+    rows: int
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True)
+class Write:
+    """One row of the ledger."""
+
+    intent: Intent
+    state: WriteState
+    contents: Contents | None
+    snapshot_id: int | None
+    error: Mapping[str, Any] | None
+
+    @property
+    def write_id(self) -> str:
+        return self.intent.write_id

@@ -1,0 +1,78 @@
+"""One Iceberg table as Iceberg's own Java objects: what a fork, a history check and a commit need of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.model import Base
+
+WRITE_IDS = "catchment.write-ids"
+MAIN = "main"
+
+
+class LakeTable:
+    """A table of a catalog. One object serves one thread at a time."""
+
+    def __init__(self, session: SparkSession, java: Any) -> None:
+        self.iceberg: Any = session._jvm.org.apache.iceberg  # type: ignore[union-attr]
+        self.java = java
+
+    @classmethod
+    def load(cls, session: SparkSession, depot: str, namespace: str, name: str) -> LakeTable:
+        """Load a table from its catalog."""
+        iceberg: Any = session._jvm.org.apache.iceberg  # type: ignore[union-attr]
+        catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(session._jsparkSession, depot)
+        identifier = iceberg.catalog.TableIdentifier.of([*namespace.split("."), name])
+        return cls(session, catalog.loadTable(identifier))
+
+    def refresh(self) -> None:
+        """See what others committed; reads the store only if there is something new."""
+        self.java.refresh()
+
+    def metadata(self) -> dict[str, Any]:
+        """The current metadata, as JSON of the Iceberg table spec."""
+        text = self.iceberg.TableMetadataParser.toJson(self.java.operations().current())
+        return dict(json.loads(text))
+
+    @property
+    def uuid(self) -> str:
+        return str(self.java.operations().current().uuid())
+
+    @property
+    def data_location(self) -> str:
+        """Where the table keeps its data files."""
+        return str(self.java.properties().get("write.data.path") or f"{self.java.location().rstrip('/')}/data")
+
+    def base(self, branch: str) -> Base:
+        """What a write that begins now begins from."""
+        current, head = self.java.operations().current(), self.head(branch)
+        snapshot_id = int(head.snapshotId()) if head is not None else None
+        return Base(self.uuid, int(current.currentSchemaId()), int(current.lastSequenceNumber()), snapshot_id)
+
+    def head(self, branch: str) -> Any | None:
+        """The newest snapshot of a branch, if there is one."""
+        return self.java.currentSnapshot() if branch == MAIN else self.java.snapshot(branch)
+
+    def published(self, write_ids: Collection[str], *, since: int) -> dict[str, int]:
+        """Which of these writes are in the history, with their snapshots; only commits after `since` are looked at."""
+        found: dict[str, int] = {}
+        snapshots = self.java.operations().current().snapshots()
+        for index in reversed(range(snapshots.size())):  # newest first: a long history is never read to its end
+            snapshot = snapshots.get(index)
+            if snapshot.sequenceNumber() <= since:
+                break
+            marked = snapshot.summary().get(WRITE_IDS)
+            for write_id in (marked or "").split(","):
+                if write_id in write_ids:
+                    found[write_id] = int(snapshot.snapshotId())
+        return found
+
+    def data_files(self, descriptors: Collection[Mapping[str, Any]]) -> list[Any]:
+        """Iceberg's own data files, from their descriptors."""
+        parser, specs = self.iceberg.ContentFileParser, self.java.specs()
+        nodes = self.iceberg.util.JsonUtil.mapper().readTree(json.dumps(list(descriptors)))
+        return [parser.fromJson(nodes.get(index), specs) for index in range(len(descriptors))]
