@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +21,24 @@ from catchment.commit import faults
 from catchment.commit.admission import refusal
 from catchment.commit.model import Write
 from catchment.commit.table import MAIN, WRITE_IDS, LakeTable
-from catchment.errors import CatchmentError, CommitConflict, StorageUnavailable
+from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 
 PATIENCE_SECONDS = 300.0
 LONGEST_PAUSE_SECONDS = 2.0
 MERGE_MANIFESTS_AT = 100
 """From so many manifests on, an append merges them as Iceberg does by itself, so that planning stays quick."""
+PERMANENT = frozenset(
+    {
+        "java.lang.IllegalArgumentException",
+        "java.lang.IllegalStateException",
+        "java.lang.NullPointerException",
+        "java.lang.UnsupportedOperationException",
+        "org.apache.iceberg.exceptions.ForbiddenException",
+        "org.apache.iceberg.exceptions.NoSuchTableException",
+        "org.apache.iceberg.exceptions.NotAuthorizedException",
+        "org.apache.iceberg.exceptions.ValidationException",
+    }
+)
 
 
 @dataclass
@@ -43,20 +55,28 @@ class _Refused(Exception):
         self.write, self.why = write, why
 
 
-def consolidate(table: LakeTable, batch: Sequence[Write]) -> Outcome:
-    """Publish a batch of sealed writes, in its order; returns when the fate of each one is known."""
+def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Sequence[str]], None]) -> Outcome:
+    """Publish a batch of sealed writes, in its order; returns when the fate of each one is known.
+
+    `tried` records durably that a swap with these writes is about to be sent.
+    """
     outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
     since = min(write.intent.base.sequence for write in batch)
     for _ in _attempts():
-        table.refresh()
-        outcome.committed.update(table.published({write.write_id for write in batch}, since=since))
-        left = [w for w in batch if w.write_id not in outcome.committed and w.write_id not in outcome.refused]
-        if not left:
-            return outcome
         try:
-            _swap(table, _staged(table, left))
+            table.refresh()
+            outcome.committed.update(table.published({write.write_id for write in batch}, since=since))
+            left = [w for w in batch if w.write_id not in outcome.committed and w.write_id not in outcome.refused]
+            if not left:
+                return outcome
+            staged = _staged(table, left)
+            tried([write.write_id for write in left])
+            _swap(table, staged)
         except _Refused as refused:
             outcome.refused[refused.write.write_id] = refused.why
+        except Py4JJavaError as error:
+            if not _may_pass(error):
+                raise
     raise StorageUnavailable(
         f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
         code="commit-contention",
@@ -65,7 +85,7 @@ def consolidate(table: LakeTable, batch: Sequence[Write]) -> Outcome:
 
 
 def _attempts() -> Iterator[None]:
-    """Again and again, with growing pauses from the third time on: the first two are a swap and a look at its effect."""
+    """Again and again, with growing pauses; none after the first, which is a swap and wants a look at its effect."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     for number in itertools.count():
         yield
@@ -82,7 +102,7 @@ def _changes_nothing(write: Write) -> bool:
 def _staged(table: LakeTable, writes: Sequence[Write]) -> Any:
     """A transaction that holds the writes; nothing of it is visible."""
     for write in writes:
-        why = refusal(table, write)
+        why = refusal(table, write) or _forgotten(table, write)
         if why is not None:
             raise _Refused(write, why)
     transaction = table.java.newTransaction()
@@ -166,8 +186,10 @@ def _swap(table: LakeTable, transaction: Any) -> None:
     except Py4JJavaError as error:
         if _is_a(error, "CommitFailedException"):
             _clean(table, start, end)
-    except StorageUnavailable:
-        pass
+        elif not _may_pass(error):
+            raise
+    except faults.AnswerLost:
+        return
 
 
 def _clean(table: LakeTable, start: Any, end: Any) -> None:
@@ -180,12 +202,34 @@ def _clean(table: LakeTable, start: Any, end: Any) -> None:
                 io.deleteFile(path)
 
 
+def _forgotten(table: LakeTable, write: Write) -> CatchmentError | None:
+    """A swap was sent for this write, nobody saw its outcome, and the history that would tell was expired since."""
+    if not write.tried or table.remembers(write.intent.base.snapshot_id):
+        return None
+    if table.refers_to(write.intent.buffer):
+        return JobError(
+            f"{write.write_id} is in {write.intent.target}, but the snapshot that brought it has been expired",
+            code="history-expired",
+            hint="nothing is to be done: its rows are there, once",
+        )
+    return JobError(
+        f"nobody can tell whether {write.write_id} was committed to {write.intent.target}: its history was expired",
+        code="history-expired",
+        hint="look for its rows; if they are missing, run the job again. Run `catchment recover` before expiring snapshots",
+    )
+
+
 def _conflict(write: Write) -> CommitConflict:
     return CommitConflict(
-        f"somebody committed to the partitions of {write.write_id} in {write.intent.target} since the job read the table",
+        f"somebody committed to the partitions of {write.write_id} in {write.intent.target} since the job began",
         code="partitions-changed",
         hint="run the job again on the new state, or set `conflict: last-wins` on the output",
     )
+
+
+def _may_pass(error: Py4JJavaError) -> bool:
+    """Busy, lost connection, time-out: unknown outcomes, not failures. A mistake in the request stays one."""
+    return str(error.java_exception.getClass().getName()) not in PERMANENT
 
 
 def _is_a(error: Py4JJavaError, name: str) -> bool:

@@ -10,8 +10,6 @@ import os
 import signal
 from typing import Literal
 
-from catchment.errors import StorageUnavailable
-
 Point = Literal[
     "before-data-written",
     "data-written",
@@ -23,6 +21,11 @@ Point = Literal[
     "before-marked",
     "marked",
 ]
+
+
+class AnswerLost(Exception):
+    """Stands for a catalog that committed and whose answer never arrived."""
+
 
 _armed = os.environ.get("CATCHMENT_FAULT", "")
 
@@ -37,7 +40,7 @@ def _strike(action: str) -> None:
     global _armed
     _armed = ""  # once: the process that was stopped and goes on must not stop again
     if action == "lose":
-        raise StorageUnavailable("the catalog's answer was lost (a test asked for it)")
+        raise AnswerLost
     if action == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
         return

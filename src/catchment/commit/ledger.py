@@ -37,7 +37,7 @@ class Ledger:
                 _leave(connection, known)
                 connection.execute(delete(writes).where(writes.c.write_id == intent.write_id))
             connection.execute(insert(writes).values(_row(intent)))
-        return Write(intent, "open", None, None, None)
+        return Write(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
 
     def seal(self, intent: Intent, contents: Contents) -> None:
         """The promise: from here on the write will be published, even if this engine dies."""
@@ -85,6 +85,12 @@ class Ledger:
         """The state of one write, cheaply."""
         with self._database.reading() as connection:
             return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
+
+    def mark_tried(self, write_ids: Iterable[str]) -> None:
+        """Remember that a swap is about to be sent: from here on only the table's history tells what became of it."""
+        tried = update(writes).where(writes.c.write_id.in_(tuple(write_ids)), writes.c.tried == 0).values(tried=1)
+        with self._database.writing() as connection:
+            connection.execute(tried)
 
     def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
         """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
@@ -166,6 +172,7 @@ def _row(intent: Intent) -> dict[str, Any]:
         "mode": intent.mode,
         "conflict": intent.conflict,
         "state": "open",
+        "tried": 0,
         "owner": intent.owner,
         "buffer": intent.buffer,
         "table_uuid": intent.base.table_uuid,
@@ -185,7 +192,7 @@ def _write(row: Row[Any]) -> Write:
     if row.sealed is not None:
         descriptors = _unpacked(row.descriptors) if row.descriptors else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
-    return Write(intent, row.state, contents, row.snapshot_id, row.error)
+    return Write(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error)
 
 
 def _packed(descriptors: tuple[Mapping[str, Any], ...]) -> str:

@@ -57,6 +57,8 @@ class Write:
 
     intent: Intent
     state: WriteState
+    tried: bool
+    """Whether a swap with this write in it was ever sent."""
     contents: Contents | None
     snapshot_id: int | None
     error: Mapping[str, Any] | None

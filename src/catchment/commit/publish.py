@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from catchment.commit import faults
 from catchment.commit.consolidate import consolidate
@@ -34,35 +34,46 @@ class Publisher:
     owner: str
     load: Callable[[], LakeTable]
     """Loads the table; the object is the publisher's own, because a consolidation must not see others' refreshes."""
-    turn: threading.Condition
+    turn: threading.Condition = field(default_factory=threading.Condition)
+    leader: threading.Lock = field(default_factory=threading.Lock)
 
     def publish(self, write_id: str) -> Write:
         """Return when the write is committed; raises why it never will be."""
-        while True:
-            write = self.ledger.find(write_id)
-            if write is None:
-                raise JobError(f"the ledger no longer knows the write {write_id}", code="write-unknown")
-            if write.state == "committed":
-                return write
-            if write.state != "sealed":
-                raise _error(write)
+        while self.ledger.state(write_id) == "sealed":
             if not self.consolidate():
                 with self.turn:
                     self.turn.wait(POLL_SECONDS)
+        write = self.ledger.find(write_id)
+        if write is None or write.state != "committed":
+            raise _error(write_id, write)
+        return write
 
     def consolidate(self) -> bool:
         """Take the lease and publish what is sealed; False where somebody else is at it."""
+        if not self.leader.acquire(blocking=False):
+            return False  # one thread of this engine asks for the lease, the others wait for its news
         try:
-            lease = self.store.leases.acquire(f"table/{self.target}", self.owner, LEASE_SECONDS)
-        except LeaseHeld:
-            return False
-        faults.point("lease-taken")
-        try:
-            with _renewed(self.store, lease):
-                self._work()
+            lease = self._lease()
+            if lease is None:
+                return False
+            faults.point("lease-taken")
+            try:
+                with _renewed(self.store, lease):
+                    self._work()
+            finally:
+                self.store.leases.release(lease)
+            return True
         finally:
-            self.store.leases.release(lease)
-        return True
+            self.leader.release()
+
+    def _lease(self) -> Lease | None:
+        name = f"table/{self.target}"
+        if self.store.leases.holder(name) is not None:
+            return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
+        try:
+            return self.store.leases.acquire(name, self.owner, LEASE_SECONDS)
+        except LeaseHeld:
+            return None
 
     def _work(self) -> None:
         table, deadline = self.load(), time.monotonic() + TURN_SECONDS
@@ -70,7 +81,7 @@ class Publisher:
             batch = self.ledger.pending(self.target, limit=BATCH)
             if not batch:
                 return
-            outcome = consolidate(table, batch)
+            outcome = consolidate(table, batch, tried=self.ledger.mark_tried)
             faults.point("before-marked")
             self.ledger.mark_committed(outcome.committed)
             for write in batch:
@@ -108,7 +119,7 @@ def _described(error: CatchmentError) -> dict[str, str | bool | None]:
     return {"code": error.code, "message": error.message, "hint": error.hint, "conflict": retryable}
 
 
-def _error(write: Write) -> CatchmentError:
-    known = write.error or {"code": "write-abandoned", "message": f"the write {write.write_id} was abandoned"}
+def _error(write_id: str, write: Write | None) -> CatchmentError:
+    known = (write.error if write else None) or {"code": "write-abandoned", "message": f"{write_id} was abandoned"}
     kind = CommitConflict if known.get("conflict") else JobError
     return kind(str(known["message"]), code=str(known["code"]), hint=known.get("hint"))

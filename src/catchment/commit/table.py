@@ -50,8 +50,10 @@ class LakeTable:
     def base(self, branch: str) -> Base:
         """What a write that begins now begins from."""
         current, head = self.java.operations().current(), self.head(branch)
+        # Format v1 has no sequence numbers: there every snapshot counts as later.
+        sequence = int(current.lastSequenceNumber()) if int(current.formatVersion()) > 1 else -1
         snapshot_id = int(head.snapshotId()) if head is not None else None
-        return Base(self.uuid, int(current.currentSchemaId()), int(current.lastSequenceNumber()), snapshot_id)
+        return Base(self.uuid, int(current.currentSchemaId()), sequence, snapshot_id)
 
     def head(self, branch: str) -> Any | None:
         """The newest snapshot of a branch, if there is one."""
@@ -76,3 +78,16 @@ class LakeTable:
         parser, specs = self.iceberg.ContentFileParser, self.java.specs()
         nodes = self.iceberg.util.JsonUtil.mapper().readTree(json.dumps(list(descriptors)))
         return [parser.fromJson(nodes.get(index), specs) for index in range(len(descriptors))]
+
+    def remembers(self, snapshot_id: int | None) -> bool:
+        """Whether the history still reaches back to a snapshot; expiry may have cut it off."""
+        return snapshot_id is None or self.java.snapshot(snapshot_id) is not None
+
+    def refers_to(self, buffer: str) -> bool:
+        """Whether a live file lies in this buffer. Reads the table's manifests: for rare questions only."""
+        name = buffer.rpartition("/")[2]
+        tasks = self.java.newScan().planFiles()
+        try:
+            return any(f"/{name}/" in str(task.file().location()) for task in tasks.iterator())
+        finally:
+            tasks.close()

@@ -83,6 +83,7 @@ writes: TableClause = table(
     column("mode", String),
     column("conflict", String),
     column("state", String),
+    column("tried", Integer),
     column("owner", String),
     column("buffer", String),
     column("table_uuid", String),

@@ -14,6 +14,7 @@ STATEMENTS = (
         mode TEXT NOT NULL,
         conflict TEXT NOT NULL,
         state TEXT NOT NULL,
+        tried INTEGER NOT NULL,
         owner TEXT NOT NULL,
         buffer TEXT NOT NULL,
         table_uuid TEXT NOT NULL,
