@@ -66,6 +66,9 @@ def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Se
         try:
             table.refresh()
             outcome.committed.update(table.published({write.write_id for write in batch}, since=since))
+            outcome.committed.update(
+                {w.write_id: None for w in batch if _forgotten(table, w) and table.refers_to(w.intent.buffer)}
+            )
             left = [w for w in batch if w.write_id not in outcome.committed and w.write_id not in outcome.refused]
             if not left:
                 return outcome
@@ -102,7 +105,7 @@ def _changes_nothing(write: Write) -> bool:
 def _staged(table: LakeTable, writes: Sequence[Write]) -> Any:
     """A transaction that holds the writes; nothing of it is visible."""
     for write in writes:
-        why = refusal(table, write) or _forgotten(table, write)
+        why = _unknowable(write) if _forgotten(table, write) else refusal(table, write)
         if why is not None:
             raise _Refused(write, why)
     transaction = table.java.newTransaction()
@@ -202,20 +205,16 @@ def _clean(table: LakeTable, start: Any, end: Any) -> None:
                 io.deleteFile(path)
 
 
-def _forgotten(table: LakeTable, write: Write) -> CatchmentError | None:
+def _forgotten(table: LakeTable, write: Write) -> bool:
     """A swap was sent for this write, nobody saw its outcome, and the history that would tell was expired since."""
-    if not write.tried or table.remembers(write.intent.base.snapshot_id):
-        return None
-    if table.refers_to(write.intent.buffer):
-        return JobError(
-            f"{write.write_id} is in {write.intent.target}, but the snapshot that brought it has been expired",
-            code="history-expired",
-            hint="nothing is to be done: its rows are there, once",
-        )
+    return write.tried and not table.remembers(write.intent.base.snapshot_id)
+
+
+def _unknowable(write: Write) -> JobError:
     return JobError(
         f"nobody can tell whether {write.write_id} was committed to {write.intent.target}: its history was expired",
         code="history-expired",
-        hint="look for its rows; if they are missing, run the job again. Run `catchment recover` before expiring snapshots",
+        hint="look for its rows and run the job again if they are missing; `catchment recover` before expiring snapshots",
     )
 
 
