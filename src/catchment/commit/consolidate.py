@@ -214,7 +214,7 @@ def _unknowable(write: Write) -> JobError:
     return JobError(
         f"nobody can tell whether {write.write_id} was committed to {write.intent.target}: its history was expired",
         code="history-expired",
-        hint="look for its rows and run the job again if they are missing; `catchment recover` before expiring snapshots",
+        hint="look for its rows and run the job again if they are missing; recover before you expire snapshots",
     )
 
 
