@@ -29,10 +29,8 @@ MERGE_MANIFESTS_AT = 100
 """From so many manifests on, an append merges them as Iceberg does by itself, so that planning stays quick."""
 PERMANENT = frozenset(
     {
-        "java.lang.IllegalArgumentException",
         "java.lang.IllegalStateException",
         "java.lang.NullPointerException",
-        "java.lang.UnsupportedOperationException",
         "org.apache.iceberg.exceptions.ForbiddenException",
         "org.apache.iceberg.exceptions.NoSuchTableException",
         "org.apache.iceberg.exceptions.NotAuthorizedException",
