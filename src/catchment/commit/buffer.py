@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, fork
 from catchment.commit.model import Contents, Intent
-from catchment.commit.table import LakeTable
 from catchment.errors import StorageUnavailable
 
 FORKS = "catchment_forks_"
@@ -21,30 +20,31 @@ FORKS = "catchment_forks_"
 def fill(
     session: SparkSession,
     frame: DataFrame,
-    table: LakeTable,
     intent: Intent,
+    metadata: Mapping[str, Any],
     *,
     forks: Path,
     options: Mapping[str, str],
 ) -> Contents:
     """Write the frame into the buffer and say what is in it; every file was seen in the store with its full length."""
     depot = intent.target.removeprefix("dataos://").partition(":")[0]
-    branch = fork.make(table.metadata(), catalog=f"{FORKS}{depot}", warehouse=forks, buffer=intent.buffer)
+    branch = fork.make(metadata, catalog=f"{FORKS}{depot}", warehouse=forks, buffer=intent.buffer)
     try:
         faults.point("before-data-written")
         frame.writeTo(branch.identifier).options(**options).append()
         faults.point("data-written")
-        return _contents(session, branch, intent.buffer, table)
+        return _contents(session, branch, intent.buffer)
     finally:
         branch.remove()
 
 
-def _contents(session: SparkSession, branch: fork.Fork, buffer: str, table: LakeTable) -> Contents:
-    forked = table.iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, branch.identifier)
+def _contents(session: SparkSession, branch: fork.Fork, buffer: str) -> Contents:
+    iceberg: Any = session._jvm.org.apache.iceberg  # type: ignore[union-attr]
+    forked = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, branch.identifier)
     snapshot = forked.currentSnapshot()
     if snapshot is None:
         return Contents((), 0, 0, 0)
-    descriptors = tuple(_descriptors(forked, snapshot, table.iceberg.ContentFileParser))
+    descriptors = tuple(_descriptors(forked, snapshot, iceberg.ContentFileParser))
     rows = sum(int(d["record-count"]) for d in descriptors)
     _check(forked.io(), buffer, descriptors, rows, int(snapshot.summary().get("added-records") or 0))
     return Contents(descriptors, rows, sum(int(d["file-size-in-bytes"]) for d in descriptors), len(descriptors))
@@ -61,12 +61,18 @@ def _check(io: Any, buffer: str, descriptors: tuple[dict[str, Any], ...], rows: 
     """Nothing is sealed that is not there: commits check neither that a file exists nor what is in it."""
     if rows != expected:
         raise _damaged(buffer, f"its files hold {rows} rows, but {expected} were written")
-    # One listing of the buffer, not one question per file: on an object store every request costs.
-    stored = {_inside(buffer, f.location()): int(f.size()) for f in io.listPrefix(buffer).iterator()}
+    stored = _stored(io, buffer, [descriptor["file-path"] for descriptor in descriptors])
     for descriptor in descriptors:
         name, written = _inside(buffer, descriptor["file-path"]), int(descriptor["file-size-in-bytes"])
         if stored.get(name) != written:
             raise _damaged(buffer, f"{name} should have {written} bytes, and has {stored.get(name, 'vanished')}")
+
+
+def _stored(io: Any, buffer: str, paths: list[str]) -> dict[str, int]:
+    """The lengths of the files in the store, with as few requests as possible."""
+    if len(paths) == 1:
+        return {_inside(buffer, paths[0]): int(io.newInputFile(paths[0]).getLength())}
+    return {_inside(buffer, f.location()): int(f.size()) for f in io.listPrefix(buffer).iterator()}
 
 
 def _inside(buffer: str, path: str) -> str:

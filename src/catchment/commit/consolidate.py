@@ -2,8 +2,8 @@
 
 Appends that follow one another become one fast append, which reads nothing back from the store; each overwrite is a
 snapshot of its own. The swap replaces exactly the metadata in which the history was just looked at, so "this write is
-not in the history" and "now it is" are one atomic step, whoever else consolidates at the same time. Whatever a swap
-answers, or if it answers nothing, the next look at the history decides what is done.
+not in the history" and "now it is" are one atomic step, whoever else consolidates at the same time. If a swap answers
+anything but success, or nothing, the next look at the history decides what is done.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ class Outcome:
     """Write id -> snapshot; None where there was nothing to commit."""
     refused: dict[str, CatchmentError] = field(default_factory=dict)
 
+    def left(self, batch: Sequence[Write]) -> list[Write]:
+        """The writes whose fate is not known yet."""
+        return [w for w in batch if w.write_id not in self.committed and w.write_id not in self.refused]
+
 
 class _Refused(Exception):
     def __init__(self, write: Write, why: CatchmentError) -> None:
@@ -59,20 +63,10 @@ def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Se
     `tried` records durably that a swap with these writes is about to be sent.
     """
     outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
-    since = min(write.intent.base.sequence for write in batch)
     for _ in _attempts():
         try:
-            table.refresh()
-            outcome.committed.update(table.published({write.write_id for write in batch}, since=since))
-            outcome.committed.update(
-                {w.write_id: None for w in batch if _forgotten(table, w) and table.refers_to(w.intent.buffer)}
-            )
-            left = [w for w in batch if w.write_id not in outcome.committed and w.write_id not in outcome.refused]
-            if not left:
+            if _step(table, outcome, batch, tried):
                 return outcome
-            staged = _staged(table, left)
-            tried([write.write_id for write in left])
-            _swap(table, staged)
         except _Refused as refused:
             outcome.refused[refused.write.write_id] = refused.why
         except Py4JJavaError as error:
@@ -85,15 +79,33 @@ def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Se
     )
 
 
+def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Callable[[Sequence[str]], None]) -> bool:
+    """Look at the history, then try one swap of what is not in it; True where nothing is left."""
+    if outcome.left(batch):
+        table.refresh()
+        outcome.committed.update(_in_history(table, outcome.left(batch)))
+    left = outcome.left(batch)
+    if left:
+        staged = _staged(table, left)
+        tried([write.write_id for write in left])
+        outcome.committed.update(_swap(table, staged))
+    return not outcome.left(batch)
+
+
+def _in_history(table: LakeTable, writes: Sequence[Write]) -> dict[str, int | None]:
+    since = min(write.intent.base.sequence for write in writes)
+    live = [w.write_id for w in writes if _forgotten(table, w) and table.refers_to(w.intent.buffer)]
+    return {**dict.fromkeys(live), **table.published({write.write_id for write in writes}, since=since)}
+
+
 def _attempts() -> Iterator[None]:
-    """Again and again, with growing pauses; none after the first, which is a swap and wants a look at its effect."""
+    """Again and again, with growing pauses, for as long as there is patience."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    for number in itertools.count():
+    pause = 0.01
+    while time.monotonic() < deadline:
         yield
-        if time.monotonic() > deadline:
-            return
-        if number:
-            time.sleep(random.uniform(0.3, 1.0) * min(0.02 * 2**number, LONGEST_PAUSE_SECONDS))  # noqa: S311
+        time.sleep(random.uniform(0.3, 1.0) * pause)  # noqa: S311 - spreads rivals, guards nothing
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 def _changes_nothing(write: Write) -> bool:
@@ -178,8 +190,8 @@ def _summary(group: list[Write]) -> dict[str, str]:
     }
 
 
-def _swap(table: LakeTable, transaction: Any) -> None:
-    """One compare-and-swap, without Iceberg's own blind retry. Returns whatever the answer: the history knows."""
+def _swap(table: LakeTable, transaction: Any) -> dict[str, int]:
+    """One compare-and-swap, without Iceberg's own blind retry: what it published, as far as its answer tells."""
     start, end = transaction.startMetadata(), transaction.currentMetadata()
     try:
         transaction.underlyingOps().commit(start, end)
@@ -189,18 +201,29 @@ def _swap(table: LakeTable, transaction: Any) -> None:
             _clean(table, start, end)
         elif not _may_pass(error):
             raise
+        return {}
     except faults.AnswerLost:
-        return
+        return {}
+    return {
+        write_id: int(snapshot.snapshotId())
+        for snapshot in _added(start, end)
+        for write_id in snapshot.summary().get(WRITE_IDS).split(",")
+    }
+
+
+def _added(start: Any, end: Any) -> list[Any]:
+    """The snapshots that a transaction adds."""
+    snapshots = end.snapshots()
+    return [snapshots.get(index) for index in range(start.snapshots().size(), snapshots.size())]
 
 
 def _clean(table: LakeTable, start: Any, end: Any) -> None:
     """Remove the manifests of a swap that definitely failed. After an unknown outcome nothing may be removed."""
-    io, before = table.java.io(), {snapshot.snapshotId() for snapshot in start.snapshots()}
-    for snapshot in end.snapshots():
-        if snapshot.snapshotId() not in before:
-            mine = [m.path() for m in snapshot.allManifests(io) if m.snapshotId() == snapshot.snapshotId()]
-            for path in (*mine, snapshot.manifestListLocation()):
-                io.deleteFile(path)
+    io = table.java.io()
+    for snapshot in _added(start, end):
+        mine = [m.path() for m in snapshot.allManifests(io) if m.snapshotId() == snapshot.snapshotId()]
+        for path in (*mine, snapshot.manifestListLocation()):
+            io.deleteFile(path)
 
 
 def _forgotten(table: LakeTable, write: Write) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -32,8 +32,8 @@ class Publisher:
     ledger: Ledger
     target: str
     owner: str
-    load: Callable[[], LakeTable]
-    """Loads the table; the object is the publisher's own, because a consolidation must not see others' refreshes."""
+    table: LakeTable
+    """The publisher's own object: a consolidation must not see others' refreshes."""
     turn: threading.Condition = field(default_factory=threading.Condition)
     leader: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,12 +76,12 @@ class Publisher:
             return None
 
     def _work(self) -> None:
-        table, deadline = self.load(), time.monotonic() + TURN_SECONDS
+        deadline = time.monotonic() + TURN_SECONDS
         while time.monotonic() < deadline:
             batch = self.ledger.pending(self.target, limit=BATCH)
             if not batch:
                 return
-            outcome = consolidate(table, batch, tried=self.ledger.mark_tried)
+            outcome = consolidate(self.table, batch, tried=self.ledger.mark_tried)
             faults.point("before-marked")
             self.ledger.mark_committed(outcome.committed)
             for write in batch:

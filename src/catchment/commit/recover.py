@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catchment.commit.publish import Publisher
-from catchment.commit.table import LakeTable
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,14 @@ def recover(publisher: Publisher, *, dry_run: bool) -> Recovered:
     for write in lost:
         ledger.abandon(write, {"code": "engine-lost", "message": f"the engine that wrote {write.write_id} is gone"})
     published = tuple(write_id for write_id in sealed if ledger.state(write_id) == "committed")
-    removed = _remove(publisher, publisher.load())
+    removed = _remove(publisher)
     return Recovered(target, published, tuple(write.write_id for write in lost), removed, busy)
 
 
-def _remove(publisher: Publisher, table: LakeTable) -> tuple[str, ...]:
+def _remove(publisher: Publisher) -> tuple[str, ...]:
     """Remove leftovers, but never a file that any snapshot may still read."""
+    table = publisher.table
+    table.refresh()
     left = [buffer for _, buffer in publisher.ledger.leftovers(publisher.target)]
     gone = tuple(buffer for buffer in left if not table.refers_to(buffer))
     for buffer in gone:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -50,6 +51,7 @@ class Writer:
     forks: Path
     max_pending: int = MAX_PENDING
     _publishers: dict[str, Publisher] = field(default_factory=dict)
+    _tables: dict[str, tuple[LakeTable, threading.Lock]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -59,25 +61,34 @@ class Writer:
     def write(self, session: SparkSession, frame: DataFrame, order: Order, tell: Callable[[str], None]) -> Write:
         """Write the frame once, however often this is called with the same write id."""
         self._await_turn(order.target, tell)
-        table = self._load(order)
-        intent = _intent(order, table, self.owner)
+        publisher = self.publisher(order)
+        intent, metadata = self._begin(order, publisher)
         write = self.ledger.open(intent)
         if write.state == "committed":
             return write
         if write.state == "open":
-            contents = buffer.fill(session, frame, table, intent, forks=self.forks, options=order.options)
+            contents = buffer.fill(session, frame, intent, metadata, forks=self.forks, options=order.options)
             faults.point("before-sealed")
             self.ledger.seal(intent, contents)
             faults.point("sealed")
-        return self.publisher(order).publish(order.write_id)
+        return publisher.publish(order.write_id)
 
     def publisher(self, order: Order) -> Publisher:
         """The publisher of a table; all threads of an engine share it."""
         with self._lock:
             if order.target not in self._publishers:
-                publisher = Publisher(self.store, self.ledger, order.target, self.owner, lambda: self._load(order))
+                # Two objects: a consolidation must not see the refreshes of those who fork.
+                forked, published = self._load(order), self._load(order)
+                self._tables[order.target] = (forked, threading.Lock())
+                publisher = Publisher(self.store, self.ledger, order.target, self.owner, published)
                 self._publishers[order.target] = publisher
             return self._publishers[order.target]
+
+    def _begin(self, order: Order, publisher: Publisher) -> tuple[Intent, Mapping[str, Any]]:
+        table, lock = self._tables[publisher.target]
+        with lock:
+            table.refresh()
+            return _intent(order, table, self.owner), table.metadata()
 
     def _load(self, order: Order) -> LakeTable:
         return LakeTable.load(self.session, order.depot, order.namespace, order.table)
