@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -135,3 +139,26 @@ def test_no_damage_makes_it_raise(tmp_path: Path, at: int, length: int, piece: s
 def test_no_text_makes_it_raise(tmp_path: Path, text: str) -> None:
     (tmp_path / "workflow.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     assert any(d.is_error for d in load(tmp_path / "workflow.yaml", env={}).diagnostics)
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in below:
+        yield from paths(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[str | int, ...], new: object) -> Any:
+    if not path:
+        return new
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("new", [None, 7, True, "text", [], {}, [None], {"a": {}}, [{"name": []}]], ids=repr)
+def test_no_value_in_a_wrong_place_makes_it_raise(tmp_path: Path, new: object) -> None:
+    whole = yaml.safe_load((WORKFLOWS / "seed-004.yaml").read_text(encoding="utf-8"))
+    for path in paths(whole):
+        loaded = load_text(tmp_path, yaml.safe_dump(replaced(whole, path, new)))
+        assert loaded.workflow or any(d.is_error for d in loaded.diagnostics)
