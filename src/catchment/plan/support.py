@@ -16,9 +16,9 @@ def refusals(workflow: Workflow) -> tuple[Diagnostic, ...]:
 def _of_job(job: Job) -> Iterator[Diagnostic]:
     if job.toolbox is not None:
         message = f"not supported yet: the toolbox stack (job `{job.name}`)"
-        yield Diagnostic("unsupported-toolbox", message, job.toolbox.where, "Remove the job to run the others.")
+        yield Diagnostic("unsupported-toolbox", message, job.toolbox.where, "remove the job to run the others")
     for source in job.inputs:
         if source.incremental is not None:
             message = f"not supported yet: incremental reads (input `{source.name}` of job `{job.name}`)"
-            hint = "Remove `incremental` to read the whole dataset."
+            hint = "remove `incremental` to read the whole dataset"
             yield Diagnostic("unsupported-incremental", message, source.incremental.where, hint)
