@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,6 +75,21 @@ class MapNode:
     def renamed(self, old: str, new: str) -> MapNode:
         """The same mapping with one key spelled differently, in the same place."""
         return replace(self, entries={new if key == old else key: entry for key, entry in self.entries.items()})
+
+    def edited(self, key: str, edit: Callable[[MapNode], Node]) -> MapNode:
+        """The same mapping with the mapping under one key edited; anything else there stays as it is."""
+        entry = self.entries.get(key)
+        if entry is None or not isinstance(entry.node, MapNode):
+            return self
+        return self.having(key, Entry(entry.where, edit(entry.node)))
+
+    def edited_items(self, key: str, edit: Callable[[MapNode], Node]) -> MapNode:
+        """The same mapping with every mapping in the list under one key edited."""
+        entry = self.entries.get(key)
+        if entry is None or not isinstance(entry.node, ListNode):
+            return self
+        edited = tuple(edit(item) if isinstance(item, MapNode) else item for item in entry.node.items)
+        return self.having(key, Entry(entry.where, replace(entry.node, items=edited)))
 
 
 @dataclass(frozen=True)
