@@ -20,7 +20,7 @@ depots:
 JOB_LINES = 11
 DEPENDENCIES, COMPUTE, INPUT, OUTPUT = 7, 10, 14, 16
 """Lines of the first job; each further one adds JOB_LINES."""
-ADDRESS_COLUMN = 33
+ADDRESS_COLUMN = 35
 READ = "dataos://drop:none/trips"
 TABLE = "dataos://lakehouse:raw/trips?acl=rw"
 FILES = "dataos://drop:none/out?acl=rw"
