@@ -26,7 +26,7 @@ def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Jo
     if spec_node is None:
         findings.error("missing-field", "`spec` is missing", node.where, "add `spec:` or `file:` to the job")
         return None
-    spec, found = parse(dag.Spec, spec_node)
+    spec, found = parse(dag.Spec, spec_node, node.key_where("spec"))
     findings.extend(found)
     if not isinstance(spec_node, MapNode):
         return None
@@ -66,7 +66,7 @@ def _job(node: MapNode, given: dag.DagNode, spec: dag.Spec) -> Job:
 
 def _toolbox(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:
     stack = spec_node.entries["stackSpec"].node
-    given, found = parse(grammar.ToolboxSpec, stack)
+    given, found = parse(grammar.ToolboxSpec, stack, spec_node.key_where("stackSpec"))
     findings.extend(found)
     not_yet("unsupported-toolbox", "the toolbox stack", follow(spec_node, ["stack"]).node.where, findings)
     if job is None or given is None:
@@ -77,7 +77,7 @@ def _toolbox(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | N
 
 def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:
     stack = spec_node.entries["stackSpec"].node
-    given, found = parse(grammar.FlareSpec, stack)
+    given, found = parse(grammar.FlareSpec, stack, spec_node.key_where("stackSpec"))
     findings.extend(found)
     body = stack.get("job") if isinstance(stack, MapNode) else None
     if not isinstance(stack, MapNode) or not isinstance(body, MapNode):

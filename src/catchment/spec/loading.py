@@ -17,7 +17,7 @@ from catchment.spec.grammar import workflow as grammar
 from catchment.spec.includes import Includes
 from catchment.spec.interpolation import interpolate
 from catchment.spec.model import Job, Loaded, Retry, Schedule, Workflow
-from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items, text
+from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
 from catchment.spec.unsupported import not_yet
 from catchment.spec.validation import parse
 
@@ -67,7 +67,7 @@ class _Loading:
         )
 
     def _check_type(self, root: Node) -> None:
-        kind = follow(root, ["type"]).node
+        kind = child(root, "type")
         if isinstance(kind, ScalarNode) and kind.text != "workflow":
             message = f"not supported yet: resources of type {kind.text}"
             self._findings.error("unsupported-resource", message, kind.where, "Catchment runs `type: workflow`")

@@ -19,22 +19,24 @@ def sinks_to_outputs(job: MapNode, findings: Findings) -> MapNode:
     findings.warning("legacy-sink", "`sink` is an old spelling of `outputs`", sinks[0][0].key_where("sink"))
     depots = {text(output.get("name")): output for output in maps(job.get("outputs"))}
     used = {text(sink.get("outputName")) for _, sink in sinks}
-    made = [_output(sink, depots, findings) for _, sink in sinks]
+    found = [_output(sink, depots, findings) for _, sink in sinks]
+    made = [output for output in found if output]
     kept = [output for output in maps(job.get("outputs")) if text(output.get("name")) not in used]
     where = job.key_where("outputs" if "outputs" in job.entries else "steps")
     job = job.having("outputs", Entry(where, ListNode(where, (*kept, *made))))
     return job.edited_items("steps", lambda group: group.without("sink"))
 
 
-def _output(sink: MapNode, depots: dict[str | None, MapNode], findings: Findings) -> MapNode:
+def _output(sink: MapNode, depots: dict[str | None, MapNode], findings: Findings) -> MapNode | None:
     target = depots.get(text(sink.get("outputName")))
     if target is None:
         message = f"no output is named `{text(sink.get('outputName'))}`"
         findings.error("unknown-output", message, sink.key_where("outputName"), "name one of `outputs`")
+        return None
     output = sink.without("outputName", "datasetName")
     for old, new in _RENAMED.items():
         output = output.renamed(old, new)
-    dataset = _dataset(sink, target) if target else None
+    dataset = _dataset(sink, target)
     return output.having("dataset", dataset) if dataset else output
 
 
