@@ -8,7 +8,7 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine
-from catchment.spec.model import LogLevel, PartitionField, Retry, SaveMode, Sort, SourceLine
+from catchment.spec.model import LogLevel, PartitionField, Retry, SaveMode, Sort, SourceLine, sql_position
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,11 @@ class StepPlan:
     where: Position
     sql_where: Position
     sql_lines: tuple[SourceLine, ...] = ()
-    """Where each line of the SQL stands in its file; read with `spec.model.sql_position`."""
+    """Where each line of the SQL stands in its file."""
+
+    def position(self, line: int, column: int) -> Position:
+        """Where a place in the SQL stands in its file; line from 1 and column from 0, as Spark counts them."""
+        return sql_position(self.sql, self.sql_where, self.sql_lines, line, column)
 
 
 @dataclass(frozen=True)
