@@ -47,11 +47,11 @@ class _Loading:
             text = read_file(self._path, asked_at)
             if asked_at and self._is_refused(asked_at):
                 return None
-            root = interpolate(read_text(text, str(self._path)).root, self._env, self._findings)
+            root = read_text(text, str(self._path)).root
         except InvalidFiles as error:
             self._findings.extend(error.diagnostics)
             return None
-        return self._read(root)
+        return self._read(interpolate(root, self._env, self._findings) if "${" in text else root)
 
     def _is_refused(self, asked_at: Position) -> bool:
         """Whether a sub-workflow stands in a circle, or in the workflow already, where its names would come twice."""
