@@ -94,16 +94,19 @@ def _format(address: Address, given: str | None, role: Role, depot: Depot) -> st
                 hint=f"Use one of {', '.join(held)}, or the address of another depot.",
             )
         return given
-    silent = _extension(str(address.dataset)) or {"iceberg": "iceberg", "embedded": "iceberg"}.get(depot.kind)
     if depot.kind == "iceberg":
         return "iceberg"
-    if silent is None and role == "input":
+    if (written := _extension(str(address.dataset))) is not None:
+        return written
+    if depot.kind == "embedded":
+        return "iceberg"
+    if role == "input":
         raise RequestError(
             f"nothing says in which format `{address}` is",
             code="no-format",
             hint=f"Add `format`: one of {', '.join(held)}.",
         )
-    return silent or "parquet"
+    return "parquet"
 
 
 def _extension(dataset: str) -> str | None:

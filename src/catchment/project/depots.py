@@ -25,7 +25,7 @@ class UnknownDepot(RequestError):
 
 def find(project: Project, name: str) -> Depot:
     """The depot of this name; without a project file every unconfigured depot is embedded."""
-    for candidate in (name, SYNONYMS.get(name)):
+    for candidate in (name, SYNONYMS.get(name, name)):
         if candidate in project.depots:
             return project.depots[candidate]
     if project.file is None:

@@ -1,0 +1,87 @@
+"""How long people wait before anything runs: a cold `catchment validate`, and planning a very large DAG.
+
+    make bench            or     .venv/bin/python bench/startup.py
+
+The goals are in seconds because a person waits them; they hold for the machine that the project is developed on.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from catchment import plan
+
+JOB = """\
+  - name: job-{number}
+    spec:
+      stack: flare:6.0
+      compute: runnable-default
+      stackSpec:
+        job:
+          inputs:
+            - name: source
+              dataset: dataos://dropzone:none/source-{number}?acl=r
+              format: json
+          steps:
+            - sequence:
+                - name: changed
+                  sql: SELECT *, now() AS seen FROM source WHERE part = {number}
+          outputs:
+            - name: changed
+              dataset: dataos://lakehouse:bench/table_{table}?acl=rw
+              format: iceberg
+              options: {{saveMode: append}}
+{dependencies}"""
+
+
+def workflow(jobs: int) -> str:
+    """A workflow of many jobs: layers of ten, each job after two of the layer before."""
+    head = "version: v1\nname: many-jobs\ntype: workflow\nworkflow:\n dag:\n"
+    return head + "".join(_job(number) for number in range(jobs))
+
+
+def _job(number: int) -> str:
+    before = [f"job-{number - 10}", f"job-{number - 10 - number % 10 + (number + 1) % 10}"] if number >= 10 else []
+    dependencies = "".join(f"      - {name}\n" for name in dict.fromkeys(before))
+    return JOB.format(
+        number=number, table=number % 7, dependencies=f"    dependencies:\n{dependencies}" if before else ""
+    )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        small, large = Path(directory) / "small.yaml", Path(directory) / "large.yaml"
+        small.write_text(workflow(100))
+        large.write_text(workflow(1000))
+        report("cold `catchment validate`, 100 jobs", [validate(small) for _ in range(9)], 0.5)
+        report("planning 1,000 jobs (reading included)", [planned(large) for _ in range(5)], 1.0)
+
+
+def validate(file: Path) -> float:
+    """Seconds of one cold validate."""
+    began = time.monotonic()
+    program = Path(sys.executable).parent / "catchment"
+    subprocess.run([str(program), "validate", str(file)], check=True, capture_output=True)
+    return time.monotonic() - began
+
+
+def planned(file: Path) -> float:
+    """Seconds from the file to its plan."""
+    began = time.monotonic()
+    plan.prepare(file).require()
+    return time.monotonic() - began
+
+
+def report(what: str, seconds: list[float], goal: float) -> None:
+    middle = statistics.median(seconds)
+    verdict = "met" if middle <= goal else "MISSED"
+    print(f"{what}: median {middle:.2f} s ({min(seconds):.2f} to {max(seconds):.2f}); goal <= {goal} s: {verdict}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""`catchment demo`: two jobs write one Iceberg table, in three ways, while a reader queries it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from catchment.demo import story
+
+
+@click.command()
+@click.option("--trips", "count", default=200_000, show_default=True, help="How many taxi trips to make.")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo"),
+    show_default=True,
+    help="Where to lay out the demo project; a demo that is already there is made anew.",
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print what happened.")
+def demo(count: int, directory: Path, output: str) -> None:
+    """Run two writers on one table, in append and in dynamic overwrite, while a reader queries it."""
+    from catchment.demo import story
+
+    click.echo(f"making {count:,} trips in {directory}/", err=True)
+    made = story.prepare(directory, count)
+    scenes = story.play(directory, made, lambda line: click.echo(f"== {line}", err=True))
+    if output == "json":
+        _print_json(scenes)
+    else:
+        _print_text(scenes, directory)
+    if any(scene.problems for scene in scenes):
+        raise SystemExit(1)
+
+
+def _print_json(scenes: tuple[story.Scene, ...]) -> None:
+    import json
+    from dataclasses import asdict
+
+    click.echo(json.dumps({"scenes": [asdict(scene) for scene in scenes]}, indent=2))
+
+
+def _print_text(scenes: tuple[story.Scene, ...], directory: Path) -> None:
+    for scene in scenes:
+        verdict = "ok" if not scene.problems else "WRONG"
+        rows = ", ".join(f"vendor {vendor}: {count:,} rows" for vendor, count in scene.rows.items())
+        click.echo(f"{verdict:5} {scene.title} (round {scene.round})")
+        click.echo(f"      {rows}")
+        click.echo(f"      the reader asked {scene.queries} times, saw {scene.states} states, all of them whole writes")
+        for problem in scene.problems:
+            click.echo(f"      problem: {problem}")
+    click.echo(f"Look around: cd {directory} && catchment table snapshots dataos://lakehouse:raw01/trips")
