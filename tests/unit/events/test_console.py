@@ -132,7 +132,10 @@ def test_rows_follow_the_notes() -> None:
     assert (row.status, row.doing, row.tasks) == ("running", "writing out", (3, 8))
     assert row.seconds(NOON + timedelta(seconds=4)) == 4.0
     rows.apply(event("job-note", "a", event="output", **OUTPUT))
-    assert (rows.jobs["a"].rows_written, rows.jobs["a"].tasks) == (1234567, None)
+    rows.apply(event("job-note", "a", event="output", name="more", rows=3))
+    assert (rows.jobs["a"].rows_written, rows.jobs["a"].tasks) == (1234570, None)
+    rows.apply(event("job-started", "a", attempt=2))
+    assert rows.jobs["a"].rows_written is None
 
 
 def test_events_of_unknown_jobs_change_nothing() -> None:
