@@ -169,7 +169,9 @@ def _nested(by_place: dict[str, list[Writer]]) -> Iterator[Diagnostic]:
         inner = writers[0].output
         for parent in _parents(inner.dataset.path or ""):
             for outer in by_place.get(parent, ())[:1]:
-                message = f"{inner.dataset.address} lies inside {outer.output.dataset.address}, an output of `{outer.job}`"
+                message = (
+                    f"{inner.dataset.address} lies inside {outer.output.dataset.address}, an output of `{outer.job}`"
+                )
                 hint = "Give each output a directory of its own."
                 yield Diagnostic("nested-file-outputs", message, inner.where, hint, Severity.WARNING)
 
