@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from catchment.errors import Position
+from catchment.errors import Diagnostic, Position
 
 DepotKind = Literal["iceberg", "files", "embedded"]
 """`embedded` is a depot nobody configured: Iceberg on SQLite and plain files, side by side under `.catchment/`."""
@@ -19,6 +19,8 @@ Isolation = Literal["shared", "process"]
 class Catalog:
     type: CatalogType = "jdbc"
     uri: str | None = None
+    database: str | None = None
+    """Absolute path of the SQLite file of a jdbc catalog that nobody gave a uri."""
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -27,12 +29,22 @@ class Depot:
     name: str
     kind: DepotKind
     location: str
-    """An absolute path or a URI."""
+    """An absolute path or a URI; of a rest or hive catalog the warehouse as written, empty where none is given."""
     catalog: Catalog | None = None
     """Set for every depot that holds tables (iceberg, embedded)."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
     where: Position | None = None
+
+    @property
+    def warehouse(self) -> str:
+        """Where the catalog puts its tables."""
+        return f"{self.location}/tables" if self.kind == "embedded" else self.location
+
+    @property
+    def files(self) -> str:
+        """Where plain files live."""
+        return f"{self.location}/files" if self.kind == "embedded" else self.location
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,8 @@ class Project:
     """Always has `default`."""
     secrets: tuple[str, ...] = ()
     """Every value that came from the environment or a file: redacted everywhere."""
+    warnings: tuple[Diagnostic, ...] = ()
+    """What the project file says that is allowed and unwise."""
 
     @property
     def home(self) -> Path:

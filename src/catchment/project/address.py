@@ -1,0 +1,89 @@
+"""Addresses: `dataos://depot:collection/dataset?acl=rw` taken apart, and nothing let through that leaves its depot."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NoReturn, cast
+
+from catchment.errors import RequestError
+from catchment.project.model import Address
+
+_FORM = re.compile(
+    r"(?:dataos|lake)://(?P<depot>[^:/?]*):(?P<collection>[^/?]*)(?:/(?P<dataset>[^?]*))?(?:\?(?P<query>.*))?"
+)
+_DEPOT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_-]+")
+# `%` would be decoded by some layer below us, the rest are glob, query and separator characters of Hadoop paths.
+_FORBIDDEN = re.compile(r"""[\\%#*{}\[\]^|<>"':]""")
+_SHAPE_HINT = "Write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection."
+
+
+class BadAddress(RequestError):
+    """The text is no address."""
+
+    code = "bad-address"
+
+
+class BadAcl(BadAddress):
+    """The address asks for an access that does not exist."""
+
+    code = "bad-acl"
+
+
+class AddressEscapes(BadAddress):
+    """The address leads out of its depot."""
+
+    code = "address-escapes-depot"
+
+
+def parse(text: str) -> Address:
+    """Take an address apart; raises `BadAddress` for what is not one."""
+    if not text.isprintable():
+        raise AddressEscapes(f"the address {text!r} has control characters", hint="Remove them.")
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
+    depot, collection, dataset = match["depot"], match["collection"], match["dataset"]
+    if not is_depot_name(depot):
+        raise BadAddress(f"`{depot}` in `{text}` is not a name of a depot", hint=_SHAPE_HINT)
+    _check_segment(collection, text)
+    for segment in dataset.split("/") if dataset else ():
+        _check_segment(segment, text)
+    return Address(depot, None if collection == "none" else collection, dataset or None, _acl(match["query"], text))
+
+
+def is_depot_name(text: str) -> bool:
+    """Whether a depot may have this name."""
+    return _DEPOT.fullmatch(text) is not None
+
+
+def is_identifier(text: str) -> bool:
+    """Whether a collection or a table of a catalog may have this name."""
+    return _IDENTIFIER.fullmatch(text) is not None
+
+
+def _check_segment(segment: str, text: str) -> None:
+    if not segment.strip():
+        raise BadAddress(f"`{text}` has an empty part", hint=_SHAPE_HINT)
+    if segment.strip(" .") == "":
+        _refuse(text, f"`{segment}` leads out of the depot")
+    if (found := _FORBIDDEN.search(segment)) is not None:
+        _refuse(text, f"the character `{found[0]}` is not allowed, encoded forms and patterns neither")
+    # Hidden names belong to Catchment and to Spark: `.catchment`, staging directories, checksums.
+    if segment.startswith("."):
+        _refuse(text, f"`{segment}` is a hidden name")
+
+
+def _refuse(text: str, why: str) -> NoReturn:
+    raise AddressEscapes(f"`{text}` is refused: {why}", hint="Name the dataset plainly, below its depot.")
+
+
+def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
+    if query is None:
+        return None
+    key, _, value = query.partition("=")
+    if key != "acl" or "&" in value:
+        raise BadAddress(f"`?{query}` in `{text}` is not understood", hint="Only `?acl=r` or `?acl=rw` may follow.")
+    if value not in ("r", "rw"):
+        raise BadAcl(f"`acl={value}` in `{text}` is no access", hint="Use `acl=r` to read or `acl=rw` to write.")
+    return cast(Literal["r", "rw"], value)

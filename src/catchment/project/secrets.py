@@ -1,0 +1,47 @@
+"""Keeping secrets out of everything that is printed, logged or stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+SHORTEST = 4
+"""Shorter values are words of everyday text; masking them would hide the message and protect nothing."""
+
+
+class Redactor:
+    """Replaces every secret, in each form it may be written in, by `***`."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets for form in _forms(secret)}
+        # Longest first: a secret that contains another one must not leave its rest behind.
+        longest_first = sorted(forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+
+    def text(self, text: str) -> str:
+        """The text without its secrets."""
+        return self._pattern.sub(MASK, text) if self._pattern else text
+
+    def data(self, data: Any) -> Any:
+        """Plain data (mappings, lists, texts) without its secrets, keys included."""
+        if isinstance(data, str):
+            return self.text(data)
+        if isinstance(data, Mapping):
+            return {self.data(key): self.data(value) for key, value in data.items()}
+        if isinstance(data, list | tuple):
+            return type(data)(self.data(item) for item in data)
+        return data
+
+
+def _forms(secret: str) -> Iterator[str]:
+    # Logs are read line by line, so each line of a key file is a secret of its own.
+    for value in {secret, *(line.strip() for line in secret.splitlines())}:
+        if len(value) >= SHORTEST:
+            yield from (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+            raw = value.encode(errors="surrogateescape")
+            for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+                yield from (encoded, re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), encoded))
