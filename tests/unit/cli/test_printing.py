@@ -8,7 +8,7 @@ def test_numbers_stand_right_and_names_left(capsys: pytest.CaptureFixture[str]) 
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines[0].split() == ["job", "rows"]
     assert lines[2].endswith("    5")
-    assert lines[3] == "bcd  12345"
+    assert lines[3] == "bcd   12345"
     assert lines[4] == "e"
 
 
