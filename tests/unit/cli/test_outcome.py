@@ -41,7 +41,11 @@ def test_text_has_a_line_per_output(capsys: pytest.CaptureFixture[str]) -> None:
     outcome.echo(a_run("failed"), "text")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "run r1 of taxi: failed after 3.3 s"
-    assert [line.split()[:2] for line in lines[4:]] == [["one", "succeeded"], ["dataos://lake:raw/trips", "5"], ["two", "failed"]]
+    assert [line.split()[:2] for line in lines[4:]] == [
+        ["one", "succeeded"],
+        ["dataos://lake:raw/trips", "5"],
+        ["two", "failed"],
+    ]
     assert str(2**62 + 1) in lines[4]
 
 
@@ -50,8 +54,6 @@ def test_errors_are_told_with_job_place_and_hint(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.splitlines() == ["two: t.yaml:4:7: error[sql-syntax]: bad SQL", "  hint: mend it"]
 
 
-@pytest.mark.parametrize(
-    ("status", "code"), [("succeeded", 0), ("failed", 1), ("cancelled", 130), ("dead", 1)]
-)
+@pytest.mark.parametrize(("status", "code"), [("succeeded", 0), ("failed", 1), ("cancelled", 130), ("dead", 1)])
 def test_the_outcome_is_an_exit_code(status: RunStatus, code: int) -> None:
     assert outcome.exit_code(a_run(status)) == code
