@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -64,12 +64,31 @@ class Input:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """From `offset` in a text on, the text stands at `line`:`column` of its file."""
+
+    offset: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
 class Step:
     name: str
     sql: str
     where: Position
     sql_where: Position
     """Where the first character of the SQL text stands (in the workflow file, or 1:1 of a `sqlFile`)."""
+    sql_lines: tuple[SourceLine, ...] = ()
+    """Where each line of the SQL stands in that file; `sql_position` reads it."""
+
+
+def sql_position(sql: str, where: Position, lines: Sequence[SourceLine], line: int, column: int) -> Position:
+    """Where a place in SQL text stands in its file; `line` counts from 1, `column` from 0, as Spark counts them."""
+    before = sql.split("\n")[: line - 1]
+    offset = sum(len(text) + 1 for text in before) + column
+    at = max((entry for entry in lines if entry.offset <= offset), key=lambda entry: entry.offset, default=None)
+    return Position(where.file, at.line, at.column + offset - at.offset) if at else where
 
 
 @dataclass(frozen=True)
