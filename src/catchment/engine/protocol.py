@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from catchment.errors import Position
+from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import EnginePlan, JobPlan
 
 VERSION = 1
@@ -77,6 +77,14 @@ class Cancel:
 @dataclass(frozen=True)
 class Stop:
     kind: Literal["stop"] = "stop"
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """From the launcher itself: one line about a step that takes time before the worker can start."""
+
+    message: str
+    kind: Literal["preparing"] = "preparing"
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ class Facts:
 
 
 Command = Annotated[Start | RunJob | RunQuery | Inspect | Cancel | Stop, Field(discriminator="kind")]
-Reply = Annotated[Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
+Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
 
 commands: TypeAdapter[Command] = TypeAdapter(Command)
 replies: TypeAdapter[Reply] = TypeAdapter(Reply)
@@ -166,3 +174,17 @@ def encode(message: Command | Reply) -> bytes:
     """One message as one line."""
     adapter: TypeAdapter[Any] = TypeAdapter(type(message))
     return adapter.dump_json(message) + b"\n"
+
+
+def failure(error: CatchmentError, attempt: str | None = None) -> Failed:
+    """An error as the message that crosses the boundary."""
+    return Failed(
+        attempt=attempt,
+        code=error.code,
+        message=error.message,
+        retryable=isinstance(error, Retryable),
+        setup=isinstance(error, SetupError | RequestError),
+        hint=error.hint,
+        where=error.where,
+        detail=error.detail,
+    )
