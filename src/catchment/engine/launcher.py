@@ -39,7 +39,13 @@ class EngineProcess:
     """One engine, seen from outside. Everything it has to say arrives in the inbox, from a thread of its own."""
 
     def __init__(
-        self, engine: EnginePlan, *, log_dir: Path, secrets: tuple[str, ...], inbox: Inbox, command: Sequence[str] | None
+        self,
+        engine: EnginePlan,
+        *,
+        log_dir: Path,
+        secrets: tuple[str, ...],
+        inbox: Inbox,
+        command: Sequence[str] | None,
     ) -> None:
         self.engine = engine
         self.log_file = log_dir / f"engine-{engine.key}.log"
