@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from pydantic import ValidationError
 
@@ -23,7 +24,7 @@ from catchment.engine import protocol
 from catchment.engine.packages import Installed, install
 from catchment.engine.pipes import LogPump, Nonsense, Silence, lines
 from catchment.engine.protocol import Alive, Command, Failed, Preparing, Ready, Reply, Start, Stop
-from catchment.errors import Cancelled, CatchmentError, EngineLost
+from catchment.errors import Cancelled, CatchmentError, EngineLost, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.secrets import Redactor
 
@@ -33,6 +34,19 @@ SILENCE_SECONDS = 30.0
 """A worker that sends nothing, not even a heartbeat, for this long has hung."""
 FAREWELL_SECONDS = 5.0
 """How long an ended worker may take to leave its exit code, and a killed one to vanish."""
+
+OF_ANOTHER_SPARK = frozenset(
+    {
+        "SPARK_HOME",
+        "SPARK_CONF_DIR",
+        "SPARK_REMOTE",
+        "SPARK_API_MODE",
+        "PYSPARK_SUBMIT_ARGS",
+        "PYSPARK_GATEWAY_PORT",
+        "PYSPARK_GATEWAY_SECRET",
+    }
+)
+"""Settings in the user's shell that would steer the engine's Spark towards another one."""
 
 
 class EngineProcess:
@@ -57,6 +71,7 @@ class EngineProcess:
         self._spawning = threading.Lock()
         self._asked_to_end = threading.Event()
         self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f"engine {engine.key}", daemon=True)
 
     @classmethod
     def start(
@@ -70,7 +85,7 @@ class EngineProcess:
     ) -> EngineProcess:
         """Begin to start an engine; `Ready`, `Failed` or `EngineLost` will arrive in the inbox."""
         process = cls(engine, log_dir=log_dir, secrets=secrets, inbox=inbox, command=command)
-        threading.Thread(target=process._live, name=f"engine {engine.key}", daemon=True).start()
+        process._thread.start()
         return process
 
     def send(self, command: Command) -> None:
@@ -88,19 +103,21 @@ class EngineProcess:
         """End the worker and its JVM now."""
         self._asked_to_end.set()
         with self._spawning:
-            if self._process is not None:
+            if self._process is not None and not self._ended.is_set():
                 _kill_group(self._process)
-        self._ended.wait(FAREWELL_SECONDS)
+        if threading.current_thread() is not self._thread:  # the inbox may well be where we are called from
+            self._ended.wait(FAREWELL_SECONDS)
 
     def _live(self) -> None:
         try:
             process, installed = self._spawn()
+            self._converse(process, installed)
+        except Cancelled:
+            pass  # stopped before it had started: whoever asked for that waits for no answer
         except CatchmentError as error:
             self._deliver(protocol.failure(error))
-            self._ended.set()
-            return
-        try:
-            self._converse(process, installed)
+        except Exception as error:
+            self._deliver(protocol.failure(_unforeseen(self.engine, error)))
         finally:
             self._ended.set()
 
@@ -122,14 +139,15 @@ class EngineProcess:
         return self._process, installed
 
     def _converse(self, process: subprocess.Popen[bytes], installed: Installed) -> None:
-        assert process.stdin and process.stdout and process.stderr  # noqa: S101
-        log = LogPump(process.stderr, self.log_file, Redactor(self._secrets))
+        stdin, stdout, stderr = (cast(IO[bytes], pipe) for pipe in (process.stdin, process.stdout, process.stderr))
         start = Start(self.engine, installed.jars, str(self.log_file.parent), self._secrets)
-        threading.Thread(target=self._write, args=(process.stdin, start), daemon=True).start()
-        reason = self._listen(process.stdout)
-        code = _bury(process, wait=reason is None)
-        self._outbox.put(None)
-        log.finish(FAREWELL_SECONDS)
+        threading.Thread(target=self._write, args=(stdin, start), daemon=True).start()
+        with stdout, stderr:
+            log = LogPump(stderr, self.log_file, Redactor(self._secrets))
+            reason = self._listen(stdout)
+            code = _bury(process, wait=reason is None)
+            self._outbox.put(None)
+            log.finish(FAREWELL_SECONDS)
         if not self._asked_to_end.is_set():
             self._inbox(self.engine.key, self._lost(reason or _ending(code), log.last_line))
 
@@ -182,12 +200,23 @@ class EngineProcess:
 
 def _environment(engine: EnginePlan, installed: Installed) -> Mapping[str, str]:
     """Our environment, with the engine's own pyspark in front and without settings meant for another Spark."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_SPARK}
     environment.update(engine.envs)
-    environment.update(installed.environment)
+    if installed.spark_home:
+        environment["SPARK_HOME"] = installed.spark_home
     path = (*installed.python_path, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
     return environment
+
+
+def _unforeseen(engine: EnginePlan, error: Exception) -> SetupError:
+    """Nobody may wait for ever for an engine whose start broke in a way that has no name."""
+    return SetupError(
+        f"engine {engine.key} could not be started: {error}",
+        code="engine-not-started",
+        hint="check that the log directory can be written and that the machine has memory and processes to spare",
+        detail=traceback.format_exc(),
+    )
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
-import select
+import selectors
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,21 +27,23 @@ class Nonsense(Exception):
 
 def lines(stream: IO[bytes], patience: float) -> Iterator[bytes]:
     """Yield whole lines until the stream ends; raise Silence when none of it moves for `patience` seconds."""
-    pending = bytearray()
-    while True:
+    pending = io.BytesIO()
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
         # What has already arrived is always read before the clock is looked at: a launcher that was itself paused
         # does not take its own absence for the worker's.
-        if not select.select([stream], [], [], patience)[0]:
-            raise Silence
-        chunk = os.read(stream.fileno(), CHUNK)
-        if not chunk:
-            return
-        pending += chunk
-        *whole, rest = pending.split(b"\n") if b"\n" in chunk else (pending,)
-        yield from whole
-        pending = bytearray(rest)
-        if len(pending) > LONGEST_REPLY:
-            raise Nonsense(f"a line of more than {LONGEST_REPLY} bytes")
+        while selector.select(patience):
+            chunk = os.read(stream.fileno(), CHUNK)
+            if not chunk:
+                return
+            *whole, rest = chunk.split(b"\n")
+            for line in whole:
+                yield pending.getvalue() + line
+                pending = io.BytesIO()
+            pending.write(rest)
+            if pending.tell() > LONGEST_REPLY:
+                raise Nonsense(f"a line of more than {LONGEST_REPLY} bytes")
+    raise Silence
 
 
 class LogPump:
