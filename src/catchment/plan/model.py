@@ -8,7 +8,7 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine
-from catchment.spec.model import LogLevel, PartitionField, Retry, SaveMode, Sort
+from catchment.spec.model import LogLevel, PartitionField, Retry, SaveMode, Sort, SourceLine
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class StepPlan:
     sql: str
     where: Position
     sql_where: Position
+    sql_lines: tuple[SourceLine, ...] = ()
+    """Where each line of the SQL stands in its file; read with `spec.model.sql_position`."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ _DEPOT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]+")
 # `%` would be decoded by some layer below us, the rest are glob, query and separator characters of Hadoop paths.
 _FORBIDDEN = re.compile(r"""[\\%#*{}\[\]^|<>"':]""")
-_SHAPE_HINT = "Write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection."
+_SHAPE_HINT = "write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection"
 
 
 class BadAddress(RequestError):
@@ -39,7 +39,7 @@ class AddressEscapes(BadAddress):
 def parse(text: str) -> Address:
     """Take an address apart; raises `BadAddress` for what is not one."""
     if not text.isprintable():
-        raise AddressEscapes(f"the address {text!r} has control characters", hint="Remove them.")
+        raise AddressEscapes(f"the address {text!r} has control characters", hint="remove them")
     match = _FORM.fullmatch(text)
     if match is None:
         raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
@@ -75,7 +75,7 @@ def _check_segment(segment: str, text: str) -> None:
 
 
 def _refuse(text: str, why: str) -> NoReturn:
-    raise AddressEscapes(f"`{text}` is refused: {why}", hint="Name the dataset plainly, below its depot.")
+    raise AddressEscapes(f"`{text}` is refused: {why}", hint="name the dataset plainly, below its depot")
 
 
 def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
@@ -83,7 +83,7 @@ def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
         return None
     key, _, value = query.partition("=")
     if key != "acl" or "&" in value:
-        raise BadAddress(f"`?{query}` in `{text}` is not understood", hint="Only `?acl=r` or `?acl=rw` may follow.")
+        raise BadAddress(f"`?{query}` in `{text}` is not understood", hint="only `?acl=r` or `?acl=rw` may follow")
     if value not in ("r", "rw"):
-        raise BadAcl(f"`acl={value}` in `{text}` is no access", hint="Use `acl=r` to read or `acl=rw` to write.")
+        raise BadAcl(f"`acl={value}` in `{text}` is no access", hint="use `acl=r` to read or `acl=rw` to write")
     return cast(Literal["r", "rw"], value)
