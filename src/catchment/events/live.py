@@ -23,7 +23,7 @@ MARKS: dict[RowStatus, tuple[str, str]] = {
     "skipped": ("-", "yellow"),
     "cancelled": ("■", "yellow"),
 }
-LOUD = {"job-failed", "job-retrying", "engine-lost", "run-started", "run-finished"}
+LOUD = {"job-failed", "job-retrying", "job-note", "engine-lost", "engine-preparing", "run-started", "run-finished"}
 
 
 class LiveRows:
@@ -41,7 +41,7 @@ class LiveRows:
             self._live.start()
         self._rows.apply(event)
         told = sentence(event)
-        if told and (event.kind in LOUD or event.kind == "job-note"):
+        if told and event.kind in LOUD:
             self._live.console.print(self._above(event, told))
 
     def close(self) -> None:

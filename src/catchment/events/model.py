@@ -11,6 +11,7 @@ EventKind = Literal[
     "run-started",
     "run-finished",
     "engine-starting",
+    "engine-preparing",
     "engine-ready",
     "engine-lost",
     "engine-stopped",

@@ -75,6 +75,7 @@ _TELLERS: Mapping[EventKind, Callable[[Event], str | None]] = {
     "run-started": _run_started,
     "run-finished": lambda event: f"run {event.run_id} {event.data['status']} in {seconds(event.data['seconds'])}",
     "engine-starting": lambda event: f"engine {event.engine}: starting Spark {event.data['spark']}",
+    "engine-preparing": lambda event: f"engine {event.engine}: {event.data['message']}",
     "engine-ready": lambda event: f"engine {event.engine}: ready",
     "engine-lost": lambda event: f"engine {event.engine}: {error_paragraph(event.data['error'])}",
     "job-started": _started,
