@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 if TYPE_CHECKING:
-    from catchment.plan import Prepared
+    from catchment.plan.preparation import Prepared
     from catchment.project.model import Project
 
 SECRETS = "catchment.secrets"
