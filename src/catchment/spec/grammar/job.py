@@ -90,7 +90,7 @@ class FlareJob(Part):
 
 
 class Driver(Part):
-    """The driver of the Spark application."""
+    """Size of the driver."""
 
     core_limit: Text | None = optional("Limit of CPU on Kubernetes, such as 1000m.")
     cores: Whole | None = Field(default=None, ge=1, description="Cores of the driver.")
@@ -98,7 +98,7 @@ class Driver(Part):
 
 
 class Executor(Driver):
-    """The executors of the Spark application."""
+    """Size and number of executors."""
 
     core_limit: Text | None = optional("Limit of CPU on Kubernetes, such as 1000m.")
     cores: Whole | None = Field(default=None, ge=1, description="Cores of each executor.")
@@ -117,7 +117,7 @@ class FlareSpec(Part):
 
 
 class ToolboxAction(Part):
-    """What to do with the dataset."""
+    """An action of the toolbox."""
 
     name: Literal["set_version"] = required("Name of the action: set_version.")
     value: Text = required("Version that readers shall see: latest, or the name of a metadata file.")

@@ -29,21 +29,21 @@ class SortColumn(Part):
 
 
 class Sort(Part):
-    """Order of the rows before they are written."""
+    """A sort order."""
 
     mode: SortMode = required("partition sorts within each partition of the data, global sorts all of it.")
     columns: list[SortColumn] = Field(min_length=1, description="Columns to sort by, most significant first.")
 
 
 class Merge(Part):
-    """Row-level merge into the table."""
+    """Clauses of MERGE INTO."""
 
     on_clause: Text = required("Condition that matches rows of the table (old) and of the view (new).")
     when_clause: Text = required("What happens with matched and unmatched rows.")
 
 
 class IcebergOptions(Part):
-    """Options of Iceberg tables."""
+    """What only Iceberg tables have."""
 
     properties: dict[str, Text] | None = optional(
         "Table properties; overwrite-mode: dynamic makes overwrite replace only the partitions that the job produced."
@@ -62,7 +62,7 @@ class ColumnTags(Part):
 
 
 class OutputOptions(Part):
-    """How the view is written."""
+    """Options of an output."""
 
     save_mode: SaveMode | None = optional("append adds rows; overwrite replaces the table, or see overwrite-mode.")
     extra_options: dict[str, Text] | None = optional("Options of Spark's writer.")

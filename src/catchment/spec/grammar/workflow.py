@@ -12,7 +12,7 @@ from catchment.spec.validation import Flag, Text, Whole
 
 
 class Retry(Part):
-    """Another attempt for a job that failed."""
+    """Retries of a job."""
 
     count: Whole = Field(default=0, ge=0, description="How many times the job is tried again.")
     strategy: Literal["Always", "OnFailure", "OnError", "OnTransientError"] = Field(
@@ -63,7 +63,7 @@ class DagNode(Part):
 
 
 class Schedule(Part):
-    """When the workflow runs by itself."""
+    """A cron schedule."""
 
     cron: Cron = required("Cron expression: five fields, or six with seconds first.")
     concurrency_policy: Literal["Allow", "Forbid", "Replace"] = Field(
@@ -74,7 +74,7 @@ class Schedule(Part):
 
 
 class WorkflowBlock(Part):
-    """The jobs, and when they run."""
+    """Body of a workflow."""
 
     title: Text | None = optional("A title for people.")
     schedule: Schedule | None = optional("When the workflow runs by itself.")
