@@ -12,6 +12,9 @@ from catchment.project.model import Project
 from catchment.spec.findings import Findings
 from catchment.spec.model import Input, Job, Output, Step
 
+_FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
+"""Any other format was refused when the workflow was read, and such a workflow gets no plan."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -47,6 +50,8 @@ class Resolver:
         return Parts(inputs, tuple(map(_step, job.steps)), outputs)
 
     def _input(self, given: Input) -> InputPlan | None:
+        if given.format not in _FORMATS:
+            return None
         try:
             dataset = datasets.of_input(given.dataset, given.format, self.project)
         except RequestError as error:
@@ -55,6 +60,8 @@ class Resolver:
         return InputPlan(given.name, dataset, given.where, given.options, given.schema, given.schema_type)
 
     def _output(self, given: Output) -> OutputPlan | None:
+        if given.format not in _FORMATS:
+            return None
         try:
             dataset = datasets.of_output(given.dataset, given.name, given.format, self.project)
         except RequestError as error:

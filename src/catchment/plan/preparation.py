@@ -10,7 +10,7 @@ from catchment import spec
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.plan.building import draft
 from catchment.plan.model import Plan
-from catchment.plan.support import refusals
+from catchment.plan.support import as_errors, refusals
 from catchment.project import loading
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
@@ -26,15 +26,12 @@ class Prepared:
     plan: Plan | None
     """None where there are errors, or where the workflow asks for what does not run yet."""
     diagnostics: tuple[Diagnostic, ...]
-    """What `validate` shows."""
-    refusals: tuple[Diagnostic, ...] = ()
-    """Why a workflow without errors still cannot be run; `diagnostics` warns of the same."""
+    """What `validate` shows; of what does not run yet it only warns."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` where the workflow cannot be run."""
         if self.project is None or self.plan is None:
-            refused = {refusal.code for refusal in self.refusals}
-            raise InvalidFiles((*(each for each in self.diagnostics if each.code not in refused), *self.refusals))
+            raise InvalidFiles(as_errors(self.diagnostics))
         return self.project, self.plan
 
 
@@ -46,10 +43,9 @@ def prepare(file: Path, *, env: Mapping[str, str] | None = None) -> Prepared:
     project = _project(file, env, findings)
     workflow = loaded.workflow
     plan = draft(workflow, project, findings) if workflow and project else None
-    refused = refusals(workflow) if workflow else ()
     diagnostics = findings.in_order(str(file))
-    usable = not refused and not any(each.is_error for each in diagnostics)
-    return Prepared(project, workflow, plan if usable else None, diagnostics, refused)
+    runs = workflow and not refusals(workflow) and not any(each.is_error for each in diagnostics)
+    return Prepared(project, workflow, plan if runs else None, diagnostics)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
