@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Protocol
 
 from catchment.engine.launcher import Inbox
-from catchment.engine.protocol import Command, Failed, Reply
+from catchment.engine.protocol import Command, Reply
 from catchment.errors import EngineLost
 from catchment.events.hub import Hub
 from catchment.plan.model import EnginePlan
@@ -62,8 +62,6 @@ class Engines:
         self._running: dict[str, RunningEngine] = {}
         self._ending: list[Thread] = []
         self._messages: SimpleQueue[tuple[list[RunningEngine], Reply | EngineLost]] = SimpleQueue()
-        self.refusals: dict[str, Failed] = {}
-        """Engines that cannot start on this machine, and why: not worth trying again for the next job."""
 
     def need(self, key: str) -> RunningEngine:
         """The engine with this key; a new process begins to start if there is none."""
@@ -85,11 +83,11 @@ class Engines:
         self._running.pop(engine.key, None)
 
     def retire(self, key: str, grace: float) -> None:
-        """End an engine, without waiting for it; a grace of 0 kills it."""
+        """End an engine, without waiting for it; one that is not ready yet has nothing to bring to an end."""
         engine = self._running.pop(key, None)
         if engine is None:
             return
-        end = (lambda: engine.process.stop(grace)) if grace > 0 else engine.process.kill
+        end = (lambda: engine.process.stop(grace)) if grace and engine.ready else engine.process.kill
         thread = Thread(target=end, name=f"end of engine {key}")
         thread.start()
         self._ending.append(thread)
@@ -113,5 +111,7 @@ class Engines:
             inbox=lambda _key, reply: self._messages.put((sender, reply)),
         )
         sender.append(RunningEngine(plan, process))
-        self._hub.emit("engine-starting", engine=plan.key, data={"spark": plan.engine.spark, "master": plan.engine.master})
+        self._hub.emit(
+            "engine-starting", engine=plan.key, data={"spark": plan.engine.spark, "master": plan.engine.master}
+        )
         return sender[0]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import heapq
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 
 from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Ready, Reply, RunJob
 from catchment.errors import EngineLost
@@ -15,24 +14,14 @@ from catchment.events.hub import Hub
 from catchment.plan.model import JobPlan
 from catchment.run.board import Board
 from catchment.run.engines import Engines, RunningEngine
+from catchment.run.facts import RunFacts
 from catchment.run.heartbeat import Heartbeat
-from catchment.run.record import Record, RunFacts
-from catchment.run.retries import FailureKind, kind_of, pause_before_next
+from catchment.run.options import Options
+from catchment.run.record import Record, report
+from catchment.run.retries import kind_of, pause_before_next
 
 TICK_SECONDS = 0.2
 """How often the loop looks up to see whether it was asked to stop."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How long things may take, in seconds."""
-
-    lease: float = 20.0
-    """A run that was not heard from for this long is dead. Longer than a worker needs to notice that we are gone."""
-    cancel: float = 4.0
-    """How long Spark may take to cancel a job before its engine is ended."""
-    stop: float = 5.0
-    """How long an engine may take to end by itself."""
 
 
 @dataclass(eq=False)
@@ -61,9 +50,7 @@ class Executor:
         record: Record,
         hub: Hub,
         heartbeat: Heartbeat,
-        limit: int,
-        stop: threading.Event,
-        timing: Timing,
+        options: Options,
     ) -> None:
         self._facts = facts
         self._jobs = {job.name: job for job in facts.plan.jobs}
@@ -72,13 +59,15 @@ class Executor:
         self._record = record
         self._hub = hub
         self._heartbeat = heartbeat
-        self._limit = limit
-        self._stop = stop
-        self._timing = timing
+        self._limit = options.limit
+        self._stop = options.stop
+        self._timing = options.timing
         self._attempts: dict[str, Attempt] = {}
         self._pauses: list[tuple[float, str]] = []
         self._failures: dict[str, int] = {}
         self._first: dict[str, float] = {}
+        self._refusals: dict[str, Failed] = {}
+        """Engines that cannot start on this machine, and why: not worth trying again for the next job."""
         self._needs = Counter(self._jobs[name].engine for name in board.left)
         self._give_up: float | None = None
         """Once the run is being cancelled: when to stop waiting for Spark."""
@@ -93,7 +82,13 @@ class Executor:
             self._hand_out()
             self._listen()
             if self._give_up is not None and time.monotonic() >= self._give_up:
-                self._kill()
+                self.abort()
+
+    def abort(self) -> None:
+        """Give up every job that is left, at once."""
+        for attempt in self._attempts.values():
+            self._engines.retire(attempt.engine.key, grace=0.0)
+        self._abandon(self._board.left)
 
     def _wake(self) -> None:
         while self._pauses and self._pauses[0][0] <= time.monotonic():
@@ -106,7 +101,11 @@ class Executor:
     def _take_up(self, job: JobPlan) -> None:
         number = self._record.attempts(job.name) + 1
         self._first.setdefault(job.name, time.monotonic())
-        refusal = self._engines.refusals.pop(job.engine, None) if job.name in self._failures else self._engines.refusals.get(job.engine)
+        if job.name not in self._failures and job.engine in self._refusals:
+            self._record.attempt_begins(job.name, number, job.engine)
+            self._decide(job, self._refusals[job.engine])
+            return
+        self._refusals.pop(job.engine, None)
         # The engine first: it takes seconds to start, and the record can be written meanwhile.
         attempt = Attempt(job, number, self._engines.need(job.engine))
         self._attempts[attempt.id] = attempt
@@ -151,12 +150,14 @@ class Executor:
         self._engines.forget(engine)
         self._hub.emit("engine-lost", engine=engine.key, data={"error": asdict(report(lost))})
         for attempt in self._on(engine):
-            self._attempt_fails(attempt, lost, "engine")
+            self._attempt_fails(attempt, lost)
 
     def _engine_refused(self, engine: RunningEngine, failed: Failed) -> None:
-        self._engines.refuse(engine, failed, self._timing.stop)
+        self._engines.retire(engine.key, self._timing.stop)
+        if not failed.retryable:
+            self._refusals[engine.key] = failed
         for attempt in self._on(engine):
-            self._attempt_fails(attempt, failed, kind_of(failed))
+            self._attempt_fails(attempt, failed)
 
     def _attempt_says(self, engine: RunningEngine, reply: Note | Done | Failed) -> None:
         attempt = self._attempts.get(reply.attempt or "")
@@ -167,30 +168,30 @@ class Executor:
         elif isinstance(reply, Done):
             self._attempt_succeeds(attempt, reply)
         else:
-            self._attempt_fails(attempt, reply, kind_of(reply))
+            self._attempt_fails(attempt, reply)
 
     def _attempt_succeeds(self, attempt: Attempt, done: Done) -> None:
         del self._attempts[attempt.id]
-        name = attempt.job.name
-        self._board.succeed(name)
-        # Dependants go out before the books are kept: nothing they read depends on the books.
-        self._record.succeeded(name, done)
-        self._over([name])
+        self._record.succeeded(attempt.job.name, done)
+        self._board.succeed(attempt.job.name)
+        self._over([attempt.job.name])
 
-    def _attempt_fails(self, attempt: Attempt, failure: Failed | EngineLost, kind: FailureKind) -> None:
+    def _attempt_fails(self, attempt: Attempt, failure: Failed | EngineLost) -> None:
         del self._attempts[attempt.id]
-        name = attempt.job.name
-        if self._give_up is not None:
-            self._abandon([name])
-            return
-        self._failures[name] = self._failures.get(name, 0) + 1
-        since_first = time.monotonic() - self._first[name]
-        pause = pause_before_next(attempt.job.retry, kind, self._failures[name], since_first)
-        if pause is None:
-            self._fail(name, failure)
+        if self._give_up is None:
+            self._decide(attempt.job, failure)
         else:
-            self._record.retrying(name, failure, pause)
-            heapq.heappush(self._pauses, (time.monotonic() + pause, name))
+            self._abandon([attempt.job.name])
+
+    def _decide(self, job: JobPlan, failure: Failed | EngineLost) -> None:
+        self._failures[job.name] = failures = self._failures.get(job.name, 0) + 1
+        since_first = time.monotonic() - self._first[job.name]
+        pause = pause_before_next(job.retry, kind_of(failure), failures, since_first)
+        if pause is None:
+            self._fail(job.name, failure)
+        else:
+            self._record.retrying(job.name, failure, pause)
+            heapq.heappush(self._pauses, (time.monotonic() + pause, job.name))
 
     def _fail(self, name: str, failure: Failed | EngineLost) -> None:
         self._record.failed(name, failure)
@@ -201,26 +202,27 @@ class Executor:
 
     def _cancel(self) -> None:
         self._give_up = time.monotonic() + self._timing.cancel
+        self._pauses.clear()
         under_way = {attempt.job.name for attempt in self._attempts.values() if attempt.sent}
         for attempt in self._attempts.values():
             if attempt.sent:
                 attempt.engine.process.send(Cancel(attempt.id))
         self._abandon([name for name in self._board.left if name not in under_way])
 
-    def _kill(self) -> None:
-        for attempt in self._attempts.values():
-            self._engines.retire(attempt.engine.key, grace=0.0)
-        self._abandon([attempt.job.name for attempt in self._attempts.values()])
-
     def _abandon(self, names: Sequence[str]) -> None:
         for name in names:
             self._board.abandon(name)
-        self._attempts = {id: attempt for id, attempt in self._attempts.items() if attempt.job.name not in names}
+        gone = set(names)
+        self._attempts = {id: attempt for id, attempt in self._attempts.items() if attempt.job.name not in gone}
         self._record.cancelled(names)
         self._over(names)
 
     def _over(self, names: Iterable[str]) -> None:
-        for key in {self._jobs[name].engine for name in names}: ...
+        for name in names:
+            key = self._jobs[name].engine
+            self._needs[key] -= 1
+            if not self._needs[key]:
+                self._engines.retire(key, self._timing.stop)
 
     def _on(self, engine: RunningEngine) -> list[Attempt]:
         return [attempt for attempt in self._attempts.values() if attempt.engine is engine]

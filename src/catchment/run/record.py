@@ -4,42 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from catchment.engine.protocol import Done, Failed, Note
 from catchment.errors import EngineLost
 from catchment.events.hub import Hub
 from catchment.events.model import EventKind
-from catchment.plan.model import JobPlan, Plan
+from catchment.plan.model import JobPlan
 from catchment.project.secrets import Redactor
+from catchment.run.facts import RunFacts
 from catchment.run.model import ErrorReport, JobResult, OutputResult, Run, RunStatus
 from catchment.store import Progress
 from catchment.store.records import OutputRecord
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What a run is from its first moment, whoever executes it."""
-
-    run_id: str
-    reference_time: str
-    """ISO-8601, UTC."""
-    plan: Plan
-    earlier: tuple[JobResult, ...] = ()
-    """For a resumed run: what its jobs had come to. Those that succeeded are kept, attempts count on."""
-
-    @property
-    def kept(self) -> frozenset[str]:
-        """Jobs that succeeded before and are not run again."""
-        return frozenset(job.name for job in self.earlier if job.status == "succeeded")
-
-
-def announce(facts: RunFacts, hub: Hub) -> None:
-    """Say that the run begins: the first event, before anything slow is done."""
-    plan, names = facts.plan, [job.name for job in facts.plan.jobs]
-    data = {"workflow": plan.workflow, "file": plan.file, "jobs": names, "resumed": bool(facts.earlier)}
-    hub.emit("run-started", data=data)
 
 
 class Record:
@@ -60,18 +38,20 @@ class Record:
     def begin(self) -> None:
         """The run begins, or is taken up again."""
         plan, names = self._facts.plan, list(self._jobs)
-        if self._facts.earlier:
+        if self._facts.resumed:
             self._progress.take_up(job_names=names, at=self._began)
         else:
             self._progress.begin(
                 workflow=plan.workflow,
-                file=plan.file,
+                file=str(Path(plan.file).resolve()),
                 reference_time=self._facts.reference_time,
                 job_names=names,
                 at=self._began,
             )
         for name in self._facts.kept & self._jobs.keys():
             self._tell("job-succeeded", name, _success(self._jobs[name]))
+        for name in self._facts.changed_outputs():
+            self._warn(name, "succeeded before its outputs were changed in the workflow; it is not run again")
 
     def attempts(self, job: str) -> int:
         """How many attempts the job has had, in this process and before."""
@@ -92,10 +72,6 @@ class Record:
         """The engine tells something about a job under way."""
         self._tell("job-note", job, {**note.data, "event": note.event}, engine)
 
-    def warn(self, job: str, message: str) -> None:
-        """Something about a job that a person should know."""
-        self._tell("job-note", job, {"event": "warning", "message": message})
-
     def retrying(self, job: str, failure: Failed | EngineLost, pause: float) -> None:
         """An attempt failed and there will be another one."""
         error = self._error(failure)
@@ -104,7 +80,9 @@ class Record:
 
     def succeeded(self, job: str, done: Done) -> None:
         """A job wrote everything it had to write."""
-        outputs = tuple(OutputResult(o.name, o.dataset, o.rows, o.files, o.snapshot_id, o.write_id) for o in done.outputs)
+        outputs = tuple(
+            OutputResult(o.name, o.dataset, o.rows, o.files, o.snapshot_id, o.write_id) for o in done.outputs
+        )
         at = self._end(job, status="succeeded", outputs=outputs)
         written = [OutputRecord(**asdict(output)) for output in outputs]
         self._progress.job_ends(job, self.attempts(job), "succeeded", at=at, written=written)
@@ -142,6 +120,9 @@ class Record:
         seconds = (self._ended or time.time()) - self._began
         return Run(self._facts.run_id, self._facts.plan.workflow, self._status, seconds, tuple(self._jobs.values()))
 
+    def _warn(self, job: str, message: str) -> None:
+        self._tell("job-note", job, {"event": "warning", "message": message})
+
     def _end(self, job: str, **changes: Any) -> float:
         now = time.time()
         seconds = now - self._first.get(job, now)
@@ -149,7 +130,7 @@ class Record:
         return now
 
     def _error(self, failure: Failed | EngineLost) -> ErrorReport:
-        return ErrorReport(**self._redactor.data(asdict(_report(failure))))
+        return ErrorReport(**self._redactor.data(asdict(report(failure))))
 
     def _tell(self, kind: EventKind, job: str, data: Mapping[str, Any], engine: str | None = None) -> None:
         self._hub.emit(kind, job=job, attempt=self._jobs[job].attempts or None, engine=engine, data=dict(data))
@@ -172,7 +153,8 @@ def _success(job: JobResult) -> dict[str, Any]:
     return {"seconds": job.seconds, "outputs": [asdict(output) for output in job.outputs]}
 
 
-def _report(failure: Failed | EngineLost) -> ErrorReport:
+def report(failure: Failed | EngineLost) -> ErrorReport:
+    """A failure as the result and the events show it; not redacted yet."""
     where = failure.where
     place = (where.file, where.line, where.column) if where else (None, None, None)
     return ErrorReport(failure.code, failure.message, failure.hint, *place)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from catchment.engine.protocol import Failed
+from catchment.errors import EngineLost
 from catchment.spec.model import Retry, RetryStrategy
 
 FailureKind = Literal["job", "transient", "engine", "setup"]
@@ -28,11 +29,13 @@ RETRIED: Mapping[RetryStrategy, frozenset[FailureKind]] = {
 }
 
 
-def kind_of(failed: Failed) -> FailureKind:
-    """The kind of a failure that an engine reported."""
-    if failed.retryable:
+def kind_of(failure: Failed | EngineLost) -> FailureKind:
+    """The kind of a failure, whether an engine reported it or was lost itself."""
+    if isinstance(failure, EngineLost):
+        return "engine"
+    if failure.retryable:
         return "transient"
-    return "setup" if failed.setup else "job"
+    return "setup" if failure.setup else "job"
 
 
 def pause_before_next(retry: Retry, kind: FailureKind, failures: int, seconds: float) -> float | None:
