@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from catchment.events.model import Sink
     from catchment.plan.model import Plan
     from catchment.project.model import Project as Settings
-    from catchment.run.history import RunSummary
-    from catchment.run.model import Run
+    from catchment.run.model import Run, RunSummary
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
 

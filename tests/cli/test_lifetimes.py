@@ -12,14 +12,18 @@ COUNT = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
 
 
 def running_job(root: Path, running: program.Running) -> str:
-    """Wait until the job is in the engine; the id of the run."""
-    events = lambda: list(root.glob(".catchment/runs/*/events.jsonl"))  # noqa: E731
-    program.wait_until(
-        lambda: any('"job-started"' in file.read_text() for file in events()) or running.process.poll() is not None,
-        "the job starts",
-    )
+    """Wait until a job is in the engine; the id of the run."""
+    program.wait_until(lambda: _job_started(root) or running.process.poll() is not None, "a job starts")
     assert running.process.poll() is None, running.told
-    return events()[-1].parent.name
+    return _events(root)[-1].parent.name
+
+
+def _events(root: Path) -> list[Path]:
+    return sorted(root.glob(".catchment/runs/*/events.jsonl"))
+
+
+def _job_started(root: Path) -> bool:
+    return any('"job-started"' in file.read_text() for file in _events(root))
 
 
 def slow_project(root: Path) -> Path:

@@ -15,7 +15,7 @@ def test_the_published_seed_gets_its_error_at_the_right_line(tmp_path: Path) -> 
     file = SEEDS / "seed-000-published.yaml"
     answer = program.call("validate", file, cwd=tmp_path)
     assert answer.code == 2
-    assert f"{file}:100:" in answer.out
+    assert f"{file}:99:27: error[value-and-block]" in answer.out
     assert "- sequence: ny_taxi_ts" in answer.out
     assert "^" in answer.out
     assert "hint:" in answer.out
@@ -34,13 +34,17 @@ def test_seeds_are_valid(tmp_path: Path, seed: str) -> None:
 
 def test_validate_tells_every_problem_of_every_file(tmp_path: Path) -> None:
     projects.make(tmp_path)
-    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
-    first.write_text(projects.workflow("Bad_Name", projects.job("one", "SELECT 1", to="lakehous:raw/trips")))
-    second.write_text(projects.workflow("b", projects.job("one", "SELECT 1", after="nobody")))
+    bad = projects.job("one", "SELECT 1", after="nobody", mode="upsert")
+    (tmp_path / "a.yaml").write_text(projects.workflow("Bad_Name", bad))
+    (tmp_path / "b.yaml").write_text(projects.workflow("b", projects.job("one", "SELECT 1", to="lakehous:raw/trips")))
     answer = program.call("validate", "a.yaml", "b.yaml", "-o", "json", cwd=tmp_path)
     assert answer.code == 2
-    found = {(Path(d["file"]).name, d["line"], d["code"]) for d in answer.data["diagnostics"]}
-    assert {(name, line) for name, line, _ in found} == {("a.yaml", 1), ("a.yaml", 19), ("b.yaml", 21)}
+    assert [(d["file"], d["line"], d["code"]) for d in answer.data["diagnostics"]] == [
+        ("a.yaml", 1, "bad-name"),
+        ("a.yaml", 22, "bad-save-mode"),
+        ("a.yaml", 23, "unknown-dependency"),
+        ("b.yaml", 20, "unknown-depot"),
+    ]
 
 
 def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -49,7 +53,7 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
     answer = program.call("run", "a.yaml", "--output", "json", cwd=tmp_path)
     assert answer.code == 2
     assert [d["code"] for d in answer.data["diagnostics"]] == ["unknown-depot"]
-    assert "a.yaml:19:" in answer.err
+    assert "a.yaml:20:" in answer.err
     assert "lakehouse" in answer.err
     assert not (tmp_path / ".catchment").exists()
 
@@ -74,6 +78,7 @@ def test_what_only_parses_is_refused_when_run(tmp_path: Path) -> None:
         (("logs",), "no-runs"),
         (("table", "ls", "nowhere"), "unknown-depot"),
         (("table", "show", "lakehouse.raw.trips"), "bad-address"),
+        (("table", "files", "dataos://lakehouse:raw"), "no-dataset"),
         (("table", "show", "dataos://lakehouse:raw/../trips"), "address-escapes-depot"),
         (("query", "SELECT 1", "--engine", "nobody"), "unknown-engine"),
         (("query", "--file", "missing.sql"), "file-unreadable"),
@@ -150,17 +155,25 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 
 
 def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
-    settings = (projects.SETTINGS + "  broken: {master: 'local[1]'}\n").replace(
-        "location: ./lake}", "location: ./lake, catalog: {type: rest, uri: 'http://127.0.0.1:9/'}}"
+    broken = (
+        "  lakehouse: {kind: iceberg, location: ./not-a-directory}\n"
+        "  remote: {kind: iceberg, location: 's3a://bucket/lake', catalog: {type: rest, uri: 'http://127.0.0.1:9/'}}\n"
     )
+    settings = projects.SETTINGS.replace("  lakehouse: {kind: iceberg, location: ./lake}\n", broken)
     projects.make(tmp_path, settings)
-    (tmp_path / "lake").write_text("a file, not a directory")
+    (tmp_path / "not-a-directory").write_text("")
     answer = program.call("doctor", "-o", "json", cwd=tmp_path)
     checks = {check["name"]: check for check in answer.data["checks"]}
     assert answer.code == 1
-    assert checks["java"]["status"] == "ok"
-    assert checks["metastore"]["status"] == "ok"
-    assert checks["depot dropzone"]["status"] == "ok"
-    for broken in ("depot lakehouse", "catalog lakehouse"):
+    for fine in ("python", "java", "engine default", "metastore", "depot dropzone", "catalog lakehouse"):
+        assert checks[fine]["status"] == "ok", checks[fine]
+    for broken in ("depot lakehouse", "catalog remote"):
         assert checks[broken]["status"] == "problem"
         assert checks[broken]["hint"]
+
+
+def test_doctor_without_java_says_so(tmp_path: Path) -> None:
+    answer = program.call("doctor", cwd=tmp_path, JAVA_HOME=str(tmp_path))
+    assert answer.code == 1
+    assert "problem  java:" in answer.out
+    assert "JAVA_HOME" in answer.out

@@ -24,7 +24,7 @@ def doctor(where: Path, output: str) -> None:
     """Check Java, packages, metastore, depots and disk, and say what to do about each problem."""
     from catchment.cli import checks
 
-    found = list(checks.every(secrecy.open_project(where), lambda line: click.echo(line, err=True)))
+    found = list(checks.every(secrecy.open_project(where), printing.tell))
     hide = secrecy.redactor()
     if output == "json":
         printing.echo_json(hide.data({"checks": [asdict(check) for check in found]}))

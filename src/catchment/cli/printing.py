@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 import click
 
 
+def tell(line: str) -> None:
+    """A line of the story, on standard error."""
+    click.echo(line, err=True)
+
+
 def echo_json(data: Any) -> None:
     """Print data as JSON on standard output."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=_as_text))
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -35,7 +35,7 @@ def query(sql: str | None, file: Path | None, limit: int, engine: str, where: Pa
     project = secrecy.open_project(where)
     from catchment.run import lake
 
-    rows = lake.query(project, text, limit=limit or None, engine=engine)
+    rows = lake.query(project, text, limit=limit or None, engine=engine, tell=printing.tell)
     _echo(rows, output)
     if rows.truncated:
         click.echo(f"only the first {len(rows.rows)} rows are shown; --limit 0 shows all", err=True)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from catchment.cli import options, outcome, printing, secrecy
+
+if TYPE_CHECKING:
+    from catchment.run.model import RunSummary
 
 
 @click.command()
@@ -32,5 +36,9 @@ def runs(run_id: str | None, limit: int, where: Path, output: str) -> None:
     elif not listed:
         click.echo("no runs yet", err=True)
     else:
-        columns = ("run", "workflow", "status", "started", "seconds")
-        printing.echo_table(columns, ((r.run_id, r.workflow, r.status, r.started, round(r.seconds, 1)) for r in listed))
+        printing.echo_table(("run", "workflow", "status", "jobs", "started", "seconds"), map(_row, listed))
+
+
+def _row(run: RunSummary) -> tuple[object, ...]:
+    started = run.started.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return run.run_id, run.workflow, run.status, f"{run.succeeded}/{run.jobs}", started, round(run.seconds, 1)

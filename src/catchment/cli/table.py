@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from catchment.cli import options, printing, secrecy
+from catchment.errors import RequestError
+
+if TYPE_CHECKING:
+    from catchment.project.model import Address
+    from catchment.run import lake
 
 
 @click.group()
@@ -37,7 +42,7 @@ def ls(depot: str, where: Path, output: str) -> None:
 @options.debug
 def show(address: str, where: Path, output: str) -> None:
     """Show a table: columns, partitions, properties, size, current snapshot."""
-    facts = _inspect(where, "table", address)
+    facts = _inspect(where, "table", _table(address))
     if output == "json":
         printing.echo_json(facts)
         return
@@ -57,7 +62,7 @@ def show(address: str, where: Path, output: str) -> None:
 @options.debug
 def snapshots(address: str, where: Path, output: str) -> None:
     """List the snapshots of a table, with the run and the job that made each."""
-    facts = _inspect(where, "snapshots", address)
+    facts = _inspect(where, "snapshots", _table(address))
     if output == "json":
         printing.echo_json(facts)
     else:
@@ -71,18 +76,30 @@ def snapshots(address: str, where: Path, output: str) -> None:
 @options.debug
 def files(address: str, where: Path, output: str) -> None:
     """List the data files of a table's current snapshot."""
-    facts = _inspect(where, "files", address)
+    facts = _inspect(where, "files", _table(address))
     if output == "json":
         printing.echo_json(facts)
     else:
         _echo_list(facts["files"])
 
 
-def _inspect(where: Path, what: str, target: str) -> Mapping[str, Any]:
+def _table(text: str) -> Address:
+    from catchment.project import address
+
+    parsed = address.parse(text)
+    if parsed.dataset is None:
+        raise RequestError(
+            f"`{text}` names no table", code="no-dataset", hint="append /table; `catchment table ls DEPOT` lists them"
+        )
+    return parsed
+
+
+def _inspect(where: Path, what: lake.What, target: Address | str) -> Mapping[str, Any]:
     from catchment.run import lake
 
-    project = secrecy.open_project(where)
-    return secrecy.redactor().data(lake.inspect(project, what, target))
+    facts = lake.inspect(secrecy.open_project(where), what, target, tell=printing.tell)
+    hidden: Mapping[str, Any] = secrecy.redactor().data(facts)
+    return hidden
 
 
 def _echo_list(entries: Sequence[Mapping[str, Any]]) -> None:
