@@ -8,10 +8,13 @@ from typing import Literal, NoReturn, cast
 from catchment.errors import RequestError
 from catchment.project.model import Address
 
+DEPOT_NAME = "[A-Za-z][A-Za-z0-9_-]*"
+RESERVED_DEPOTS = frozenset({"spark_catalog", "default_iceberg", "system"})
+"""Catalogs that Spark or Iceberg have of their own."""
+
 _FORM = re.compile(
     r"(?:dataos|lake)://(?P<depot>[^:/?]*):(?P<collection>[^/?]*)(?:/(?P<dataset>[^?]*))?(?:\?(?P<query>.*))?"
 )
-_DEPOT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]+")
 # `%` would be decoded by some layer below us, the rest are glob, query and separator characters of Hadoop paths.
 _FORBIDDEN = re.compile(r"""[\\%#*{}\[\]^|<>"':]""")
@@ -45,7 +48,7 @@ def parse(text: str) -> Address:
         raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
     depot, collection, dataset = match["depot"], match["collection"], match["dataset"]
     if not is_depot_name(depot):
-        raise BadAddress(f"`{depot}` in `{text}` is not a name of a depot", hint=_SHAPE_HINT)
+        raise BadAddress(f"`{depot}` in `{text}` is no name for a depot", hint=_SHAPE_HINT)
     _check_segment(collection, text)
     for segment in dataset.split("/") if dataset else ():
         _check_segment(segment, text)
@@ -54,7 +57,7 @@ def parse(text: str) -> Address:
 
 def is_depot_name(text: str) -> bool:
     """Whether a depot may have this name."""
-    return _DEPOT.fullmatch(text) is not None
+    return text not in RESERVED_DEPOTS and re.fullmatch(DEPOT_NAME, text) is not None
 
 
 def is_identifier(text: str) -> bool:

@@ -8,15 +8,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from catchment.errors import Position, RequestError
+from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
-from catchment.project.grammar import DEPOT_NAME, ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
+from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
 from catchment.project.model import Catalog, Depot, Engine, Project
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
 
 _SQLITE = "sqlite:///"
-_RESERVED = frozenset({"spark_catalog", "default_iceberg", "system"})
-"""Catalogs that Spark or Iceberg have of their own."""
 _NAME_HINT = "begin with a letter or digit, then letters, digits, `_` and `-`"
 
 
@@ -63,11 +62,11 @@ class Canonical:
 
     def _depot(self, name: str, entry: DepotEntry) -> Depot:
         where = self._at("depots", name).key_where
-        if name in _RESERVED:
-            self.findings.error("bad-depot-name", f"`{name}` is a catalog of Spark's own", where, "choose another name")
-        elif not re.fullmatch(DEPOT_NAME, name):
-            hint = "begin with a letter, then letters, digits, `_` and `-`"
-            self.findings.error("bad-depot-name", f"`{name}` is no name for a depot", where, hint)
+        if not is_depot_name(name):
+            own = name in RESERVED_DEPOTS
+            message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
+            hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
+            self.findings.error("bad-depot-name", message, where, hint)
         if entry.kind == "files":
             return self._files(name, entry, where)
         catalog = entry.catalog or CatalogEntry.model_validate({})
@@ -141,7 +140,8 @@ def absolute(text: str, root: Path) -> str:
     try:
         return str((root / Path(text).expanduser()).resolve())
     except (OSError, ValueError, RuntimeError) as error:
-        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location") from error
+        hint = "write a path relative to the project file, or a URI"
+        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location", hint=hint) from error
 
 
 def metastore_url(url: str, root: Path) -> str:

@@ -8,7 +8,7 @@ from os.path import realpath
 from pathlib import Path
 
 from catchment.errors import RequestError
-from catchment.project.address import AddressEscapes
+from catchment.project.address import AddressEscapes, is_depot_name
 from catchment.project.model import Catalog, Depot, Project
 from catchment.spec.validation import did_you_mean
 
@@ -45,7 +45,7 @@ def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
     """Every embedded depot that an earlier run left behind, in order of name."""
     catalogs = sorted((project.home / "depots").glob("*/catalog.db"))
     names = (catalog.parent.name for catalog in catalogs)
-    return tuple(embedded(project.root, name) for name in names if name not in project.depots)
+    return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
 
 
 def home_of(root: Path, name: str) -> Path:

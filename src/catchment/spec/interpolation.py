@@ -42,8 +42,9 @@ def _fill(node: ScalarNode, env: Mapping[str, str], findings: Findings) -> Scala
             filled = match[0]
         pieces += [node.text[end : match.start()], filled]
         grown = len(filled) - len(match[0])
-        lines = _shifted(lines, match.end() + shift, grown)
         end, shift = match.end(), shift + grown
+        after = position_at(node, end)
+        lines = (*_shifted(lines, end + shift - grown, grown), SourceLine(end + shift, after.line, after.column))
     text = "".join([*pieces, node.text[end:]])
     return replace(node, value=text, text=text, lines=lines)
 

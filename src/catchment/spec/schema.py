@@ -53,9 +53,9 @@ def workflow_schema() -> Schema:
     root = parts.pop("Resource")
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        **_tidy(root),
+        **tidy(root),
         "title": "Catchment workflow",
-        "definitions": {name: _tidy(part) for name, part in sorted(parts.items())},
+        "definitions": {name: tidy(part) for name, part in sorted(parts.items())},
     }
 
 
@@ -96,21 +96,21 @@ def _ref(part: str) -> Schema:
     return {"$ref": f"#/definitions/{part}"}
 
 
-def _tidy(schema: Any, *, is_field_list: bool = False) -> Any:
+def tidy(schema: Any, *, is_field_list: bool = False) -> Any:
     """Without generated titles and empty defaults, which tell an editor nothing.
 
     Draft 7 ignores what stands beside `$ref`, so a reference with a description goes into `allOf`.
     """
     if isinstance(schema, list):
-        return [_tidy(item) for item in schema]
+        return [tidy(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema and len(schema) > 1 and not is_field_list:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return _tidy({"allOf": [{"$ref": schema["$ref"]}], **rest})
+        return tidy({"allOf": [{"$ref": schema["$ref"]}], **rest})
     dropped = () if is_field_list else ("title", *(("default",) if schema.get("default", 0) is None else ()))
     return {
-        key: _tidy(value, is_field_list=key == "properties" and not is_field_list)
+        key: tidy(value, is_field_list=key == "properties" and not is_field_list)
         for key, value in schema.items()
         if key not in dropped and value != []
     }

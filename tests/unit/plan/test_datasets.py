@@ -14,7 +14,8 @@ def configured(root: Path) -> Project:
     lake = Depot("lakehouse", "iceberg", str(root / "lake"), Catalog("jdbc", database=str(root / "lake/catalog.db")))
     drop = Depot("drop", "files", str(root / "drop"))
     here = Depot("here", "files", str(root))
-    depots = {depot.name: depot for depot in (lake, drop, here)}
+    deep = Depot("deep", "iceberg", str(root / "far" / "down"), Catalog("rest", "https://host"))
+    depots = {depot.name: depot for depot in (lake, drop, here, deep)}
     return Project(root, root / "catchment.yaml", "", depots, {"default": Engine("default")})
 
 
@@ -109,6 +110,7 @@ def test_inputs_that_name_no_dataset(text: str, given: str | None, code: str, tm
         ("dataos://drop:none?acl=rw", "..", "address-escapes-depot"),
         ("dataos://here:none/lake?acl=rw", "out", "depots-overlap"),
         ("dataos://here:lake/raw01/t?acl=rw", "out", "depots-overlap"),
+        ("dataos://here:none/far?acl=rw", "out", "depots-overlap"),
     ],
 )
 def test_outputs_that_may_not_be_written(text: str, name: str, code: str, tmp_path: Path) -> None:

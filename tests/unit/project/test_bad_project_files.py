@@ -22,7 +22,7 @@ class Case:
 
 
 CASES = [
-    Case("broken YAML", "depots: {lake: {kind: iceberg\n", "yaml-syntax", 2, 1),
+    Case("broken YAML", "depots: {lake: {kind: iceberg\n", "yaml-syntax", 1, 16),
     Case("empty", "# nothing yet\n", "empty-file", 1, 1),
     Case("a list", "- depots\n", "wrong-type", 1, 1),
     Case("duplicate key", "depots: {}\ndepots: {}\n", "duplicate-key", 2, 1),

@@ -42,7 +42,7 @@ def test_the_two_names_of_the_lake_mean_one_depot(tmp_path: Path) -> None:
 
 
 def test_embedded_depots_on_disk_are_found_again(tmp_path: Path) -> None:
-    for name in ("b", "a", "lakehouse", "empty"):
+    for name in ("b", "a", "lakehouse", "empty", "no.name"):
         home = tmp_path / ".catchment" / "depots" / name
         home.mkdir(parents=True)
         if name != "empty":
