@@ -3,7 +3,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,9 +96,6 @@ def lab(tmp_path: Path) -> Lab:
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
-
-
-Outcome = Callable[[run.Run], dict[str, str]]
 
 
 def statuses(result: run.Run) -> dict[str, str]:

@@ -22,7 +22,8 @@ def test_a_run_that_succeeds_tells_what_was_written(lab: Lab, recorder: Recorder
     (output,) = only.outputs
     assert (output.dataset, output.rows, output.files, output.snapshot_id) == ("dataos://lake:raw/a", 10, 2, 2**62)
     assert output.write_id == f"{result.run_id}/a/out"
-    assert recorder.kinds() == ["run-started", "engine-starting", "engine-preparing", "engine-ready", "engine-stopped", "run-finished"]  # fmt: skip
+    engine = ["engine-starting", "engine-preparing", "engine-ready", "engine-stopped"]
+    assert recorder.kinds() == ["run-started", *engine, "run-finished"]
     assert recorder.kinds("a") == ["job-started", "job-succeeded"]
     assert recorder.closed
 
@@ -90,7 +91,8 @@ def test_a_failure_skips_its_dependants_and_nothing_else(lab: Lab, recorder: Rec
         "good": "succeeded",
         "after": "succeeded",
     }
-    assert [(event.job, event.data["because"]) for event in recorder.of("job-skipped")] == [("near", "bad"), ("far", "bad")]  # fmt: skip
+    skipped = [(event.job, event.data["because"]) for event in recorder.of("job-skipped")]
+    assert skipped == [("near", "bad"), ("far", "bad")]
     assert {line["job"] for line in lab.trace("begin")} == {"bad", "good", "after"}
 
 
