@@ -52,11 +52,13 @@ class Project:
         """Every problem of a workflow file."""
         from catchment import plan
 
-        return plan.prepare(self.root / file).diagnostics
+        return plan.prepare(self.root / file, project=self.settings).diagnostics
 
     def plan(self, file: str | os.PathLike[str]) -> Plan:
         """What a run of the file would do; raises InvalidFiles."""
-        return self._prepare(file)[1]
+        from catchment import plan
+
+        return plan.prepare(self.root / file, project=self.settings).require()[1]
 
     def run(
         self,
@@ -69,8 +71,7 @@ class Project:
         """Run a workflow to its end; a failed job is in the result, not an exception. Setting `stop` cancels."""
         from catchment import run
 
-        settings, plan = self._prepare(file)
-        return run.start(plan, settings, jobs=jobs, sinks=sinks, stop=stop)
+        return run.start(self.plan(file), self.settings, jobs=jobs, sinks=sinks, stop=stop)
 
     def resume(
         self,
@@ -108,8 +109,3 @@ class Project:
         from catchment.run import lake
 
         return lake.inspect(self.settings, what, target)
-
-    def _prepare(self, file: str | os.PathLike[str]) -> tuple[Settings, Plan]:
-        from catchment import plan
-
-        return plan.prepare(self.root / file).require()
