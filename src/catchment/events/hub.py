@@ -61,14 +61,14 @@ class Hub:
     def _give(self, sink: Sink, event: Event) -> None:
         try:
             sink.emit(event)
-        except Exception:
+        except Exception as error:
             # A sink only tells; losing one must not lose the run.
-            log.exception("%s failed and gets no more events of this run", type(sink).__name__)
+            log.warning("%s gets no more events of this run: %s", type(sink).__name__, error)
             self._sinks.remove(sink)
             self._finish(sink)
 
     def _finish(self, sink: Sink) -> None:
         try:
             sink.close()
-        except Exception:
-            log.exception("%s could not be closed", type(sink).__name__)
+        except Exception as error:
+            log.warning("%s could not be closed: %s", type(sink).__name__, error)

@@ -15,7 +15,6 @@ EventKind = Literal[
     "engine-ready",
     "engine-lost",
     "engine-stopped",
-    "job-queued",
     "job-started",
     "job-note",
     "job-retrying",

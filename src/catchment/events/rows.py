@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -12,7 +12,6 @@ from catchment.events.model import Event, EventKind
 RowStatus = Literal["queued", "running", "retrying", "succeeded", "failed", "skipped", "cancelled"]
 
 _STATUS: Mapping[EventKind, RowStatus] = {
-    "job-queued": "queued",
     "job-started": "running",
     "job-retrying": "retrying",
     "job-succeeded": "succeeded",
@@ -70,7 +69,7 @@ def _after(row: JobRow, event: Event) -> JobRow:
         until=event.at if status in OVER else None,
         doing="",
         tasks=None,
-        rows_written=_rows_written(event.data.get("outputs", ()), row.rows_written),
+        rows_written=_total(event.data.get("outputs", ())),
     )
 
 
@@ -79,13 +78,13 @@ def _noted(row: JobRow, data: Mapping[str, Any]) -> JobRow:
     if what == "progress":
         return replace(row, tasks=(int(data.get("done", 0)), int(data.get("total", 0))))
     if what == "output":
-        return replace(row, rows_written=_rows_written([data], row.rows_written), doing="", tasks=None)
+        return replace(row, rows_written=_total([data, {"rows": row.rows_written}]), doing="", tasks=None)
     if what in {"input", "step", "writing"}:
         verb = {"input": "reading", "step": "step", "writing": "writing"}[what]
         return replace(row, doing=f"{verb} {name}".strip(), tasks=None)
     return row
 
 
-def _rows_written(outputs: Any, otherwise: int | None) -> int | None:
+def _total(outputs: Iterable[Mapping[str, Any]]) -> int | None:
     counts = [output["rows"] for output in outputs if output.get("rows") is not None]
-    return sum(counts) if counts else otherwise
+    return sum(counts) if counts else None

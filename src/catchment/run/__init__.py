@@ -12,7 +12,7 @@ from catchment.project.model import Project
 from catchment.run.engines import Launch
 from catchment.run.model import Run
 from catchment.run.options import Options, Timing
-from catchment.run.start import start_run
+from catchment.run.starting import start_run
 
 __all__ = ["Run", "Timing", "resume", "start"]
 
@@ -42,7 +42,7 @@ def resume(
     timing: Timing | None = None,
 ) -> Run:
     """Run what did not succeed of an earlier run; raises LeaseHeld where that run is still alive."""
-    from catchment.run.resume import resume_run
+    from catchment.run.resuming import resume_run
 
     return resume_run(run_id, project, _options(jobs, sinks, stop, launch, timing))
 

@@ -48,8 +48,9 @@ class Record:
                 job_names=names,
                 at=self._began,
             )
-        for name in self._facts.kept & self._jobs.keys():
-            self._tell("job-succeeded", name, _success(self._jobs[name]))
+        for job in self._jobs.values():
+            if job.name in self._facts.kept:
+                self._tell("job-succeeded", job.name, _success(job))
         for name in self._facts.changed_outputs():
             self._warn(name, "succeeded before its outputs were changed in the workflow; it is not run again")
 
@@ -74,7 +75,7 @@ class Record:
 
     def retrying(self, job: str, failure: Failed | EngineLost, pause: float) -> None:
         """An attempt failed and there will be another one."""
-        error = self._error(failure)
+        error = self._error(job, failure)
         self._progress.attempt_fails(job, self.attempts(job), asdict(error), time.time())
         self._tell("job-retrying", job, {"error": asdict(error), "pause": pause})
 
@@ -90,7 +91,7 @@ class Record:
 
     def failed(self, job: str, failure: Failed | EngineLost) -> None:
         """A job failed and will not be tried again."""
-        error = self._error(failure)
+        error = self._error(job, failure)
         at = self._end(job, status="failed", error=error)
         self._progress.job_ends(job, self.attempts(job), "failed", at=at, error=asdict(error))
         self._tell("job-failed", job, {"error": asdict(error), "seconds": self._jobs[job].seconds})
@@ -129,8 +130,10 @@ class Record:
         self._jobs[job] = replace(self._jobs[job], seconds=seconds, **changes)
         return now
 
-    def _error(self, failure: Failed | EngineLost) -> ErrorReport:
-        return ErrorReport(**self._redactor.data(asdict(report(failure))))
+    def _error(self, job: str, failure: Failed | EngineLost) -> ErrorReport:
+        known = report(failure)
+        hint = known.hint or f"`catchment logs {self._facts.run_id} --job {job}` shows what it did"
+        return ErrorReport(**self._redactor.data({**asdict(known), "hint": hint}))
 
     def _tell(self, kind: EventKind, job: str, data: Mapping[str, Any], engine: str | None = None) -> None:
         self._hub.emit(kind, job=job, attempt=self._jobs[job].attempts or None, engine=engine, data=dict(data))

@@ -40,8 +40,9 @@ def trace(what: str, **fields: Any) -> None:
 def failed(attempt: str | None, kind: str) -> None:
     flags = {"retryable": kind == "transient", "setup": kind == "setup"}
     where = {"file": "w.yaml", "line": 3, "column": 7}
+    hint = None if kind == "transient" else "mend it"
     message = f"it said no, {os.environ.get('SAYS', 'for a reason')}"
-    say("failed", attempt=attempt, code=f"script-{kind}", message=message, hint="mend it", where=where, **flags)
+    say("failed", attempt=attempt, code=f"script-{kind}", message=message, hint=hint, where=where, **flags)
 
 
 def act(command: dict[str, Any], words: list[str]) -> None:

@@ -103,6 +103,13 @@ def test_an_error_says_what_where_and_what_next(lab: Lab) -> None:
     assert (only.error.file, only.error.line, only.error.column) == ("w.yaml", 3, 7)
 
 
+def test_an_error_without_a_hint_points_to_the_log(lab: Lab) -> None:
+    result = lab.run(job("a", "fail transient"))
+    error = result.jobs[0].error
+    assert error is not None
+    assert error.hint == f"`catchment logs {result.run_id} --job a` shows what it did"
+
+
 def test_a_secret_in_an_error_reaches_nobody(lab: Lab, recorder: Recorder) -> None:
     result = lab.run(job("a", "fail job"), envs={"SAYS": "hunter22"}, sinks=[recorder])
     (only,) = result.jobs
