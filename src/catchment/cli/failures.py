@@ -6,15 +6,12 @@ import os
 import tempfile
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from catchment.cli import diagnostics, options, printing, secrecy
 from catchment.errors import Cancelled, CatchmentError, InvalidFiles, LeaseHeld, RequestError, SetupError
-
-if TYPE_CHECKING:
-    from catchment.run.model import ErrorReport
 
 DONE = 0
 JOB_FAILED = 1
@@ -44,25 +41,23 @@ def report(error: BaseException, ctx: click.Context) -> int:
     return exit_code(error)
 
 
-def paragraph(error: CatchmentError | ErrorReport, place: str | None) -> str:
-    """An error in a few lines: what happened, where, what to do next."""
-    head = click.style(f"error[{error.code}]", fg="red", bold=True)
-    lines = [f"{place}: {head}: {error.message}" if place else f"{head}: {error.message}"]
-    if error.hint:
-        lines.append(f"  {click.style('hint:', fg='cyan')} {error.hint}")
-    return "\n".join(lines)
-
-
 def _text(error: BaseException, stack: str, *, debugging: bool) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, InvalidFiles):
         text = diagnostics.as_text(error.diagnostics)
     elif isinstance(error, CatchmentError):
-        text = paragraph(error, str(error.where) if error.where else None)
+        text = _paragraph(error)
     else:
         return _bug(error, stack, debugging=debugging)
     return f"{text}\n\n{stack}" if debugging else text
+
+
+def _paragraph(error: CatchmentError) -> str:
+    """What happened, where, what to do next."""
+    head = f"{click.style(f'error[{error.code}]', fg='red', bold=True)}: {error.message}"
+    hint = f"\n  {click.style('hint:', fg='cyan')} {error.hint}" if error.hint else ""
+    return f"{error.where}: {head}{hint}" if error.where else head + hint
 
 
 def _bug(error: BaseException, stack: str, *, debugging: bool) -> str:

@@ -12,7 +12,7 @@ from catchment.cli import failures, printing, secrecy
 
 if TYPE_CHECKING:
     from catchment.events.model import Sink
-    from catchment.run.model import ErrorReport, JobResult, Run
+    from catchment.run.model import JobResult, Run
 
 _COLUMNS = ("job", "status", "attempts", "seconds", "output", "rows", "files", "snapshot")
 
@@ -45,10 +45,11 @@ def echo(run: Run, output: str) -> None:
 
 def echo_errors(run: Run) -> None:
     """Tell on standard error why jobs failed."""
+    from catchment.events.words import error_paragraph
+
     for job in run.jobs:
         if job.error:
-            text = failures.paragraph(job.error, _place(job.error))
-            click.echo(secrecy.redactor().text(f"{job.name}: {text}"), err=True)
+            click.echo(secrecy.redactor().text(f"{job.name}: {error_paragraph(asdict(job.error))}"), err=True)
 
 
 def exit_code(run: Run) -> int:
@@ -67,7 +68,3 @@ def _rows(job: JobResult) -> Iterator[tuple[object, ...]]:
         snapshot = None if entry.snapshot_id is None else str(entry.snapshot_id)
         yield (*head, entry.dataset, entry.rows, entry.files, snapshot)
         head = (None, None, None, None)
-
-
-def _place(error: ErrorReport) -> str | None:
-    return f"{error.file}:{error.line}:{error.column}" if error.file else None

@@ -51,7 +51,11 @@ def test_text_has_a_line_per_output(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_errors_are_told_with_job_place_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
     outcome.echo_errors(a_run("failed"))
-    assert capsys.readouterr().err.splitlines() == ["two: t.yaml:4:7: error[sql-syntax]: bad SQL", "  hint: mend it"]
+    assert capsys.readouterr().err.splitlines() == [
+        "two: error[sql-syntax]: bad SQL",
+        "    at t.yaml:4:7",
+        "    hint: mend it",
+    ]
 
 
 @pytest.mark.parametrize(("status", "code"), [("succeeded", 0), ("failed", 1), ("cancelled", 130), ("dead", 1)])
