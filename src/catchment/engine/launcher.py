@@ -12,6 +12,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -110,8 +111,9 @@ class EngineProcess:
 
     def _live(self) -> None:
         try:
-            process, installed = self._spawn()
-            self._converse(process, installed)
+            installed = Installed() if self._command else install(self.engine, self._tell, self._asked_to_end)
+            with tempfile.TemporaryDirectory(prefix="catchment-", ignore_cleanup_errors=True) as scratch:
+                self._converse(self._spawn(installed, scratch), installed, scratch)
         except Cancelled:
             pass  # stopped before it had started: whoever asked for that waits for no answer
         except CatchmentError as error:
@@ -121,8 +123,7 @@ class EngineProcess:
         finally:
             self._ended.set()
 
-    def _spawn(self) -> tuple[subprocess.Popen[bytes], Installed]:
-        installed = Installed() if self._command else install(self.engine, self._tell, self._asked_to_end)
+    def _spawn(self, installed: Installed, scratch: str) -> subprocess.Popen[bytes]:
         command = self._command or (sys.executable, "-m", "catchment.engine.worker")
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         with self._spawning:
@@ -133,14 +134,14 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=_environment(self.engine, installed),
+                env=_environment(self.engine, installed, scratch),
                 start_new_session=True,
             )
-        return self._process, installed
+        return self._process
 
-    def _converse(self, process: subprocess.Popen[bytes], installed: Installed) -> None:
+    def _converse(self, process: subprocess.Popen[bytes], installed: Installed, scratch: str) -> None:
         stdin, stdout, stderr = (cast(IO[bytes], pipe) for pipe in (process.stdin, process.stdout, process.stderr))
-        start = Start(self.engine, installed.jars, str(self.log_file.parent), self._secrets)
+        start = Start(self.engine, installed.jars, str(self.log_file.parent), scratch, self._secrets)
         threading.Thread(target=self._write, args=(stdin, start), daemon=True).start()
         with stdout, stderr:
             log = LogPump(stderr, self.log_file, Redactor(self._secrets))
@@ -198,10 +199,11 @@ class EngineProcess:
         )
 
 
-def _environment(engine: EnginePlan, installed: Installed) -> Mapping[str, str]:
+def _environment(engine: EnginePlan, installed: Installed, scratch: str) -> Mapping[str, str]:
     """Our environment, with the engine's own pyspark in front and without settings meant for another Spark."""
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_SPARK}
     environment.update(engine.envs)
+    environment["TMPDIR"] = scratch
     if installed.spark_home:
         environment["SPARK_HOME"] = installed.spark_home
     path = (*installed.python_path, environment.get("PYTHONPATH", ""))

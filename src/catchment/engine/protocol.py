@@ -15,6 +15,8 @@ from pydantic import Field, TypeAdapter
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import EnginePlan, JobPlan
 
+NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
+
 VERSION = 1
 HEARTBEAT_SECONDS = 2.0
 
@@ -26,6 +28,8 @@ class Start:
     engine: EnginePlan
     jars: tuple[str, ...]
     log_dir: str
+    scratch: str
+    """A directory that the launcher removes once the engine has ended."""
     secrets: tuple[str, ...] = ()
     version: int = VERSION
     kind: Literal["start"] = "start"
@@ -108,7 +112,7 @@ class Note:
     """Something worth telling while an attempt runs."""
 
     attempt: str
-    event: Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
+    event: NoteEvent
     data: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["note"] = "note"
 
