@@ -18,11 +18,11 @@ def seconds(value: float) -> str:
 
 def error_paragraph(error: Mapping[str, Any]) -> str:
     """What happened, where, and what to do next."""
-    lines = [f"{error['message']} [{error['code']}]"]
+    lines = [f"error[{error['code']}]: {error['message']}"]
     if error.get("file"):
         lines.append(f"    at {error['file']}:{error['line']}:{error['column']}")
     if error.get("hint"):
-        lines.append(f"    next: {error['hint']}")
+        lines.append(f"    hint: {error['hint']}")
     return "\n".join(lines)
 
 

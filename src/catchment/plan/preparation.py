@@ -35,12 +35,13 @@ class Prepared:
         return self.project, self.plan
 
 
-def prepare(file: Path, *, env: Mapping[str, str] | None = None) -> Prepared:
-    """Read a workflow and its project, and plan it."""
+def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
+    """Read a workflow and, unless it is given, its project, and plan it."""
     loaded = spec.load(file, env=env)
     findings = Findings()
     findings.extend(loaded.diagnostics)
-    project = _project(file, env, findings)
+    project = project or _project(file, env, findings)
+    findings.extend(project.warnings if project else ())
     workflow = loaded.workflow
     plan = draft(workflow, project, findings) if workflow and project else None
     diagnostics = findings.in_order(str(file))
@@ -59,9 +60,7 @@ def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diag
 
 def _project(file: Path, env: Mapping[str, str] | None, findings: Findings) -> Project | None:
     try:
-        project = loading.load(file, env=env)
+        return loading.load(file, env=env)
     except InvalidFiles as error:
         findings.extend(error.diagnostics)
         return None
-    findings.extend(project.warnings)
-    return project

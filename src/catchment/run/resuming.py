@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from catchment.plan import prepare
@@ -28,9 +27,8 @@ def resume_run(run_id: str, project: Project, options: Options) -> Run:
 
 
 def _take_up(found: RunRecord, project: Project, options: Options, store: Store, heartbeat: Heartbeat) -> Run:
-    planned_for, plan = prepare(Path(found.file)).require()
+    _, plan = prepare(Path(found.file), project=project).require()
     facts = RunFacts(found.id, found.reference_time, plan, resumed=True, earlier=job_results(store, found.id))
-    secrets = (*project.secrets, *planned_for.secrets)
-    with Execution(facts, replace(project, secrets=secrets), options) as execution:
+    with Execution(facts, project, options) as execution:
         execution.warm_up()
         return execution.carry_out(store, heartbeat)

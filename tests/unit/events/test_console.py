@@ -22,12 +22,12 @@ engine default: ready
 [1/2] one: started
 [2/2] two: started
 [1/2] one: warning: no acl
-[1/2] one: attempt 1 failed, next one in 2.0 s: there is no column [vendr_id] [column-not-found]
-    next: did you mean vendor_id?
+[1/2] one: attempt 1 failed, next one in 2.0 s: error[column-not-found]: there is no column [vendr_id]
+    hint: did you mean vendor_id?
 [1/2] one: started, attempt 2
-[2/2] two: failed after 5.0 s: there is no column [vendr_id] [column-not-found]
+[2/2] two: failed after 5.0 s: error[column-not-found]: there is no column [vendr_id]
     at taxi.yaml:23:11
-    next: did you mean vendor_id?
+    hint: did you mean vendor_id?
 [1/2] one: succeeded in 1 min 05 s: dataos://lake:raw/t (1,234,567 rows, 3 files)
 run 20240501-120000-abcdef failed in 1 min 07 s
 """
@@ -56,7 +56,7 @@ def test_skipped_and_cancelled_jobs_are_told() -> None:
 def test_a_lost_engine_is_told_with_what_to_do() -> None:
     stream = io.StringIO()
     Console(stream).emit(event("engine-lost", engine="default", error={**ERROR, "file": None}))
-    assert stream.getvalue().startswith("engine default: there is no column [vendr_id] [column-not-found]\n    next:")
+    assert stream.getvalue().startswith("engine default: error[column-not-found]: there is no column [vendr_id]\n    hint:")
 
 
 def _terminal(height: int = 24) -> tuple[io.StringIO, LiveRows]:
@@ -87,8 +87,8 @@ def test_a_terminal_shows_errors_and_warnings_above_the_rows() -> None:
         live.emit(each)
     live.close()
     told = stream.getvalue()
-    assert "two: failed after 5.0 s: there is no column [vendr_id] [column-not-found]" in told
-    assert "next: did you mean vendor_id?" in told
+    assert "two: failed after 5.0 s: error[column-not-found]: there is no column [vendr_id]" in told
+    assert "hint: did you mean vendor_id?" in told
     assert "one: warning: no acl" in told
     assert "run 20240501-120000-abcdef failed" in told
 
@@ -154,4 +154,4 @@ def test_durations_as_people_read_them(value: float, told: str) -> None:
 
 def test_an_error_is_one_paragraph() -> None:
     assert error_paragraph(ERROR).count("\n\n") == 0
-    assert error_paragraph({"code": "x", "message": "m", "hint": None, "file": None}) == "m [x]"
+    assert error_paragraph({"code": "x", "message": "m", "hint": None, "file": None}) == "error[x]: m"
