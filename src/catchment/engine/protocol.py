@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from catchment.errors import Position
+from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import EnginePlan, JobPlan
+
+NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
 
 VERSION = 1
 HEARTBEAT_SECONDS = 2.0
@@ -26,6 +28,8 @@ class Start:
     engine: EnginePlan
     jars: tuple[str, ...]
     log_dir: str
+    scratch: str
+    """A directory that the launcher removes once the engine has ended."""
     secrets: tuple[str, ...] = ()
     version: int = VERSION
     kind: Literal["start"] = "start"
@@ -80,6 +84,14 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Preparing:
+    """From the launcher itself: one line about a step that takes time before the worker can start."""
+
+    message: str
+    kind: Literal["preparing"] = "preparing"
+
+
+@dataclass(frozen=True)
 class Ready:
     spark_version: str
     application_id: str
@@ -100,7 +112,7 @@ class Note:
     """Something worth telling while an attempt runs."""
 
     attempt: str
-    event: Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
+    event: NoteEvent
     data: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["note"] = "note"
 
@@ -156,7 +168,7 @@ class Facts:
 
 
 Command = Annotated[Start | RunJob | RunQuery | Inspect | Cancel | Stop, Field(discriminator="kind")]
-Reply = Annotated[Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
+Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
 
 commands: TypeAdapter[Command] = TypeAdapter(Command)
 replies: TypeAdapter[Reply] = TypeAdapter(Reply)
@@ -166,3 +178,17 @@ def encode(message: Command | Reply) -> bytes:
     """One message as one line."""
     adapter: TypeAdapter[Any] = TypeAdapter(type(message))
     return adapter.dump_json(message) + b"\n"
+
+
+def failure(error: CatchmentError, attempt: str | None = None) -> Failed:
+    """An error as the message that crosses the boundary."""
+    return Failed(
+        attempt=attempt,
+        code=error.code,
+        message=error.message,
+        retryable=isinstance(error, Retryable),
+        setup=isinstance(error, SetupError | RequestError),
+        hint=error.hint,
+        where=error.where,
+        detail=error.detail,
+    )

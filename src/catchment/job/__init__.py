@@ -1,0 +1,1 @@
+"""Inside an engine: inputs, steps, outputs."""

@@ -8,7 +8,10 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine
-from catchment.spec.model import LogLevel, PartitionField, Retry, SaveMode, Sort
+from catchment.spec.model import LogLevel as LogLevel
+from catchment.spec.model import PartitionField as PartitionField
+from catchment.spec.model import Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import Sort as Sort
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ class StepPlan:
     sql: str
     where: Position
     sql_where: Position
+    sql_lines: tuple[SourceLine, ...] = ()
+    """Where each line of the SQL stands in its file; read with `position`."""
+
+    def position(self, line: int, column: int) -> Position:
+        """Where a place in the SQL stands in its file; counted as Spark counts, lines from 1 and columns from 0."""
+        return sql_position(self.sql, self.sql_where, self.sql_lines, line, column)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,14 @@
+"""The project file `catchment.yaml`: depots, engines, metastore, secrets; and addresses."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from catchment.project.model import Project
+
+
+def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
+    """The project that a file or directory belongs to; raises `InvalidFiles` with every problem of its file."""
+    # Engines import this room for its values alone and need not pay for YAML.
+    from catchment.project import loading
+
+    return loading.load(start, env=env)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from catchment.errors import Position
+from catchment.errors import Diagnostic, Position
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions"]
@@ -64,12 +64,31 @@ class Input:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """From `offset` in a text on, the text stands at `line`:`column` of its file."""
+
+    offset: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
 class Step:
     name: str
     sql: str
     where: Position
     sql_where: Position
     """Where the first character of the SQL text stands (in the workflow file, or 1:1 of a `sqlFile`)."""
+    sql_lines: tuple[SourceLine, ...] = ()
+    """Where each line of the SQL stands in that file; `sql_position` reads it."""
+
+
+def sql_position(sql: str, where: Position, lines: Sequence[SourceLine], line: int, column: int) -> Position:
+    """Where a place in SQL text stands in its file; `line` counts from 1, `column` from 0, as Spark counts them."""
+    before = sql.split("\n")[: line - 1]
+    offset = sum(len(text) + 1 for text in before) + column
+    at = max((entry for entry in lines if entry.offset <= offset), key=lambda entry: entry.offset, default=None)
+    return Position(where.file, at.line, at.column + offset - at.offset) if at else where
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,9 @@ class Sort:
 @dataclass(frozen=True)
 class Output:
     name: str
+    """Unique in the job: part of the write id. Where several outputs write one view, the later ones get a number."""
+    source: str
+    """The view that is written: a step's or an input's name."""
     dataset: str
     where: Position
     dataset_where: Position
@@ -172,3 +194,12 @@ class Workflow:
     workspace: str = "public"
     schedule: Schedule | None = None
     jobs: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What could be read of a workflow file. It is whole only where no diagnostic is an error."""
+
+    workflow: Workflow | None
+    """None where not even the head of the file could be read."""
+    diagnostics: tuple[Diagnostic, ...]

@@ -12,6 +12,8 @@ from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
 from catchment.store.runs import Runs
 
+__all__ = ["Lease", "Progress", "Store", "open_store"]
+
 
 @dataclass(frozen=True)
 class Store:

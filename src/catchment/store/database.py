@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")  # what was recorded stays recorded, a power cut included
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+    # SQLite does not wait for this one. If it is refused, somebody is at the file and may be switching it himself;
+    # everything is right without it too, and the next connection tries again.
+    with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL")
 
 

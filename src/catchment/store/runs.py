@@ -73,7 +73,7 @@ def _runs() -> Select[Any]:
         .where(of_run, jobs.c.status == "succeeded")
         .scalar_subquery()
         .label("succeeded"),
-    ).select_from(runs.outerjoin(leases, leases.c.name == "run/" + runs.c.id))
+    ).select_from(runs.outerjoin(leases, leases.c.name == lease_name("") + runs.c.id))
 
 
 def _run(row: Row[Any]) -> RunRecord:

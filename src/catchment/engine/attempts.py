@@ -1,0 +1,111 @@
+"""One attempt inside a worker: a command, run in a session, a job group and a scheduler pool of its own."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from catchment.engine.channel import Channel
+from catchment.engine.failures import from_spark
+from catchment.engine.protocol import Done, Facts, Failed, Inspect, Note, Reply, RunJob, RunQuery, Start, failure
+from catchment.engine.session import Application
+from catchment.errors import Cancelled, CatchmentError, EngineLost
+from catchment.formats.inspection import inspect
+from catchment.job.rows import run_query
+from catchment.job.running import run_job
+from catchment.job.story import Story, job_log
+from catchment.project.secrets import Redactor
+
+Work = RunJob | RunQuery | Inspect
+
+
+class Attempt:
+    """A command that takes time, from the moment it arrives until it is answered."""
+
+    def __init__(self, work: Work, start: Start, channel: Channel) -> None:
+        self.work = work
+        self._start = start
+        self._channel = channel
+        self._cancelled = threading.Event()
+        self._talking = threading.Lock()
+        self._answered = False
+
+    @property
+    def id(self) -> str:
+        return self.work.attempt
+
+    def cancel(self) -> None:
+        """Stop as soon as possible; the attempt then fails with the code `cancelled`."""
+        self._cancelled.set()
+
+    def run(self, application: Application) -> None:
+        """Do what was asked and send the answer; raises only when the JVM is gone."""
+        try:
+            _claim(application.context, self.work)
+            with application.session() as session:
+                reply = self._answer(session)
+        except Exception as error:
+            reply = self._failed(error)
+        with self._talking:
+            self._answered = True
+            self._channel.send(reply)
+
+    def stop_if_cancelled(self, context: SparkContext) -> None:
+        """Once cancelled, end whatever Spark job the attempt has just started."""
+        if self._cancelled.is_set():
+            context.cancelJobGroup(self.id)
+
+    def tell_progress(self, context: SparkContext) -> None:
+        """Tell how far the Spark jobs of the attempt are."""
+        progress = _progress(context, self.id) if isinstance(self.work, RunJob) else None
+        with self._talking:
+            if progress and not self._answered:
+                done, total = progress
+                self._channel.send(Note(self.id, "progress", {"tasks_done": done, "tasks": total}))
+
+    def _answer(self, session: SparkSession) -> Reply:
+        match self.work:
+            case RunJob():
+                return self._job(session, self.work)
+            case RunQuery():
+                return run_query(session, self.work)
+            case Inspect():
+                return Facts(self.id, inspect(session, self.work))
+
+    def _job(self, session: SparkSession, work: RunJob) -> Reply:
+        path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
+        with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
+            try:
+                return Done(self.id, run_job(session, work, Story(self.id, log, self._channel.send, self._cancelled)))
+            except Exception as error:
+                problem = self._meaning(error)
+                log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
+                raise problem from error
+
+    def _failed(self, error: Exception) -> Failed:
+        problem = self._meaning(error)
+        if isinstance(problem, EngineLost):
+            raise problem from error
+        return failure(problem, self.id)
+
+    def _meaning(self, error: Exception) -> CatchmentError:
+        # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.
+        return Cancelled("the job was cancelled") if self._cancelled.is_set() else from_spark(error)
+
+
+def _claim(context: SparkContext, work: Work) -> None:
+    name = work.job.name if isinstance(work, RunJob) else work.kind
+    context.setJobGroup(work.attempt, name, interruptOnCancel=True)
+    context.setLocalProperty("spark.scheduler.pool", name)
+
+
+def _progress(context: SparkContext, group: str) -> tuple[int, int] | None:
+    """Tasks done and tasks in all, of the Spark jobs that the group is running."""
+    tracker = context.statusTracker()
+    jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number))]
+    stages = {stage for job in jobs if job.status == "RUNNING" for stage in job.stageIds}
+    known = [stage for number in stages if (stage := tracker.getStageInfo(number))]
+    return (sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)) if known else None

@@ -1,0 +1,174 @@
+"""Exceptions of Spark, Iceberg and Java become Catchment's errors: by class and condition, never by text."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from catchment.engine.jvm import Throwable, causes, stack_trace
+from catchment.errors import (
+    CatchmentError,
+    CommitConflict,
+    EngineLost,
+    JobError,
+    Retryable,
+    SetupError,
+    StorageUnavailable,
+)
+
+ICEBERG = "org.apache.iceberg.exceptions."
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What it means that one of these classes is among the causes."""
+
+    classes: frozenset[str]
+    error: type[CatchmentError]
+    code: str | None
+    message: str
+    hint: str
+
+    def says(self, cause: Throwable, detail: str) -> CatchmentError:
+        """The error of this rule."""
+        message = f"{self.message}: {first_line(cause)}"
+        return self.error(message, code=self.code, hint=self.hint, detail=detail)
+
+
+RULES = (
+    Rule(
+        frozenset({"java.lang.OutOfMemoryError"}),
+        JobError,
+        "out-of-memory",
+        "the engine ran out of memory",
+        "raise spark.driver.memory (or spark.executor.memory) of the engine, or run fewer jobs at once with --jobs",
+    ),
+    Rule(
+        frozenset({"java.net.BindException"}),
+        SetupError,
+        "port-in-use",
+        "a port that the engine asks for is taken",
+        "choose another port in the engine's `conf`, or remove the setting and let Spark choose",
+    ),
+    Rule(
+        frozenset({f"{ICEBERG}CommitStateUnknownException"}),
+        Retryable,
+        "commit-unknown",
+        "the catalog did not say whether the commit took place",
+        "another attempt looks into the table's history first and writes only what is not there",
+    ),
+    Rule(
+        frozenset({f"{ICEBERG}CommitFailedException", f"{ICEBERG}ValidationException"}),
+        CommitConflict,
+        None,
+        "another writer committed first, and the two could not be reconciled",
+        "run the job again; where that happens often, raise commit.retry.num-retries of the table",
+    ),
+    Rule(
+        frozenset(
+            {
+                "java.nio.file.AccessDeniedException",
+                "org.apache.hadoop.security.AccessControlException",
+                f"{ICEBERG}ForbiddenException",
+                f"{ICEBERG}NotAuthorizedException",
+            }
+        ),
+        JobError,
+        "no-permission",
+        "access was refused",
+        "check who owns the place and the credentials of the depot",
+    ),
+    Rule(
+        frozenset(
+            {
+                "java.net.ConnectException",
+                "java.net.NoRouteToHostException",
+                "java.net.SocketTimeoutException",
+                "java.net.UnknownHostException",
+                "java.sql.SQLNonTransientConnectionException",
+                "java.sql.SQLTransientException",
+                "org.sqlite.SQLiteException",
+                "software.amazon.awssdk.core.exception.SdkClientException",
+                f"{ICEBERG}RESTException",
+                f"{ICEBERG}ServiceUnavailableException",
+                f"{ICEBERG}ServiceFailureException",
+            }
+        ),
+        StorageUnavailable,
+        None,
+        "a store or catalog did not answer",
+        "check that it runs and can be reached from this machine",
+    ),
+)
+
+# The JVM hands the system's error number on only as the system's own text for it.
+SYSTEM_ERRORS = {
+    errno.ENOSPC: ("disk-full", "the disk is full", "free some space, or move the depot's location"),
+    errno.EDQUOT: ("disk-full", "the disk quota is used up", "free some space, or move the depot's location"),
+    errno.EACCES: ("no-permission", "access was refused", "check who owns the place and may write to it"),
+    errno.EPERM: ("no-permission", "access was refused", "check who owns the place and may write to it"),
+    errno.EROFS: ("no-permission", "the place is read-only", "make it writable, or move the depot's location"),
+}
+
+CONDITIONS = {
+    "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
+    "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
+    "UNRESOLVED_FIELD": ("column-not-found", "check the spelling of the field"),
+    "TABLE_OR_VIEW_NOT_FOUND": (
+        "table-or-view-not-found",
+        "SQL sees the job's inputs and earlier steps by name, and tables as depot.collection.table",
+    ),
+    "PATH_NOT_FOUND": ("input-not-found", "check the address, and where the depot's `location` points"),
+    "UNABLE_TO_INFER_SCHEMA": ("input-empty", "put data there first, or give the input a schema"),
+}
+
+
+def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> CatchmentError:
+    """The error that a failure inside Spark means; `otherwise` is the code where nothing more is known."""
+    if isinstance(error, CatchmentError):
+        return error
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        return EngineLost(f"Java does not answer any more: {error}")
+    detail = stack_trace(error)
+    chain = tuple(causes(error))
+    return _by_rule(chain, detail) or _by_system(chain, detail) or _by_condition(chain, detail, otherwise, error)
+
+
+def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
+    return next((rule.says(cause, detail) for rule, cause in found), None)
+
+
+def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    for cause in chain:
+        if cause.classes & {"java.io.IOException", "org.apache.hadoop.fs.FSError"}:
+            for number, (code, message, hint) in SYSTEM_ERRORS.items():
+                if os.strerror(number) in cause.message:
+                    return JobError(f"{message}: {first_line(cause)}", code=code, hint=hint, detail=detail)
+    return None
+
+
+def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error: BaseException) -> CatchmentError:
+    for cause in chain:
+        if cause.condition and (known := CONDITIONS.get(cause.condition.partition(".")[0])):
+            return JobError(first_line(cause), code=known[0], hint=known[1], detail=detail)
+        if "org.apache.spark.sql.catalyst.parser.ParseException" in cause.classes:
+            return JobError(first_line(cause), code="sql-syntax", hint="correct the SQL at this place", detail=detail)
+    if not chain:
+        return JobError(f"{type(error).__name__}: {error}", code="internal", detail=detail)
+    # The innermost cause that Spark has a condition for tells most; the outermost often only says "job aborted".
+    telling = [cause for cause in chain if cause.condition] or chain
+    return JobError(first_line(telling[-1]), code=otherwise, hint="the job's log has the whole story", detail=detail)
+
+
+def first_line(cause: Throwable) -> str:
+    """One paragraph of a JVM message, without Spark's decorations."""
+    text = cause.message.strip() or str(cause.java.getClass().getName())
+    line = re.split(r"\n|; line \d+ pos \d+", text, maxsplit=1)[0]
+    line = re.sub(r"^\[[A-Z0-9_.]+\] ", "", line)
+    return re.sub(r" SQLSTATE: \w{5}", "", line).strip().rstrip(";:")

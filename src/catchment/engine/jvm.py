@@ -1,0 +1,92 @@
+"""What a JVM exception is: its classes and Spark's error condition. Never its text."""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+MOST_CAUSES = 20
+
+
+@dataclass(frozen=True)
+class Throwable:
+    """One link of a chain of causes."""
+
+    java: Any = field(repr=False)
+
+    @cached_property
+    def classes(self) -> frozenset[str]:
+        """Its class and all superclasses, by full name."""
+        names, current = set(), self.java.getClass()
+        while current is not None:
+            names.add(str(current.getName()))
+            current = current.getSuperclass()
+        return frozenset(names)
+
+    @cached_property
+    def condition(self) -> str | None:
+        """Spark's error condition (`UNRESOLVED_COLUMN.WITH_SUGGESTION`), where there is one."""
+        if not self._is_of_spark:
+            return None
+        found = self.java.getErrorClass()  # the name that Spark 3.5 and 4 have in common
+        return str(found) if found is not None else None
+
+    @cached_property
+    def fragments(self) -> tuple[tuple[int, str], ...]:
+        """The pieces of SQL that Spark blames: where each starts in its statement, and its text."""
+        contexts = self.java.getQueryContext() if self._is_of_spark else None
+        return tuple((int(context.startIndex()), str(context.fragment())) for context in contexts or ())
+
+    @cached_property
+    def place(self) -> tuple[int, int] | None:
+        """Line (from 1) and column (from 0) in the statement, where Spark's analysis gives them."""
+        if "org.apache.spark.sql.AnalysisException" not in self.classes or self.java.line().isEmpty():
+            return None
+        column = self.java.startPosition()
+        return int(self.java.line().get()), int(column.get()) if column.isDefined() else 0
+
+    @property
+    def _is_of_spark(self) -> bool:
+        current = self.java.getClass()
+        while current is not None:
+            if any(each.getName() == "org.apache.spark.SparkThrowable" for each in current.getInterfaces()):
+                return True
+            current = current.getSuperclass()
+        return False
+
+    @property
+    def message(self) -> str:
+        return str(self.java.getMessage() or "")
+
+
+def causes(error: BaseException) -> Iterator[Throwable]:
+    """The JVM's side of an exception, outermost first; nothing where Python alone failed."""
+    current = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    for _ in range(MOST_CAUSES):
+        if current is None:
+            return
+        yield Throwable(current)
+        current = current.getCause()
+
+
+def is_a(error: BaseException, *classes: str) -> bool:
+    """Whether the exception, or one that caused it, is of one of these Java classes."""
+    return any(cause.classes.intersection(classes) for cause in causes(error))
+
+
+def stack_trace(error: BaseException) -> str:
+    """The whole story for a developer: the JVM's stack, and ours above it."""
+    ours = "".join(traceback.format_exception(error))
+    theirs = [_printed(cause) for cause in itertools.islice(causes(error), 1)]
+    return "\n".join((ours, *theirs))
+
+
+def _printed(throwable: Throwable) -> str:
+    frames = (f"\tat {frame.toString()}" for frame in throwable.java.getStackTrace())
+    return "\n".join((str(throwable.java.toString()), *frames))

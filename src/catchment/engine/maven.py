@@ -1,0 +1,107 @@
+"""Maven packages to local jars, with the Ivy that Spark brings along. Done once; later starts only list a directory."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+
+from catchment.engine import cache
+from catchment.engine.coordinates import Package
+from catchment.engine.java import Java
+from catchment.errors import SetupError
+
+# Ivy's answer is text alone: the summary of what it did not find, and what the network said.
+NOT_FOUND = re.compile(r"::\s+(\S+?)#(\S+?);(\S+?)(?:!\S+|: not found)")
+NO_NETWORK = re.compile(r"Host \S+ not found|SERVER ERROR|Connection (?:refused|timed out|reset)|UnknownHost|timed out")
+
+
+def jars(packages: Sequence[Package], java: Java, ivy: Path, tell: cache.Tell, cancelled: Event) -> tuple[str, ...]:
+    """The jars of these packages and of what they depend on, as paths in a stable order."""
+    directory = cache.root() / "jars" / _fingerprint(packages)
+    if not directory.is_dir():
+        with cache.locked("jars"):
+            if not directory.is_dir():
+                _resolve(packages, directory, java, ivy, tell, cancelled)
+    return tuple(sorted(str(jar) for jar in directory.glob("*.jar")))
+
+
+def _fingerprint(packages: Sequence[Package]) -> str:
+    return hashlib.sha256(repr(tuple(packages)).encode()).hexdigest()[:16]
+
+
+def _resolve(
+    packages: Sequence[Package], directory: Path, java: Java, ivy: Path, tell: cache.Tell, cancelled: Event
+) -> None:
+    tell(f"downloading {len(packages)} packages for Spark (once): {', '.join(p.parts[1] for p in packages)}")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as text:
+        work = Path(text)
+        command = _command(packages, work, java, ivy)
+        code, output = cache.run_quietly(command, cancelled)
+        if code != 0 or not (work / "jars").is_dir():
+            raise _failure(packages, output)
+        shutil.move(work / "jars", directory)
+
+
+def _command(packages: Sequence[Package], work: Path, java: Java, ivy: Path) -> list[str]:
+    settings, module = work / "settings.xml", work / "ivy.xml"
+    settings.write_bytes(_settings(cache.root() / "ivy"))
+    module.write_bytes(_module(packages))
+    pattern = f"{work}/jars/[organisation]_[artifact]-[revision](-[classifier]).[ext]"
+    main = [java.executable, "-cp", str(ivy), "org.apache.ivy.Main"]
+    return [*main, "-settings", str(settings), "-ivy", str(module), "-types", "jar", "bundle", "-retrieve", pattern]
+
+
+def _settings(ivy_cache: Path) -> bytes:
+    top = ElementTree.Element("ivysettings")
+    ElementTree.SubElement(top, "settings", defaultResolver="central")
+    ElementTree.SubElement(top, "caches", defaultCacheDir=str(ivy_cache))
+    resolvers = ElementTree.SubElement(top, "resolvers")
+    ElementTree.SubElement(resolvers, "ibiblio", name="central", m2compatible="true")
+    return ElementTree.tostring(top)
+
+
+def _module(packages: Sequence[Package]) -> bytes:
+    top = ElementTree.Element("ivy-module", version="2.0")
+    ElementTree.SubElement(top, "info", organisation="catchment", module="engine")
+    ElementTree.SubElement(ElementTree.SubElement(top, "configurations"), "conf", name="default")
+    dependencies = ElementTree.SubElement(top, "dependencies")
+    for package in packages:
+        _dependency(dependencies, package)
+    return ElementTree.tostring(top)
+
+
+def _dependency(dependencies: ElementTree.Element, package: Package) -> None:
+    group, artifact, version = package.parts
+    scope = "default->master" if package.alone else "default->master,runtime(default)"
+    dependency = ElementTree.SubElement(
+        dependencies, "dependency", {"org": group, "name": artifact, "rev": version, "conf": scope, "force": "true"}
+    )
+    for excluded in package.without:
+        org, module = excluded.split(":")
+        ElementTree.SubElement(dependency, "exclude", org=org, module=module)
+
+
+def _failure(packages: Sequence[Package], output: str) -> SetupError:
+    if NO_NETWORK.search(output):
+        return SetupError(
+            "the packages that Spark needs could not be downloaded: the package repository cannot be reached",
+            code="no-network",
+            hint="connect this machine to the network and run the command again; behind a proxy, set "
+            "JAVA_TOOL_OPTIONS to -Dhttps.proxyHost=… -Dhttps.proxyPort=…",
+            detail=output,
+        )
+    missing = sorted({":".join(found.groups()) for found in NOT_FOUND.finditer(output)})
+    named = ", ".join(missing) or ", ".join(package.coordinate for package in packages)
+    return SetupError(
+        f"no such package: {named}",
+        code="package-not-found",
+        hint="check group, artifact and version in `packages` of the engine",
+        detail=output,
+    )

@@ -1,0 +1,119 @@
+"""The Spark application inside a worker: one context, and a session of its own for everything that runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from catchment.engine import masters
+from catchment.engine.failures import from_spark
+from catchment.engine.protocol import Ready, Start
+from catchment.engine.settings import launch_settings, spark_settings
+from catchment.errors import CatchmentError, SetupError
+
+
+class Application:
+    """A running Spark application."""
+
+    def __init__(self, spark: SparkSession, gateway: Any) -> None:
+        self._spark = spark
+        self._gateway = gateway
+        self.context: SparkContext = spark.sparkContext
+
+    @classmethod
+    def start(cls, start: Start) -> Application:
+        """Start the JVM and the application in it."""
+        masters.require(start.engine.engine.master)
+        _make_places(start)
+        settings = spark_settings(start)
+        gateway = _launch(launch_settings(settings, start.secrets))
+        try:
+            context = SparkContext(gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
+            return cls(SparkSession(context), gateway)
+        except Exception as error:
+            raise _refused(start, error) from error
+
+    def ready(self) -> Ready:
+        """What the launcher is told once the application runs."""
+        context = self.context
+        return Ready(spark_version=context.version, application_id=str(context.applicationId), ui=context.uiWebUrl)
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[SparkSession]:
+        """A session of one's own (views, settings, catalogs), active in the calling thread."""
+        session = self._spark.newSession()
+        sessions = getattr(self.context._jvm, "org.apache.spark.sql.SparkSession")
+        sessions.setActiveSession(session._jsparkSession)
+        try:
+            yield session
+        finally:
+            _close_catalogs(session)
+            sessions.clearActiveSession()
+
+    def answers(self) -> bool:
+        """Ask the JVM for a sign of life; does not return while it hangs."""
+        return self.process.poll() is None and bool(self._gateway.jvm.System.nanoTime())
+
+    @property
+    def process(self) -> Popen[bytes]:
+        """The JVM."""
+        process: Popen[bytes] = self._gateway.proc
+        return process
+
+    def stop(self) -> None:
+        """End the application and its JVM."""
+        self._spark.stop()
+        self._gateway.shutdown()
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def _launch(settings: Mapping[str, str]) -> Any:
+    try:
+        return launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings.items())))
+    except PySparkRuntimeError as error:
+        raise SetupError(
+            "Java started and ended at once",
+            code="engine-not-started",
+            hint="the engine's log has Java's own words; often spark.driver.memory is more than this machine has",
+        ) from error
+
+
+def _refused(start: Start, error: Exception) -> CatchmentError:
+    """Why there is no application although there is a JVM."""
+    problem = from_spark(error, otherwise="engine-not-started")
+    master = start.engine.engine.master
+    if problem.code == "engine-not-started" and master.startswith("spark://"):
+        return masters.unreachable(master, "it did not register the application", problem.detail)
+    if isinstance(problem, SetupError):
+        return problem
+    return SetupError(problem.message, code=problem.code, hint=problem.hint, detail=problem.detail)
+
+
+def _make_places(start: Start) -> None:
+    Path(start.scratch).mkdir(parents=True, exist_ok=True)
+    for depot in start.engine.depots:
+        if depot.catalog and depot.catalog.database:
+            Path(depot.catalog.database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _close_catalogs(session: SparkSession) -> None:
+    """Give back the connections of this session's catalogs; Spark itself never does."""
+    jvm = session._jvm
+    manager = session._jsparkSession.sessionState().catalogManager()
+    for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):
+        catalog = manager.catalog(name)
+        if catalog.getClass().getName() == "org.apache.iceberg.spark.SparkCatalog":
+            inner = catalog.icebergCatalog()
+            if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
+                inner.close()

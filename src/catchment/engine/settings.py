@@ -1,0 +1,142 @@
+"""An engine's Spark settings, from its plan alone. Plain data: nothing here touches Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from catchment.engine.protocol import Start
+from catchment.errors import SetupError
+from catchment.plan.model import EnginePlan
+from catchment.project.model import Depot
+
+Settings = Mapping[str, str]
+
+AT_LAUNCH = (
+    "spark.master",
+    "spark.submit.deployMode",
+    "spark.driver.memory",
+    "spark.driver.cores",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraJavaOptions",
+    "spark.driver.extraLibraryPath",
+)
+"""What the JVM must know before it runs. It is handed over on a command line, which every user of the machine can
+read; all other settings follow over the gateway's own connection."""
+
+RESOLVED_BEFORE = "spark.jars.packages"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+SQLITE_PATIENCE_MS = "60000"
+
+
+def spark_settings(start: Start) -> dict[str, str]:
+    """Every setting of the application: our defaults, then the depots', then what the user asks for."""
+    engine = start.engine
+    settings = {**_defaults(engine), **_of_depots(engine.depots), **engine.conf}
+    settings.pop(RESOLVED_BEFORE, None)
+    if any(depot.catalog for depot in engine.depots):
+        _append(settings, "spark.sql.extensions", ",", [EXTENSIONS])
+    # Jars on the class path from the start load faster than jars added later; executors elsewhere must be sent them.
+    _append(settings, "spark.driver.extraClassPath", ":", start.jars)
+    if not is_local(engine):
+        _append(settings, "spark.jars", ",", start.jars)
+    settings.update(_in_scratch(settings, Path(start.scratch)))
+    return settings
+
+
+def launch_settings(settings: Settings, secrets: Sequence[str]) -> dict[str, str]:
+    """The part that goes onto the command line; refuses to put a secret there."""
+    chosen = {key: settings[key] for key in AT_LAUNCH if key in settings}
+    for key, value in chosen.items():
+        if any(secret in value for secret in secrets if secret):
+            raise SetupError(
+                f"{key} holds a secret, and Java takes it on a command line that everybody on this machine can read",
+                code="secret-on-command-line",
+                hint="pass the secret in `envs`, or in a setting that is not needed to start Java",
+            )
+    return chosen
+
+
+def is_local(engine: EnginePlan) -> bool:
+    """Whether everything runs inside the driver."""
+    return engine.engine.master.startswith("local")
+
+
+def _defaults(engine: EnginePlan) -> dict[str, str]:
+    defaults = {
+        "spark.app.name": f"catchment {engine.key}",
+        "spark.master": engine.engine.master,
+        "spark.scheduler.mode": "FAIR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+    }
+    if is_local(engine):
+        defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return defaults
+
+
+def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for depot in depots:
+        settings |= dict(_catalog(depot)) | dict(depot.conf)
+    return settings
+
+
+def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:
+    if depot.catalog is None:
+        return
+    prefix = f"spark.sql.catalog.{depot.name}"
+    yield prefix, "org.apache.iceberg.spark.SparkCatalog"
+    properties = {
+        "type": depot.catalog.type,
+        "uri": _uri(depot),
+        "warehouse": depot.warehouse,
+        # A cached table is an old table as soon as another engine has committed.
+        "cache-enabled": "false",
+        **_of_database(_uri(depot)),
+        **_of_store(depot),
+        **depot.catalog.properties,
+    }
+    yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
+
+
+def _uri(depot: Depot) -> str:
+    if depot.catalog is None:
+        return ""
+    return depot.catalog.uri or (f"jdbc:sqlite:{depot.catalog.database}" if depot.catalog.database else "")
+
+
+def _of_database(uri: str) -> dict[str, str]:
+    if not uri.startswith("jdbc:"):
+        return {}
+    schema = {"jdbc.schema-version": "V1"}
+    if not uri.startswith("jdbc:sqlite:"):
+        return schema
+    # Readers do not block the writer, and writers wait for each other instead of failing.
+    return {**schema, "jdbc.journal_mode": "WAL", "jdbc.busy_timeout": SQLITE_PATIENCE_MS}
+
+
+def _of_store(depot: Depot) -> dict[str, str]:
+    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"} if depot.warehouse.startswith("s3://") else {}
+
+
+def _in_scratch(settings: Settings, scratch: Path) -> dict[str, str]:
+    """Everything Spark and Java drop by the way goes to one directory that is removed with the engine."""
+    options = (
+        settings.get("spark.driver.extraJavaOptions", ""),
+        f'"-Djava.io.tmpdir={scratch}"',
+        f'"-Dderby.system.home={scratch}"',
+    )
+    return {
+        "spark.driver.extraJavaOptions": " ".join(option for option in options if option),
+        "spark.sql.warehouse.dir": settings.get("spark.sql.warehouse.dir", str(scratch / "warehouse")),
+        "spark.local.dir": settings.get("spark.local.dir", str(scratch)),
+    }
+
+
+def _append(settings: dict[str, str], key: str, separator: str, values: Sequence[str]) -> None:
+    present = [part for part in settings.get(key, "").split(separator) if part]
+    if merged := separator.join(dict.fromkeys((*present, *values))):
+        settings[key] = merged

@@ -1,0 +1,83 @@
+"""Tables and namespaces of an Iceberg catalog, through Iceberg's Java API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.engine.jvm import is_a
+from catchment.errors import JobError
+from catchment.plan.model import Dataset
+
+EXCEPTIONS = "org.apache.iceberg.exceptions."
+LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
+SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"
+MOST_OPENINGS = 5
+
+Table = Any
+"""org.apache.iceberg.Table, at the other end of the gateway."""
+
+
+def open_catalog(spark: SparkSession, depot: str) -> Any:
+    """The org.apache.iceberg.catalog.Catalog of a depot."""
+    load = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog
+    for _ in range(MOST_OPENINGS - 1):
+        try:
+            return load(spark._jsparkSession, depot)
+        except Exception as error:
+            # A JDBC catalog makes its own tables when it is first opened, and two engines may do so at once.
+            if not is_a(error, SQL_TROUBLE):
+                raise
+    return load(spark._jsparkSession, depot)
+
+
+def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
+    """The table as it is now, None where there is none."""
+    try:
+        return open_catalog(spark, dataset.depot).loadTable(identifier(spark, dataset))
+    except Exception as error:
+        if is_a(error, f"{EXCEPTIONS}NoSuchTableException"):
+            return None
+        raise
+
+
+def require_table(spark: SparkSession, dataset: Dataset) -> Table:
+    """The table as it is now; an error where there is none."""
+    table = find_table(spark, dataset)
+    if table is None:
+        raise JobError(
+            f"there is no table {dataset.address}",
+            code="table-not-found",
+            hint="check the address; `catchment table ls` lists the tables of a depot",
+        )
+    return table
+
+
+def create_table(spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, properties: dict[str, str]) -> Table:
+    """A new table; where another job has created it in the meantime, that one."""
+    catalog = open_catalog(spark, dataset.depot)
+    name = identifier(spark, dataset)
+    _ensure_namespace(spark, catalog, name.namespace())
+    try:
+        return catalog.createTable(name, schema, spec, properties)
+    except Exception as error:
+        if not is_a(error, *LOST_RACES):
+            raise
+        return catalog.loadTable(name)
+
+
+def identifier(spark: SparkSession, dataset: Dataset) -> Any:
+    """How Iceberg names the table."""
+    return spark._jvm.org.apache.iceberg.catalog.TableIdentifier.parse(f"{dataset.namespace}.{dataset.table}")
+
+
+def _ensure_namespace(spark: SparkSession, catalog: Any, namespace: Any) -> None:
+    if catalog.namespaceExists(namespace):
+        return
+    try:
+        catalog.createNamespace(namespace)
+    except Exception:
+        # Two jobs may create it at once; how the loser learns that depends on the catalog, so look again.
+        if not catalog.namespaceExists(namespace):
+            raise

@@ -1,0 +1,25 @@
+"""Iceberg as a format of datasets."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.formats.iceberg import writing
+from catchment.formats.model import Capabilities, Warn, Write, Written
+from catchment.plan.model import InputPlan
+
+
+class Iceberg:
+    """A table of a catalog."""
+
+    capabilities = Capabilities(
+        atomic=True, history=True, transforms=True, schema_evolution=True, remembers_writes=True
+    )
+
+    def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows of the table; options may name a branch, a snapshot or a time."""
+        return spark.read.options(**source.options).table(source.dataset.identifier)
+
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, warn: Warn) -> Written:
+        """Commit the rows in one snapshot, unless this very write has been committed before."""
+        return writing.commit(spark, frame, write, warn)

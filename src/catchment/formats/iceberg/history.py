@@ -1,0 +1,64 @@
+"""A table's history: its snapshots, and which writes they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.formats.iceberg.catalogs import Table
+from catchment.formats.model import Write, Written
+
+WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
+
+
+def stamp(write: Write) -> dict[str, str]:
+    """What a snapshot says about where it comes from."""
+    return {WORKFLOW: write.workflow, JOB: write.job, RUN: write.run_id, WRITES: write.id}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of a table."""
+
+    id: int
+    committed_at: str
+    """ISO-8601, UTC."""
+    summary: Mapping[str, str]
+
+    @property
+    def write_ids(self) -> tuple[str, ...]:
+        return tuple(part for part in self.summary.get(WRITES, "").split(",") if part)
+
+    def written(self) -> Written:
+        """What the write that made this snapshot came to."""
+        rows, files = (int(self.summary.get(key, "0")) for key in ("added-records", "added-data-files"))
+        return Written(rows=rows, files=files, snapshot_id=self.id)
+
+
+def metadata(spark: SparkSession, table: Table) -> str:
+    """The table's metadata as the JSON of the table spec: one crossing of the gateway, however long the history."""
+    current = table.operations().current()
+    return str(spark._jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
+
+
+def snapshots(text: str) -> list[Snapshot]:
+    """All snapshots in table metadata, oldest first."""
+    return [_snapshot(entry) for entry in json.loads(text).get("snapshots", ())]
+
+
+def find_write(spark: SparkSession, table: Table, write_id: str) -> Snapshot | None:
+    """The snapshot that holds a write, None while it has not been committed."""
+    text = metadata(spark, table)
+    if json.dumps(write_id)[1:-1] not in text:
+        return None
+    return next((snapshot for snapshot in reversed(snapshots(text)) if write_id in snapshot.write_ids), None)
+
+
+def _snapshot(entry: Mapping[str, Any]) -> Snapshot:
+    committed = datetime.fromtimestamp(entry["timestamp-ms"] / 1000, tz=timezone.utc)
+    return Snapshot(entry["snapshot-id"], committed.isoformat(timespec="milliseconds"), entry.get("summary", {}))

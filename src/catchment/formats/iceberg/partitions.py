@@ -1,0 +1,110 @@
+"""Partition specs: declared in a workflow, built for a new table, compared with an existing one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.engine.failures import from_spark
+from catchment.errors import JobError
+from catchment.formats.model import Write
+from catchment.plan.model import PartitionField
+
+FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+"""What Iceberg calls the same transforms in SQL."""
+
+
+def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write) -> Any:
+    """The partition spec of a new table."""
+    builder = spark._jvm.org.apache.iceberg.PartitionSpec.builderFor(schema)
+    for field in write.output.partitions:
+        try:
+            _add(builder, field, column_of(frame, field, write))
+        except JobError:
+            raise
+        except Exception as error:
+            raise _invalid(field, error) from error
+    return builder.build()
+
+
+def check_spec(table: Any, write: Write) -> None:
+    """Refuse to write into a table that is partitioned otherwise than declared; no declaration fits every table."""
+    declared = [_declared(field) for field in write.output.partitions]
+    actual = [_actual(table, field) for field in table.spec().fields()]
+    if declared and (len(declared) != len(actual) or not all(map(_same, write.output.partitions, actual))):
+        raise JobError(
+            f"output {write.output.name}: {write.output.dataset.address} is partitioned by "
+            f"{_listed(actual)}, and the workflow says {_listed(declared)}",
+            code="partition-spec-differs",
+            where=write.output.where,
+            hint="declare the table's own partitioning, or leave `partitionSpec` away",
+        )
+
+
+def clustering(table: Any, depot: str) -> list[Column]:
+    """The table's partition values as expressions over its columns, in Iceberg's own arithmetic."""
+    fields = (_actual(table, field) for field in table.spec().fields())
+    return [F.expr(_expression(transform, column, depot)) for transform, column, _ in fields if transform != "void"]
+
+
+def column_of(frame: DataFrame, field: PartitionField, write: Write) -> str:
+    """The column that a partition field means, spelled as in the data."""
+    found: str | None = next((name for name in frame.columns if name.lower() == field.column.lower()), None)
+    if found is None:
+        raise JobError(
+            f"output {write.output.name} is partitioned by {field.column}, which its rows do not have",
+            code="column-not-found",
+            where=field.where,
+            hint=f"the columns are {', '.join(frame.columns)}",
+        )
+    return found
+
+
+def _add(builder: Any, field: PartitionField, column: str) -> None:
+    arguments: list[Any] = [column]
+    if field.argument is not None:
+        arguments.append(field.argument)
+    if field.name is not None:
+        arguments.append(field.name)
+    getattr(builder, field.transform)(*arguments)
+
+
+def _invalid(field: PartitionField, error: Exception) -> JobError:
+    problem = from_spark(error)
+    return JobError(
+        f"the rows cannot be partitioned by {field.transform} of {field.column}: {problem.message}",
+        code="partition-invalid",
+        where=field.where,
+        hint="year, month and day need a date or timestamp, hour a timestamp; names must differ from every column",
+        detail=problem.detail,
+    )
+
+
+def _declared(field: PartitionField) -> tuple[str, str, str | None]:
+    transform = f"{field.transform}[{field.argument}]" if field.argument is not None else field.transform
+    return transform, field.column, field.name
+
+
+def _actual(table: Any, field: Any) -> tuple[str, str, str | None]:
+    return str(field.transform().toString()), str(table.schema().findColumnName(field.sourceId())), str(field.name())
+
+
+def _same(field: PartitionField, actual: tuple[str, str, str | None]) -> bool:
+    transform, column, name = _declared(field)
+    return transform == actual[0] and column.lower() == actual[1].lower() and name in (None, actual[2])
+
+
+def _listed(fields: Iterable[tuple[str, str, str | None]]) -> str:
+    return ", ".join(f"{transform}({column}) as {name or '…'}" for transform, column, name in fields) or "nothing"
+
+
+def _expression(transform: str, column: str, depot: str) -> str:
+    quoted = ".".join(f"`{part}`" for part in column.split("."))
+    function, _, argument = transform.partition("[")
+    if function == "identity":
+        return quoted
+    arguments = f"{argument.rstrip(']')}, {quoted}" if argument else quoted
+    return f"`{depot}`.system.{FUNCTIONS.get(function, function)}({arguments})"

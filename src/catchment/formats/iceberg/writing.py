@@ -1,0 +1,98 @@
+"""One write into one table: look, create, check, commit, report."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.engine.jvm import causes
+from catchment.formats.iceberg import catalogs, history, partitions
+from catchment.formats.iceberg.catalogs import Table
+from catchment.formats.iceberg.fitting import fit, iceberg_schema
+from catchment.formats.model import Warn, Write, Written
+from catchment.formats.ordering import sorted_rows
+
+# Plain Iceberg gives up after four retries; under contention a quarter of the writes are then lost.
+RETRIES = {
+    "commit.retry.num-retries": "100",
+    "commit.retry.min-wait-ms": "50",
+    "commit.retry.max-wait-ms": "2000",
+    "commit.retry.total-timeout-ms": "1800000",
+}
+MOST_SCHEMA_CHANGES = 20
+"""How often other writers may change the schema under one write."""
+
+
+def commit(spark: SparkSession, frame: DataFrame, write: Write, warn: Warn) -> Written:
+    """Commit the rows in one snapshot, unless this very write has been committed before."""
+    table = catalogs.find_table(spark, write.output.dataset) or _create(spark, frame, write)
+    # An earlier attempt may have committed and died before it could say so: its rows must not come twice.
+    if done := history.find_write(spark, table, write.id):
+        warn(f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again")
+        return done.written()
+    partitions.check_spec(table, write)
+    _warn_of_properties(table, write, warn)
+    _write(spark, frame, write, table)
+    table.refresh()
+    # Ours is found by its write id: by now the current snapshot may be somebody else's.
+    made = history.find_write(spark, table, write.id)
+    return made.written() if made else Written(rows=0, files=0)
+
+
+def _create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
+    schema = iceberg_schema(spark, frame, write)
+    spec = partitions.build_spec(spark, schema, frame, write)
+    return catalogs.create_table(spark, write.output.dataset, schema, spec, _properties(write))
+
+
+def _properties(write: Write) -> dict[str, str]:
+    output = write.output
+    said = {"comment": output.comment, "catchment.tags": ",".join(output.tags)}
+    return {**RETRIES, **{key: value for key, value in said.items() if value}, **output.properties}
+
+
+def _warn_of_properties(table: Table, write: Write, warn: Warn) -> None:
+    actual = dict(table.properties())
+    for key, value in write.output.properties.items():
+        if actual.get(key) != value:
+            warn(f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow says {value}")
+
+
+def _write(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> None:
+    """Write; where a concurrent job has changed the table's schema between our check and Spark's, begin again."""
+    for remaining in reversed(range(MOST_SCHEMA_CHANGES)):
+        fitted = fit(spark, frame, write, table)
+        try:
+            _move(sorted_rows(fitted, write, partitions.clustering(table, write.output.dataset.depot)), write)
+        except Exception as error:
+            if not (remaining and write.output.merge_schema and _schema_has_moved(error)):
+                raise
+            table.refresh()
+        else:
+            return
+
+
+def _schema_has_moved(error: Exception) -> bool:
+    conditions = (cause.condition or "" for cause in causes(error))
+    return any(condition.startswith("INCOMPATIBLE_DATA_FOR_TABLE") for condition in conditions)
+
+
+def _move(frame: DataFrame, write: Write) -> None:
+    # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
+    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write))
+    if write.output.mode == "append":
+        writer.append()
+    elif write.output.mode == "overwrite-partitions":
+        writer.overwritePartitions()
+    else:
+        writer.overwrite(F.lit(True))  # noqa: FBT003
+
+
+def _options(write: Write) -> dict[str, str]:
+    options = dict(write.output.options)
+    if write.output.compression:
+        options["compression-codec"] = write.output.compression
+    if write.output.sort:
+        # The rows are already where they belong; the table's own distribution would shuffle the order away.
+        options["use-table-distribution-and-ordering"] = "false"
+    return {**options, **{f"snapshot-property.{key}": value for key, value in history.stamp(write).items()}}

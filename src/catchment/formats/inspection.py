@@ -1,0 +1,95 @@
+"""What is in the lake: the answers for `catchment table`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.engine.failures import from_spark
+from catchment.engine.protocol import Inspect
+from catchment.formats.iceberg import catalogs, history
+from catchment.plan.model import Dataset
+
+Facts = Mapping[str, Any]
+
+
+def inspect(spark: SparkSession, question: Inspect) -> Facts:
+    """Answer one question about a depot or a table."""
+    try:
+        if question.what == "tables":
+            return {"tables": list(_tables(spark, question.depot))}
+        dataset = _dataset(question)
+        text = history.metadata(spark, catalogs.require_table(spark, dataset))
+        if question.what == "snapshots":
+            return {"snapshots": [_snapshot(snapshot) for snapshot in history.snapshots(text)]}
+        return _files(spark, dataset) if question.what == "files" else _table(dataset, json.loads(text))
+    except Exception as error:
+        raise from_spark(error, otherwise="inspection-failed") from error
+
+
+def _dataset(question: Inspect) -> Dataset:
+    address = f"dataos://{question.depot}:{question.namespace}/{question.table}"
+    return Dataset(address, question.depot, "iceberg", namespace=question.namespace, table=question.table)
+
+
+def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:
+    catalog = catalogs.open_catalog(spark, depot)
+    namespaces = sorted(str(namespace.toString()) for namespace in catalog.listNamespaces())
+    for namespace in namespaces:
+        names = catalog.listTables(spark._jvm.org.apache.iceberg.catalog.Namespace.of(namespace.split(".")))
+        for name in sorted(str(name.name()) for name in names):
+            yield {"namespace": namespace, "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
+
+
+def _snapshot(snapshot: history.Snapshot) -> Facts:
+    summary = snapshot.summary
+    return {
+        "snapshot_id": snapshot.id,
+        "committed_at": snapshot.committed_at,
+        "operation": summary.get("operation"),
+        "workflow": summary.get(history.WORKFLOW),
+        "job": summary.get(history.JOB),
+        "run_id": summary.get(history.RUN),
+        "write_ids": list(snapshot.write_ids),
+        "added_rows": snapshot.written().rows,
+    }
+
+
+def _table(dataset: Dataset, metadata: Mapping[str, Any]) -> Facts:
+    schema = next(each for each in metadata["schemas"] if each["schema-id"] == metadata["current-schema-id"])
+    spec = next(each for each in metadata["partition-specs"] if each["spec-id"] == metadata["default-spec-id"])
+    names = {field["id"]: field["name"] for field in schema["fields"]}
+    current = metadata.get("current-snapshot-id")
+    summary: Mapping[str, str] = next(
+        (each["summary"] for each in metadata["snapshots"] if each["snapshot-id"] == current), {}
+    )
+    return {
+        "address": dataset.address,
+        "location": metadata["location"],
+        "format_version": metadata["format-version"],
+        "columns": [_column(field) for field in schema["fields"]],
+        "partitions": [
+            {"name": field["name"], "transform": field["transform"], "column": names.get(field["source-id"])}
+            for field in spec["fields"]
+        ],
+        "properties": metadata.get("properties", {}),
+        "rows": int(summary.get("total-records", 0)),
+        "files": int(summary.get("total-data-files", 0)),
+        "bytes": int(summary.get("total-files-size", 0)),
+        "snapshot_id": current if summary else None,
+        "snapshots": len(metadata["snapshots"]),
+    }
+
+
+def _column(field: Mapping[str, Any]) -> Facts:
+    kind = field["type"] if isinstance(field["type"], str) else json.dumps(field["type"])
+    return {"name": field["name"], "type": kind, "required": field["required"], "comment": field.get("doc")}
+
+
+def _files(spark: SparkSession, dataset: Dataset) -> Facts:
+    columns = ("file_path", "file_format", "record_count", "file_size_in_bytes", "spec_id")
+    rows = spark.table(f"{dataset.identifier}.files").select(*columns).orderBy("file_path").collect()
+    return {"files": [{"path": r[0], "format": r[1], "rows": r[2], "bytes": r[3], "spec_id": r[4]} for r in rows]}

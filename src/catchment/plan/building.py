@@ -1,0 +1,95 @@
+"""A workflow and a project become a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from graphlib import CycleError
+
+from catchment.errors import Diagnostic, Severity
+from catchment.plan import engines, settings, sharing
+from catchment.plan.graph import Graph
+from catchment.plan.jobs import Parts, Resolver
+from catchment.plan.model import JobPlan, Plan
+from catchment.project import depots
+from catchment.project.model import Engine, Project
+from catchment.spec.findings import Findings
+from catchment.spec.model import Job, Workflow
+
+
+def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | None:
+    """The plan as far as there can be one; whether it may be used, the findings say."""
+    graph = _graph(workflow)
+    findings.extend(_cycles(workflow, graph))
+    findings.extend(_unknown_computes(workflow, project))
+    resolver = Resolver(project, findings)
+    parts = {job.name: resolver.parts(job) for job in workflow.jobs}
+    try:
+        order = graph.order
+    except CycleError:
+        return None
+    jobs = {job.name: job for job in workflow.jobs}
+    needs = [_need(jobs[name], parts[name], project) for name in order]
+    keys, processes = engines.assign(needs, project.engines)
+    plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
+    shared, problems = sharing.examine(plans, graph)
+    findings.extend(problems)
+    return Plan(workflow.name, workflow.file, plans, processes, shared)
+
+
+def _graph(workflow: Workflow) -> Graph[str]:
+    """Jobs by name; unknown and self dependencies are the workflow file's problem and told there."""
+    names = {job.name for job in workflow.jobs}
+    needed = {
+        job.name: tuple(name for name, _ in job.dependencies if name in names and name != job.name)
+        for job in workflow.jobs
+    }
+    return Graph(needed)
+
+
+def _cycles(workflow: Workflow, graph: Graph[str]) -> Iterator[Diagnostic]:
+    """Each cycle is shown so that its last arrow is the dependency that closes it: the one written last."""
+    number = {job.name: at for at, job in enumerate(workflow.jobs)}
+    jobs = {job.name: job for job in workflow.jobs}
+    for cycle in graph.cycles():
+        last = max(range(len(cycle)), key=lambda at: number[cycle[at]])
+        chain = (*cycle[last + 1 :], *cycle[: last + 1])
+        closing = jobs[cycle[last]]
+        where = next(where for name, where in closing.dependencies if name == chain[0])
+        message = f"jobs wait for each other: {' -> '.join((*chain, chain[0]))}"
+        yield Diagnostic("dependency-cycle", message, where, "remove one of these dependencies")
+
+
+def _unknown_computes(workflow: Workflow, project: Project) -> Iterator[Diagnostic]:
+    for job in workflow.jobs:
+        if engines.choose(project, job.compute) is None:
+            message = f"the project has no engine `{job.compute}`; job `{job.name}` runs on `default`"
+            hint = f"add it to `engines` in the project file, or use one of {', '.join(sorted(project.engines))}"
+            yield Diagnostic("unknown-compute", message, job.where, hint, Severity.WARNING)
+
+
+def _need(job: Job, parts: Parts, project: Project) -> engines.Need:
+    _, application = settings.split(job.spark_conf)
+    used = tuple(depots.find(project, name) for name in parts.depots)
+    return engines.Need(job.name, _engine(job, project), application, job.envs, used)
+
+
+def _engine(job: Job, project: Project) -> Engine:
+    return engines.choose(project, job.compute) or project.engines[engines.DEFAULT]
+
+
+def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:
+    session, _ = settings.split(job.spark_conf)
+    return JobPlan(
+        name=job.name,
+        engine=key,
+        where=job.where,
+        depends_on=graph.dependencies[job.name],
+        inputs=parts.inputs,
+        steps=parts.steps,
+        outputs=parts.outputs,
+        conf=session,
+        log_level=job.log_level,
+        explain=job.explain,
+        preview_rows=job.preview_rows,
+        retry=job.retry,
+    )

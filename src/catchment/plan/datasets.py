@@ -1,0 +1,130 @@
+"""Addresses of a workflow become datasets: a table of a catalog, or a path of files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Literal
+
+from catchment.errors import RequestError
+from catchment.plan.model import Dataset
+from catchment.project import depots
+from catchment.project.address import BadAddress, is_identifier, parse
+from catchment.project.model import Address, Depot, DepotKind, Project
+
+TABLE_FORMATS = ("iceberg",)
+FILE_FORMATS = ("json", "csv", "parquet", "orc", "avro", "text")
+HOLDS: dict[DepotKind, tuple[str, ...]] = {
+    "iceberg": TABLE_FORMATS,
+    "files": FILE_FORMATS,
+    "embedded": (*TABLE_FORMATS, *FILE_FORMATS),
+}
+_COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
+_EXTENSIONS = {f".{name}": name for name in FILE_FORMATS} | {".jsonl": "json", ".ndjson": "json", ".txt": "text"}
+
+Role = Literal["input", "output"]
+
+
+def of_input(text: str, given: str | None, project: Project) -> Dataset:
+    """The dataset that an input reads; raises `RequestError` where there is none."""
+    address = parse(text)
+    if address.dataset is None:
+        raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="append /dataset to the collection")
+    return _resolve(address, given, "input", project)
+
+
+def of_output(text: str, name: str, given: str | None, project: Project) -> Dataset:
+    """The dataset that an output writes; an address without dataset takes the output's name."""
+    address = parse(text)
+    if address.acl == "r":
+        raise RequestError(
+            f"`{text}` may only be read", code="read-only-output", hint="write `?acl=rw` if this output is meant"
+        )
+    if address.dataset is None:
+        address = parse(str(replace(address, dataset=name)))
+    dataset = _resolve(address, given, "output", project)
+    _check_overlap(dataset, project)
+    return dataset
+
+
+def nested(inner: str, outer: str) -> bool:
+    """Whether one path or URI is the other or lies below it."""
+    return inner == outer or inner.startswith(outer.rstrip("/") + "/")
+
+
+def same_place(one: Dataset, other: Dataset) -> bool:
+    """Whether two datasets are the same table, or files of which one lies within the other."""
+    if one.path is None or other.path is None:
+        return one.address == other.address and one.path == other.path
+    return nested(one.path, other.path) or nested(other.path, one.path)
+
+
+def _resolve(address: Address, given: str | None, role: Role, project: Project) -> Dataset:
+    depot = depots.find(project, address.depot)
+    format = _format(address, given, role, depot)
+    canonical = str(replace(address, depot=depot.name))
+    if format in TABLE_FORMATS:
+        return _table(canonical, address, format, depot)
+    segments = [part for part in (address.collection, *str(address.dataset).split("/")) if part]
+    return Dataset(canonical, depot.name, format, path=depots.place(depot, segments))
+
+
+def _table(canonical: str, address: Address, format: str, depot: Depot) -> Dataset:
+    if address.collection is None:
+        raise BadAddress(
+            f"`{canonical}` names a table without its collection",
+            hint=f"tables of depot `{depot.name}` live in a collection: dataos://{depot.name}:collection/table",
+        )
+    for name in (address.collection, str(address.dataset)):
+        if not is_identifier(name):
+            raise BadAddress(
+                f"`{name}` in `{canonical}` is no name for a table or its collection",
+                hint="use letters, digits, `_` and `-`",
+            )
+    return Dataset(canonical, depot.name, format, namespace=address.collection, table=address.dataset)
+
+
+def _format(address: Address, given: str | None, role: Role, depot: Depot) -> str:
+    held = HOLDS[depot.kind]
+    if given is not None:
+        if given not in held:
+            raise RequestError(
+                f"depot `{depot.name}` is of kind {depot.kind} and cannot hold `{given}`",
+                code="format-mismatch",
+                hint=f"use one of {', '.join(held)}, or the address of another depot",
+            )
+        return given
+    if depot.kind == "iceberg":
+        return "iceberg"
+    if (written := _extension(str(address.dataset))) is not None:
+        return written
+    if depot.kind == "embedded":
+        return "iceberg"
+    if role == "input":
+        raise RequestError(
+            f"nothing says in which format `{address}` is",
+            code="no-format",
+            hint=f"add `format`: one of {', '.join(held)}",
+        )
+    return "parquet"
+
+
+def _extension(dataset: str) -> str | None:
+    suffixes = PurePosixPath(dataset).suffixes
+    if suffixes and suffixes[-1].lower() in _COMPRESSION:
+        suffixes.pop()
+    return _EXTENSIONS.get(suffixes[-1].lower()) if suffixes else None
+
+
+def _check_overlap(dataset: Dataset, project: Project) -> None:
+    """Files written around or into a place of tables would destroy them."""
+    if dataset.path is None or dataset.depot not in project.depots:
+        return
+    tables = {f"depot `{depot.name}`": depot.warehouse for depot in project.depots.values() if depot.catalog}
+    for what, place in {**tables, "Catchment itself": str(project.home)}.items():
+        if place and (nested(dataset.path, place) or nested(place, dataset.path)):
+            raise RequestError(
+                f"`{dataset.address}` would write files over the place of {what}",
+                code="depots-overlap",
+                hint="write to another dataset, or give the depots locations of their own",
+            )

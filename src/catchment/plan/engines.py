@@ -1,0 +1,93 @@
+"""Which engine processes a plan needs, and which jobs share one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from catchment.errors import RequestError
+from catchment.plan.model import EnginePlan
+from catchment.project import depots
+from catchment.project.model import Depot, Engine, Project
+from catchment.spec.validation import did_you_mean
+
+DEFAULT = "default"
+_ANY_ENGINE = (None, "runnable-default")
+"""What the dialect writes where it does not care."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one job asks of its engine."""
+
+    job: str
+    engine: Engine
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """The job's application-wide settings."""
+    envs: Mapping[str, str] = field(default_factory=dict)
+    depots: tuple[Depot, ...] = ()
+
+    @property
+    def application(self) -> dict[str, str]:
+        """The settings of the whole application: the engine's, then the job's."""
+        return {**self.engine.conf, **self.conf}
+
+    @property
+    def process(self) -> Hashable:
+        """Equal for jobs that can share a process."""
+        if self.engine.isolation == "process":
+            return self.engine.name, self.job
+        return self.engine.name, frozenset(self.application.items()), frozenset(self.envs.items())
+
+
+def choose(project: Project, compute: str | None) -> Engine | None:
+    """The engine that a job's `compute` means, None where the project has no such engine."""
+    return project.engines.get(DEFAULT if compute in _ANY_ENGINE else str(compute))
+
+
+def assign(needs: Sequence[Need], names: Collection[str]) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
+    """The engine key of each job and the engines to start; `names` are the project's engines."""
+    groups: dict[Hashable, list[Need]] = {}
+    for need in needs:
+        groups.setdefault(need.process, []).append(need)
+    plans: dict[str, EnginePlan] = {}
+    for members in groups.values():
+        first = members[0]
+        # A process of one engine is never called like another engine.
+        key = next(key for key in _keys(first) if key not in plans and (key == first.engine.name or key not in names))
+        plans[key] = _plan(key, members)
+    keys = {need.job: key for key, members in zip(plans, groups.values(), strict=True) for need in members}
+    return keys, tuple(plans.values())
+
+
+def reading_engine(project: Project, name: str = DEFAULT) -> EnginePlan:
+    """An engine that knows every table depot of the project, embedded ones that exist on disk included."""
+    engine = project.engines.get(name)
+    if engine is None:
+        known = f"engines of this project: {', '.join(sorted(project.engines))}"
+        raise RequestError(
+            f"the project has no engine `{name}`",
+            code="unknown-engine",
+            hint=did_you_mean(name, project.engines) or known,
+        )
+    tables = (depot for depot in (*project.depots.values(), *depots.embedded_on_disk(project)) if depot.catalog)
+    return EnginePlan(engine.name, engine, dict(engine.conf), depots=_by_name(tuple(tables)))
+
+
+def _keys(need: Need) -> Iterator[str]:
+    """What an engine process may be called, best first: `name` or `name-job`, then with numbers."""
+    base = f"{need.engine.name}-{need.job}" if need.engine.isolation == "process" else need.engine.name
+    yield base
+    yield from (f"{base}-{number}" for number in count(2))
+
+
+def _plan(key: str, members: Sequence[Need]) -> EnginePlan:
+    first = members[0]
+    used = tuple(depot for need in members for depot in need.depots)
+    return EnginePlan(key, first.engine, first.application, dict(first.envs), _by_name(used))
+
+
+def _by_name(used: Sequence[Depot]) -> tuple[Depot, ...]:
+    found = {depot.name: depot for depot in used}
+    return tuple(found[name] for name in sorted(found))

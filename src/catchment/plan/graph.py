@@ -1,0 +1,65 @@
+"""A small directed graph on graphlib: order, cycles, and who comes before whom."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Generic, TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Graph(Generic[Node]):
+    """Nodes and what each of them depends on; every dependency is a node."""
+
+    dependencies: Mapping[Node, tuple[Node, ...]]
+
+    @cached_property
+    def order(self) -> tuple[Node, ...]:
+        """Dependencies first, otherwise as given. Raises `graphlib.CycleError`."""
+        return tuple(TopologicalSorter(self.dependencies).static_order())
+
+    def cycles(self) -> Iterator[tuple[Node, ...]]:
+        """Cycles that have no node in common, each node followed by one it depends on."""
+        rest = self
+        while True:
+            try:
+                TopologicalSorter(rest.dependencies).prepare()
+                return
+            except CycleError as error:
+                # graphlib lists a node before those that depend on it, and repeats the first at the end.
+                cycle = tuple(reversed(error.args[1][1:]))
+            yield cycle
+            rest = rest.without(cycle)
+
+    def without(self, nodes: Iterable[Node]) -> Graph[Node]:
+        """The graph less some of its nodes."""
+        gone = set(nodes)
+        kept = {
+            node: tuple(needed for needed in needs if needed not in gone)
+            for node, needs in self.dependencies.items()
+            if node not in gone
+        }
+        return Graph(kept)
+
+    def ordered(self, one: Node, other: Node) -> bool:
+        """Whether dependencies say which of the two comes first."""
+        mine, theirs = self._bit[one], self._bit[other]
+        return mine == theirs or bool(self._before[one] & theirs) or bool(self._before[other] & mine)
+
+    @cached_property
+    def _bit(self) -> Mapping[Node, int]:
+        return {node: 1 << number for number, node in enumerate(self.order)}
+
+    @cached_property
+    def _before(self) -> Mapping[Node, int]:
+        """Everything a node waits for, directly or not, as a set of bits: one pass for the whole graph."""
+        before: dict[Node, int] = {}
+        for node in self.order:
+            before[node] = 0
+            for needed in self.dependencies[node]:
+                before[node] |= before[needed] | self._bit[needed]
+        return before

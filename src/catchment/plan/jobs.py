@@ -1,0 +1,117 @@
+"""One job of a workflow becomes its inputs, steps and outputs in a plan; what is wrong with them is collected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catchment.errors import Position, RequestError
+from catchment.plan import datasets
+from catchment.plan.model import Dataset, InputPlan, OutputPlan, StepPlan
+from catchment.project import address
+from catchment.project.model import Project
+from catchment.spec.findings import Findings
+from catchment.spec.model import Input, Job, Output, Step
+
+_FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
+"""Any other format was refused when the workflow was read, and such a workflow gets no plan."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a job is made of, as far as it could be resolved."""
+
+    inputs: tuple[InputPlan, ...]
+    steps: tuple[StepPlan, ...]
+    outputs: tuple[OutputPlan, ...]
+
+    @property
+    def depots(self) -> tuple[str, ...]:
+        """Names of the depots that the job reads or writes."""
+        read = (source.dataset.depot for source in self.inputs)
+        written = (output.dataset.depot for output in self.outputs)
+        return tuple(dict.fromkeys((*read, *written)))
+
+
+@dataclass
+class Resolver:
+    """Resolves the jobs of one workflow against a project."""
+
+    project: Project
+    findings: Findings
+
+    def parts(self, job: Job) -> Parts:
+        """Inputs, steps and outputs of one job."""
+        inputs = tuple(filter(None, map(self._input, job.inputs)))
+        outputs = tuple(filter(None, map(self._output, job.outputs)))
+        for output in outputs:
+            self._check_own_input(output, inputs)
+        if job.toolbox is not None:
+            self._toolbox(job.toolbox.dataset, job.toolbox.dataset_where)
+        return Parts(inputs, tuple(map(_step, job.steps)), outputs)
+
+    def _input(self, given: Input) -> InputPlan | None:
+        if given.format not in _FORMATS:
+            return None
+        try:
+            dataset = datasets.of_input(given.dataset, given.format, self.project)
+        except RequestError as error:
+            self._told(error, given.dataset_where)
+            return None
+        return InputPlan(given.name, dataset, given.where, given.options, given.schema, given.schema_type)
+
+    def _output(self, given: Output) -> OutputPlan | None:
+        if given.format not in _FORMATS:
+            return None
+        try:
+            dataset = datasets.of_output(given.dataset, given.name, given.format, self.project)
+        except RequestError as error:
+            self._told(error, given.dataset_where)
+            return None
+        if address.parse(given.dataset).acl is None:
+            self._warn_no_acl(given)
+        return _output_plan(given, dataset)
+
+    def _toolbox(self, text: str, where: Position) -> None:
+        try:
+            datasets.of_input(text, None, self.project)
+        except RequestError as error:
+            self._told(error, where)
+
+    def _check_own_input(self, output: OutputPlan, inputs: tuple[InputPlan, ...]) -> None:
+        """A table's snapshots keep reader and writer apart; plain files would be deleted while they are read."""
+        if output.dataset.path is None:
+            return
+        for source in inputs:
+            if datasets.same_place(source.dataset, output.dataset):
+                message = f"output `{output.name}` writes over the files that input `{source.name}` reads"
+                hint = "write to another dataset, or keep the data in a table"
+                self.findings.error("overwrites-own-input", message, output.where, hint)
+
+    def _warn_no_acl(self, given: Output) -> None:
+        message = f"`{given.dataset}` does not say how it is used; an output is taken as `acl=rw`"
+        self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
+
+    def _told(self, error: RequestError, where: Position) -> None:
+        self.findings.error(error.code, error.message, where, error.hint)
+
+
+def _step(given: Step) -> StepPlan:
+    return StepPlan(given.name, given.sql, given.where, given.sql_where, given.sql_lines)
+
+
+def _output_plan(given: Output, dataset: Dataset) -> OutputPlan:
+    return OutputPlan(
+        name=given.name,
+        source=given.source,
+        dataset=dataset,
+        where=given.where,
+        mode=given.mode,
+        partitions=given.partitions,
+        properties=given.properties,
+        sort=given.sort,
+        options=given.options,
+        compression=given.compression,
+        merge_schema=given.merge_schema,
+        comment=": ".join(text for text in (given.title, given.description) if text) or None,
+        tags=given.tags,
+    )

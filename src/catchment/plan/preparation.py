@@ -1,0 +1,66 @@
+"""From a workflow file to a plan, with every problem of workflow and project at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from catchment import spec
+from catchment.errors import Diagnostic, InvalidFiles
+from catchment.plan.building import draft
+from catchment.plan.model import Plan
+from catchment.plan.support import as_errors, refusals
+from catchment.project import loading
+from catchment.project.model import Project
+from catchment.spec.findings import Findings
+from catchment.spec.model import Workflow
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What became of a workflow file."""
+
+    project: Project | None
+    workflow: Workflow | None
+    plan: Plan | None
+    """None where there are errors, or where the workflow asks for what does not run yet."""
+    diagnostics: tuple[Diagnostic, ...]
+    """What `validate` shows; of what does not run yet it only warns."""
+
+    def require(self) -> tuple[Project, Plan]:
+        """Project and plan; raises `InvalidFiles` where the workflow cannot be run."""
+        if self.project is None or self.plan is None:
+            raise InvalidFiles(as_errors(self.diagnostics))
+        return self.project, self.plan
+
+
+def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
+    """Read a workflow and, unless it is given, its project, and plan it."""
+    loaded = spec.load(file, env=env)
+    findings = Findings()
+    findings.extend(loaded.diagnostics)
+    project = project or _project(file, env, findings)
+    findings.extend(project.warnings if project else ())
+    workflow = loaded.workflow
+    plan = draft(workflow, project, findings) if workflow and project else None
+    diagnostics = findings.in_order(str(file))
+    runs = workflow and not refusals(workflow) and not any(each.is_error for each in diagnostics)
+    return Prepared(project, workflow, plan if runs else None, diagnostics)
+
+
+def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+    """The plan of a workflow that shall run; what does not run yet is an error."""
+    findings = Findings()
+    findings.extend(refusals(workflow))
+    plan = draft(workflow, project, findings)
+    diagnostics = findings.in_order(workflow.file)
+    return (None if any(each.is_error for each in diagnostics) else plan), diagnostics
+
+
+def _project(file: Path, env: Mapping[str, str] | None, findings: Findings) -> Project | None:
+    try:
+        return loading.load(file, env=env)
+    except InvalidFiles as error:
+        findings.extend(error.diagnostics)
+        return None

@@ -1,0 +1,158 @@
+"""From the grammar of `catchment.yaml` to the frozen project: paths made absolute, what contradicts itself refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from catchment.errors import Position, RequestError
+from catchment.project.address import RESERVED_DEPOTS, is_depot_name
+from catchment.project.depots import home_of, is_uri
+from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
+from catchment.project.model import Catalog, Depot, Engine, Project
+from catchment.spec.findings import Findings
+from catchment.spec.tree import Found, Node, follow
+
+_SQLITE = "sqlite:///"
+_NAME_HINT = "begin with a letter or digit, then letters, digits, `_` and `-`"
+
+
+@dataclass
+class Canonical:
+    """Turns one project file into a project; tells what is wrong with it."""
+
+    file: Path
+    node: Node
+    findings: Findings
+
+    @property
+    def root(self) -> Path:
+        """Where relative paths start."""
+        return self.file.parent
+
+    def project(self, entry: ProjectFile) -> Project:
+        """The project; to be used only where no error was found."""
+        engines = {name: self._engine(name, engine) for name, engine in entry.engines.items()}
+        engines.setdefault("default", Engine("default"))
+        return Project(
+            self.root,
+            self.file,
+            self._metastore(entry.metastore),
+            {name: self._depot(name, depot) for name, depot in entry.depots.items()},
+            engines,
+        )
+
+    def _metastore(self, url: str) -> str:
+        try:
+            return metastore_url(url, self.root)
+        except RequestError as error:
+            self.findings.error(error.code, error.message, self._at("metastore").node.where, error.hint)
+            return url
+
+    def _engine(self, name: str, entry: EngineEntry) -> Engine:
+        where = self._at("engines", name).key_where
+        if not re.fullmatch(ENGINE_NAME, name):
+            self.findings.error("bad-engine-name", f"`{name}` is no name for an engine", where, _NAME_HINT)
+        home = entry.spark_home and self._path(entry.spark_home, "engines", name, "spark_home")
+        return Engine(
+            name, entry.spark, entry.master, entry.isolation, entry.conf, tuple(entry.packages), home, where=where
+        )
+
+    def _depot(self, name: str, entry: DepotEntry) -> Depot:
+        where = self._at("depots", name).key_where
+        if not is_depot_name(name):
+            own = name in RESERVED_DEPOTS
+            message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
+            hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
+            self.findings.error("bad-depot-name", message, where, hint)
+        if entry.kind == "files":
+            return self._files(name, entry, where)
+        catalog = entry.catalog or CatalogEntry.model_validate({})
+        location = self._location(name, entry, catalog)
+        return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where)
+
+    def _files(self, name: str, entry: DepotEntry, where: Position) -> Depot:
+        if entry.catalog is not None:
+            at = self._at("depots", name, "catalog").key_where
+            self.findings.error(
+                "misplaced-key", "plain files have no catalog", at, "remove `catalog`, or use kind iceberg"
+            )
+        return Depot(name, "files", self._location(name, entry, None), None, entry.conf, where)
+
+    def _location(self, name: str, entry: DepotEntry, catalog: CatalogEntry | None) -> str:
+        optional = catalog is not None and catalog.type in ("rest", "hive")
+        if entry.location is None:
+            if not optional:
+                where = self._at("depots", name).key_where
+                self.findings.error("missing-field", f"`location` is missing in `{name}`", where, "add `location:`")
+            return ""
+        # What a rest catalog calls its warehouse is a word between it and us, not a path.
+        if catalog is not None and catalog.type == "rest":
+            return entry.location
+        return self._path(entry.location, "depots", name, "location")
+
+    def _path(self, text: str, *at: str) -> str:
+        try:
+            return absolute(text, self.root)
+        except RequestError as error:
+            self.findings.error(error.code, error.message, self._at(*at).node.where, error.hint)
+            return text
+
+    def _catalog(self, name: str, entry: CatalogEntry, location: str) -> Catalog:
+        if entry.type == "hadoop":
+            where = self._at("depots", name, "catalog", "type").node.where
+            message = f"the hadoop catalog of `{name}` loses commits when two processes write"
+            hint = "use type jdbc, rest or hive unless only one engine ever writes"
+            self.findings.warning("hadoop-catalog", message, where, hint)
+        self._check_uri(name, entry)
+        database = None
+        if entry.type == "jdbc" and entry.uri is None:
+            # Beside the tables, so that every project on this lake sees one catalog; a remote store cannot hold it.
+            keeper = home_of(self.root, name) if is_uri(location) else Path(location)
+            database = str(keeper / "catalog.db")
+        return Catalog(entry.type, entry.uri, database, entry.properties)
+
+    def _check_uri(self, name: str, entry: CatalogEntry) -> None:
+        starts = {"jdbc": ("jdbc:",), "rest": ("http://", "https://"), "hive": ("thrift://",), "hadoop": ()}[entry.type]
+        if entry.uri is None:
+            if entry.type == "rest":
+                where = self._at("depots", name, "catalog").key_where
+                self.findings.error("missing-field", f"the rest catalog of `{name}` has no `uri`", where, "add `uri:`")
+        elif not entry.uri.startswith(starts) or not starts:
+            hint = f"begin with {' or '.join(starts)}" if starts else "remove it: its tables are found by `location`"
+            where = self._at("depots", name, "catalog", "uri").node.where
+            self.findings.error("bad-catalog-uri", f"a {entry.type} catalog has no such uri", where, hint)
+
+    def _at(self, *path: str) -> Found:
+        return follow(self.node, path)
+
+
+def absolute(text: str, root: Path) -> str:
+    """A URI as it is, anything else as an absolute path of this machine; `file:` is a path too."""
+    if text.startswith("file:"):
+        text = unquote(urlsplit(text).path)
+    elif is_uri(text):
+        return text.rstrip("/")
+    if not text.strip():
+        raise RequestError("the path is empty", code="bad-location", hint="write `.` for the project's own directory")
+    try:
+        return str((root / Path(text).expanduser()).resolve())
+    except (OSError, ValueError, RuntimeError) as error:
+        hint = "write a path relative to the project file, or a URI"
+        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location", hint=hint) from error
+
+
+def metastore_url(url: str, root: Path) -> str:
+    """The metastore's URL with an absolute path; raises `RequestError` for what is not supported."""
+    if url.startswith(("postgresql://", "postgresql+", "postgres://")):
+        raise RequestError(
+            "not supported yet: a metastore on PostgreSQL", code="unsupported-metastore", hint="use sqlite:///PATH"
+        )
+    path = url.removeprefix(_SQLITE)
+    if path == url or not path or "?" in path or ":memory:" in path:
+        raise RequestError(
+            f"`{url}` is no metastore", code="bad-metastore", hint=f"write {_SQLITE}.catchment/metastore.db"
+        )
+    return _SQLITE + absolute(path, root)

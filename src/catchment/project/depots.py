@@ -1,0 +1,73 @@
+"""Finding the depot an address names, and the place in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from os.path import realpath
+from pathlib import Path
+
+from catchment.errors import RequestError
+from catchment.project.address import AddressEscapes, is_depot_name
+from catchment.project.model import Catalog, Depot, Project
+from catchment.spec.validation import did_you_mean
+
+SYNONYMS = {"icebase": "lakehouse", "lakehouse": "icebase"}
+"""The dialect's two names of its own lake: published workflows use either."""
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class UnknownDepot(RequestError):
+    """The project has no depot of this name."""
+
+    code = "unknown-depot"
+
+
+def find(project: Project, name: str) -> Depot:
+    """The depot of this name; without a project file every unconfigured depot is embedded."""
+    for candidate in (name, SYNONYMS.get(name, name)):
+        if candidate in project.depots:
+            return project.depots[candidate]
+    if project.file is None:
+        return embedded(project.root, name)
+    hint = did_you_mean(name, project.depots) or f"add it to `depots` in {project.file.name}"
+    raise UnknownDepot(f"the project has no depot `{name}`", hint=hint)
+
+
+def embedded(root: Path, name: str) -> Depot:
+    """The depot that needs no configuration: Iceberg on SQLite and plain files under `.catchment/`."""
+    home = home_of(root, name)
+    return Depot(name, "embedded", str(home), Catalog("jdbc", database=str(home / "catalog.db")))
+
+
+def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
+    """Every embedded depot that an earlier run left behind, in order of name."""
+    catalogs = sorted((project.home / "depots").glob("*/catalog.db"))
+    names = (catalog.parent.name for catalog in catalogs)
+    return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
+
+
+def home_of(root: Path, name: str) -> Path:
+    """Where Catchment keeps what belongs to one depot."""
+    return root / ".catchment" / "depots" / name
+
+
+def is_uri(location: str) -> bool:
+    """Whether a location is a URI; otherwise it is a path of this machine."""
+    return _URI.match(location) is not None
+
+
+def place(depot: Depot, segments: Sequence[str]) -> str:
+    """The path or URI of files inside a depot; on this machine symbolic links may not lead out of it."""
+    if is_uri(depot.files):
+        return "/".join([depot.files.rstrip("/"), *segments])
+    # Not `Path.resolve`: before Python 3.13 it raises where a link leads to itself.
+    base = Path(realpath(depot.files))
+    path = Path(realpath(base.joinpath(*segments)))
+    if not path.is_relative_to(base):
+        raise AddressEscapes(
+            f"`{'/'.join(segments)}` is a symbolic link that leads out of depot `{depot.name}`",
+            hint="put the data inside the depot, or configure a depot for the place it is in",
+        )
+    return str(path)

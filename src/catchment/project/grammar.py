@@ -1,0 +1,141 @@
+"""The grammar of `catchment.yaml`: pydantic at the edge, and the source of its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from catchment.project.address import DEPOT_NAME
+from catchment.spec.validation import Text
+
+ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
+SPARK_LINES = ("4.1", "3.5")
+DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
+
+_LATER_KINDS = ("delta", "paimon", "jdbc")
+_MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")
+_COORDINATE = re.compile(r"[\w.-]+(:[\w.-]+){2,3}")
+
+
+def _nothing_as_empty(value: object) -> object:
+    """A section whose every entry is commented out."""
+    return {} if value is None else value
+
+
+def _depot_kind(value: object) -> object:
+    if value in _LATER_KINDS:
+        raise PydanticCustomError(
+            "unsupported-depot-kind",
+            "not supported yet: depots of kind `{kind}`",
+            {"kind": value, "hint": "use kind `iceberg` for tables or `files` for plain files"},
+        )
+    return value
+
+
+def _spark_line(value: str) -> str:
+    if value not in SPARK_LINES:
+        raise PydanticCustomError(
+            "unsupported-spark",
+            "not supported yet: Spark `{line}`",
+            {"line": value, "hint": f"use one of {', '.join(SPARK_LINES)}"},
+        )
+    return value
+
+
+def _master(value: str) -> str:
+    if not _MASTER.fullmatch(value):
+        hint = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
+        raise PydanticCustomError("bad-master", "`{master}` is no Spark master", {"master": value, "hint": hint})
+    return value
+
+
+def _coordinate(value: str) -> str:
+    if not _COORDINATE.fullmatch(value):
+        raise PydanticCustomError(
+            "bad-package",
+            "`{package}` is no Maven coordinate",
+            {"package": value, "hint": "write group:artifact:version"},
+        )
+    return value
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CatalogEntry(_Entry):
+    """The catalog that knows the tables of an Iceberg depot."""
+
+    type: Literal["jdbc", "rest", "hive", "hadoop"] = Field(
+        "jdbc", description="jdbc (an SQLite file unless a uri is given), rest, hive, or hadoop (one writer only)."
+    )
+    uri: Text | None = Field(None, description="Address of the catalog: jdbc:…, https://… (rest), thrift://… (hive).")
+    properties: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Further properties of the Iceberg catalog, such as user or credential."
+    )
+
+
+class DepotEntry(_Entry):
+    """A named place in the lake."""
+
+    kind: Annotated[Literal["iceberg", "files"], BeforeValidator(_depot_kind)] = Field(
+        description="iceberg for tables; files for json, csv, parquet, orc, avro and text."
+    )
+    location: Text | None = Field(
+        None,
+        description="A path relative to this file, or a URI such as s3a://bucket/path. "
+        "Of a rest catalog it is the name of the warehouse and may be left out.",
+    )
+    catalog: CatalogEntry | None = Field(None, description="Kind iceberg only: the catalog that knows the tables.")
+    conf: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Spark and Hadoop settings needed to reach the store, such as fs.s3a keys."
+    )
+
+
+class EngineEntry(_Entry):
+    """A Spark application that runs jobs."""
+
+    spark: Annotated[Text, AfterValidator(_spark_line)] = Field(
+        SPARK_LINES[0],
+        description="The line of Spark versions.",
+        json_schema_extra={"enum": [*SPARK_LINES, *map(float, SPARK_LINES)]},
+    )
+    master: Annotated[Text, AfterValidator(_master)] = Field(
+        "local[*]", description="Where Spark runs: local[*], local[4], spark://host:7077, yarn or k8s://…"
+    )
+    isolation: Literal["shared", "process"] = Field(
+        "shared", description="shared: jobs of a run share one process; process: each job has one of its own."
+    )
+    conf: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Spark settings of the application, such as spark.driver.memory."
+    )
+    packages: list[Annotated[Text, AfterValidator(_coordinate)]] = Field(
+        default_factory=list, description="Maven coordinates beyond those the depots need: group:artifact:version."
+    )
+    spark_home: Text | None = Field(None, description="A Spark installation on this machine to use instead.")
+
+
+def _names(pattern: str) -> dict[str, Any]:
+    return {"propertyNames": {"pattern": f"^{pattern}$"}}
+
+
+class ProjectFile(_Entry):
+    """A Catchment project: where the lake is and which engines work on it."""
+
+    metastore: Text = Field(
+        DEFAULT_METASTORE,
+        description="Catchment's own database as a URL; a relative SQLite path starts at this file.",
+    )
+    engines: Annotated[dict[str, EngineEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Engines by name; `default` exists without being named here.",
+        json_schema_extra=_names(ENGINE_NAME),
+    )
+    depots: Annotated[dict[str, DepotEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Depots by name, as addresses use it: dataos://NAME:collection/dataset.",
+        json_schema_extra=_names(DEPOT_NAME),
+    )

@@ -1,0 +1,89 @@
+"""Finding and reading `catchment.yaml`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from catchment.errors import Diagnostic, InvalidFiles
+from catchment.project.canonical import Canonical, metastore_url
+from catchment.project.grammar import DEFAULT_METASTORE, ProjectFile
+from catchment.project.model import Engine, Project
+from catchment.project.references import References
+from catchment.project.secrets import Redactor
+from catchment.spec.document import read_file, read_text
+from catchment.spec.findings import Findings
+from catchment.spec.tree import MapNode, Node
+from catchment.spec.validation import parse
+
+FILE = "catchment.yaml"
+
+
+def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
+    """The project that a file or directory belongs to; raises `InvalidFiles` with every problem of its file."""
+    start = start.resolve()
+    directory = start if start.is_dir() else start.parent
+    file = next((found for place in (directory, *directory.parents) if (found := place / FILE).is_file()), None)
+    if file is None:
+        return Project(directory, None, metastore_url(DEFAULT_METASTORE, directory), {}, {"default": Engine("default")})
+    return _read(file, os.environ if env is None else env)
+
+
+def _read(file: Path, env: Mapping[str, str]) -> Project:
+    document = read_text(read_file(file), _shown(file))
+    findings = Findings()
+    references = References(file.parent, env, findings)
+    node = references.resolve(document.root)
+    judged = Findings()
+    entry, problems = _parse(node)
+    judged.extend(problems)
+    project = Canonical(file, node, judged).project(entry)
+    # A value that could not be filled in is not judged a second time.
+    findings.extend(each for each in judged.in_order(document.file) if each.where not in references.failed)
+    found = _redacted(findings.in_order(document.file), Redactor(references.secrets))
+    if any(each.is_error for each in found):
+        raise InvalidFiles(found)
+    return replace(project, secrets=tuple(dict.fromkeys(references.secrets)), warnings=found)
+
+
+def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
+    """What the file says; a broken entry is left out, so that it does not hide what is wrong with the next one."""
+    whole, problems = parse(ProjectFile, node)
+    if whole is not None:
+        return whole, problems
+    parts = [part for piece in _pieces(node) if (part := parse(ProjectFile, piece)[0])]
+    rest = ProjectFile(
+        metastore=next((part.metastore for part in parts if "metastore" in part.model_fields_set), DEFAULT_METASTORE),
+        engines={name: engine for part in parts for name, engine in part.engines.items()},
+        depots={name: depot for part in parts for name, depot in part.depots.items()},
+    )
+    return rest, problems
+
+
+def _pieces(node: Node) -> Iterator[MapNode]:
+    """The same file with one entry only, for each of its entries."""
+    if not isinstance(node, MapNode):
+        return
+    for key, section in node.entries.items():
+        if isinstance(section.node, MapNode):
+            for name, entry in section.node.entries.items():
+                alone = replace(section.node, entries={name: entry})
+                yield replace(node, entries={key: replace(section, node=alone)})
+        else:
+            yield replace(node, entries={key: section})
+
+
+def _shown(file: Path) -> str:
+    """How people name the file: from where they stand, if it lies below."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
+def _redacted(found: Iterable[Diagnostic], redactor: Redactor) -> tuple[Diagnostic, ...]:
+    """Messages quote values, and a value may be a secret."""
+    return tuple(
+        replace(each, message=redactor.text(each.message), hint=each.hint and redactor.text(each.hint))
+        for each in found
+    )

@@ -1,0 +1,80 @@
+"""One YAML file: its text, and its content with positions, read within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from catchment.errors import Diagnostic, InvalidFiles, Position
+from catchment.spec.composer import compose
+from catchment.spec.tree import Node, follow, plain
+
+MAX_BYTES = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML file: its text, and its content with positions."""
+
+    file: str
+    text: str
+    root: Node
+
+    @cached_property
+    def value(self) -> Any:
+        """The content as plain dicts, lists and scalars; keys are text as written."""
+        return plain(self.root)
+
+    def where(self, path: Sequence[str | int]) -> Position:
+        """Where the value at a path stands; of the nearest value above it if there is none."""
+        return follow(self.root, path).node.where
+
+    def key_where(self, path: Sequence[str | int]) -> Position:
+        """Where the key of a path stands; an item of a list stands for its own key."""
+        return follow(self.root, path).key_where
+
+
+def read(path: Path) -> Document:
+    """Read a YAML file; every problem raises `InvalidFiles`."""
+    return read_text(read_file(path), str(path))
+
+
+def read_file(path: Path, asked_at: Position | None = None) -> str:
+    """Read a text file within bounds; `asked_at` is where another file names it."""
+    start = Position(str(path), 1, 1)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InvalidFiles([_too_large(start)])
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        missing = Diagnostic("file-not-found", f"there is no file {path}", asked_at or start, "check the path")
+        raise InvalidFiles([missing]) from error
+    except UnicodeDecodeError as error:
+        what = f"{path} is not UTF-8 text (byte {error.start})"
+        raise InvalidFiles([Diagnostic("not-utf-8", what, start, "save the file as UTF-8")]) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        unreadable = Diagnostic(
+            "file-unreadable", f"cannot read {path}: {reason}", asked_at or start, "check path and rights"
+        )
+        raise InvalidFiles([unreadable]) from error
+
+
+def read_text(text: str, file: str) -> Document:
+    """Read YAML text; `file` is the name that positions carry."""
+    text = text.removeprefix("\ufeff")
+    if len(text) > MAX_BYTES:
+        raise InvalidFiles([_too_large(Position(file, 1, 1))])
+    return Document(file, text, compose(text, file))
+
+
+def _too_large(where: Position) -> Diagnostic:
+    limit = f"{MAX_BYTES // 1024 // 1024} MiB"
+    return Diagnostic(
+        "file-too-large", f"the file is larger than {limit}", where, "split it with `file:` or `sqlFile:`"
+    )

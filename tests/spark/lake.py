@@ -1,0 +1,184 @@
+"""Plans made by hand and the real worker behind the real launcher: what every test of this room stands on."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from catchment.engine.launcher import EngineProcess
+from catchment.engine.protocol import (
+    Cancel,
+    Done,
+    Facts,
+    Failed,
+    Inspect,
+    Note,
+    OutputReport,
+    Ready,
+    Reply,
+    Rows,
+    RunJob,
+    RunQuery,
+)
+from catchment.errors import EngineLost, Position
+from catchment.plan.model import Dataset, EnginePlan, InputPlan, JobPlan, OutputPlan, PartitionField, StepPlan
+from catchment.project.model import Catalog, Depot, Engine
+
+HERE = Position("workflow.yaml", 1, 1)
+PATIENCE = 120.0
+_numbers = itertools.count(1)
+
+
+def lake_depot(root: Path, name: str = "lake") -> Depot:
+    """An Iceberg depot on a SQLite catalog."""
+    return Depot(name, "iceberg", str(root / name), Catalog(database=str(root / name / "catalog.db")))
+
+
+def files_depot(root: Path, name: str = "drop") -> Depot:
+    return Depot(name, "files", str(root / name))
+
+
+def table(name: str, depot: str = "lake", namespace: str = "raw") -> Dataset:
+    return Dataset(f"dataos://{depot}:{namespace}/{name}", depot, "iceberg", namespace=namespace, table=name)
+
+
+def files(path: Path, format: str) -> Dataset:
+    return Dataset(f"dataos://drop:none/{path.name}", "drop", format, path=str(path))
+
+
+def step(name: str, sql: str, where: Position = HERE) -> StepPlan:
+    return StepPlan(name, sql, where, where)
+
+
+def output(source: str, dataset: Dataset, **more: Any) -> OutputPlan:
+    return OutputPlan(name=more.pop("name", "out"), source=source, dataset=dataset, where=HERE, **more)
+
+
+def by(transform: Any, column: str, argument: int | None = None, name: str | None = None) -> PartitionField:
+    return PartitionField(transform, column, HERE, name, argument)
+
+
+def job(
+    *outputs: OutputPlan,
+    steps: Sequence[StepPlan] = (),
+    inputs: Sequence[InputPlan] = (),
+    name: str = "job",
+    **more: Any,
+) -> JobPlan:
+    return JobPlan(name, "default", HERE, inputs=tuple(inputs), steps=tuple(steps), outputs=outputs, **more)
+
+
+def writing(sql: str, dataset: Dataset, *, name: str = "job", **more: Any) -> JobPlan:
+    """A job of one step and one output."""
+    return job(output("rows", dataset, **more), steps=[step("rows", sql)], name=name)
+
+
+@dataclass
+class Pending:
+    """An attempt that was sent off."""
+
+    id: str
+    replies: queue.Queue[Reply | EngineLost] = field(default_factory=queue.Queue)
+    notes: list[Note] = field(default_factory=list)
+
+    def answer(self, patience: float = PATIENCE) -> Reply | EngineLost:
+        while True:
+            reply = self.replies.get(timeout=patience)
+            if not isinstance(reply, Note):
+                return reply
+            self.notes.append(reply)
+
+    def wait_for(self, event: str) -> Note:
+        while True:
+            reply = self.replies.get(timeout=PATIENCE)
+            assert isinstance(reply, Note), reply
+            self.notes.append(reply)
+            if reply.event == event:
+                return reply
+
+    def done(self) -> tuple[OutputReport, ...]:
+        reply = self.answer()
+        assert isinstance(reply, Done), reply
+        return reply.outputs
+
+    def failed(self) -> Failed:
+        reply = self.answer()
+        assert isinstance(reply, Failed), reply
+        return reply
+
+
+class LiveEngine:
+    """A started engine, and a letter box for each of its attempts."""
+
+    def __init__(self, plan: EnginePlan, log_dir: Path, secrets: tuple[str, ...] = ()) -> None:
+        self.log_dir = log_dir
+        self.plan = plan
+        self.general: queue.Queue[Reply | EngineLost] = queue.Queue()
+        self._pending: dict[str, Pending] = {}
+        self.process = EngineProcess.start(plan, log_dir=log_dir, secrets=secrets, inbox=self._inbox)
+
+    def _inbox(self, key: str, reply: Reply | EngineLost) -> None:
+        assert key == self.plan.key
+        attempt = getattr(reply, "attempt", None)
+        if isinstance(reply, EngineLost):
+            for pending in self._pending.values():
+                pending.replies.put(reply)
+        (self._pending[attempt].replies if attempt else self.general).put(reply)
+
+    def ready(self, patience: float = PATIENCE) -> Ready:
+        reply = self.general.get(timeout=patience)
+        while reply.code == "preparing" if isinstance(reply, EngineLost) else reply.kind == "preparing":
+            reply = self.general.get(timeout=patience)
+        assert isinstance(reply, Ready), reply
+        return reply
+
+    def _send(self, make: Any) -> Pending:
+        pending = Pending(f"attempt-{next(_numbers)}")
+        self._pending[pending.id] = pending
+        self.process.send(make(pending.id))
+        return pending
+
+    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1) -> Pending:
+        run = run or f"run-{next(_numbers)}"
+        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00Z"))
+
+    def run(self, job: JobPlan, **more: Any) -> tuple[OutputReport, ...]:
+        return self.start_job(job, **more).done()
+
+    def fail(self, job: JobPlan, **more: Any) -> Failed:
+        return self.start_job(job, **more).failed()
+
+    def ask(self, sql: str, limit: int | None = None) -> Rows:
+        reply = self._send(lambda id: RunQuery(id, sql, limit)).answer()
+        assert isinstance(reply, Rows), reply
+        return reply
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return list(self.ask(sql).rows)
+
+    def value(self, sql: str) -> Any:
+        return self.rows(sql)[0][0]
+
+    def refused_query(self, sql: str) -> Failed:
+        return self._send(lambda id: RunQuery(id, sql)).failed()
+
+    def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
+        reply = self._send(lambda id: Inspect(id, what, dataset.depot, dataset.namespace, dataset.table)).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
+    def cancel(self, pending: Pending) -> None:
+        self.process.send(Cancel(pending.id))
+
+    def log(self, job: str, number: int = 1) -> str:
+        return (self.log_dir / f"{job}.{number}.log").read_text()
+
+
+def engine_plan(*depots: Depot, key: str = "default", **engine: Any) -> EnginePlan:
+    settings = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
+    settings = replace(settings, **engine)
+    return EnginePlan(key=key, engine=settings, conf=settings.conf, depots=depots)
