@@ -13,9 +13,6 @@ from catchment.commit import faults, fork
 from catchment.commit.model import Contents, Intent
 from catchment.errors import StorageUnavailable
 
-FORKS = "catchment_forks_"
-"""Every depot with tables has a second Spark catalog of this name, whose metadata is on the driver's disk."""
-
 
 def fill(
     session: SparkSession,
@@ -28,7 +25,7 @@ def fill(
 ) -> Contents:
     """Write the frame into the buffer and say what is in it; every file was seen in the store with its full length."""
     depot = intent.target.removeprefix("dataos://").partition(":")[0]
-    branch = fork.make(metadata, catalog=f"{FORKS}{depot}", warehouse=forks, buffer=intent.buffer)
+    branch = fork.make(metadata, catalog=f"{fork.FORKS}{depot}", warehouse=forks, buffer=intent.buffer)
     try:
         faults.point("before-data-written")
         frame.writeTo(branch.identifier).options(**options).append()
@@ -39,7 +36,7 @@ def fill(
 
 
 def _contents(session: SparkSession, branch: fork.Fork, buffer: str) -> Contents:
-    iceberg: Any = session._jvm.org.apache.iceberg  # type: ignore[union-attr]
+    iceberg: Any = session._jvm.org.apache.iceberg
     forked = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, branch.identifier)
     snapshot = forked.currentSnapshot()
     if snapshot is None:

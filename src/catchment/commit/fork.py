@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+FORKS = "catchment_forks_"
+"""Beside the catalog of every depot with tables, Spark knows one of the forks of its tables."""
+
 HISTORY: Mapping[str, Any] = {
     "snapshots": [],
     "refs": {},

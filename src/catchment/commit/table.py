@@ -20,13 +20,13 @@ class LakeTable:
     """A table of a catalog. One object serves one thread at a time."""
 
     def __init__(self, session: SparkSession, java: Any) -> None:
-        self.iceberg: Any = session._jvm.org.apache.iceberg  # type: ignore[union-attr]
+        self.iceberg: Any = session._jvm.org.apache.iceberg
         self.java = java
 
     @classmethod
     def load(cls, session: SparkSession, depot: str, namespace: str, name: str) -> LakeTable:
         """Load a table from its catalog."""
-        iceberg: Any = session._jvm.org.apache.iceberg  # type: ignore[union-attr]
+        iceberg: Any = session._jvm.org.apache.iceberg
         catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(session._jsparkSession, depot)
         identifier = iceberg.catalog.TableIdentifier.parse(f"{namespace}.{name}")
         return cls(session, catalog.loadTable(identifier))

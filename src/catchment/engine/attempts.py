@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from catchment.commit.writer import Writer
 from catchment.engine.channel import Channel
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Done, Facts, Failed, Inspect, Note, Reply, RunJob, RunQuery, Start, failure
@@ -46,7 +47,7 @@ class Attempt:
         try:
             _claim(application.context, self.work)
             with application.session() as session:
-                reply = self._answer(session)
+                reply = self._answer(session, application)
         except Exception as error:
             reply = self._failed(error)
         with self._talking:
@@ -66,20 +67,21 @@ class Attempt:
                 done, total = progress
                 self._channel.send(Note(self.id, "progress", {"tasks_done": done, "tasks": total}))
 
-    def _answer(self, session: SparkSession) -> Reply:
+    def _answer(self, session: SparkSession, application: Application) -> Reply:
         match self.work:
             case RunJob():
-                return self._job(session, self.work)
+                return self._job(session, self.work, application.writer)
             case RunQuery():
                 return run_query(session, self.work)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
 
-    def _job(self, session: SparkSession, work: RunJob) -> Reply:
+    def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
-                return Done(self.id, run_job(session, work, Story(self.id, log, self._channel.send, self._cancelled)))
+                story = Story(self.id, log, self._channel.send, self._cancelled)
+                return Done(self.id, run_job(session, work, story, writer))
             except Exception as error:
                 problem = self._meaning(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")

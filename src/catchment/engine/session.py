@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import Popen
@@ -14,19 +15,25 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from catchment.commit.presence import announce
+from catchment.commit.writer import Writer
 from catchment.engine import masters
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, spark_settings
 from catchment.errors import CatchmentError, SetupError
+from catchment.store import open_store
 
 
 class Application:
     """A running Spark application."""
 
-    def __init__(self, spark: SparkSession, gateway: Any) -> None:
+    def __init__(self, spark: SparkSession, gateway: Any, start: Start) -> None:
         self._spark = spark
         self._gateway = gateway
+        self._start = start
+        self._opening = threading.Lock()
+        self._writer: Writer | None = None
         self.context: SparkContext = spark.sparkContext
 
     @classmethod
@@ -38,9 +45,22 @@ class Application:
         gateway = _launch(launch_settings(settings, start.secrets))
         try:
             context = SparkContext(gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
-            return cls(SparkSession(context), gateway)
+            return cls(SparkSession(context), gateway, start)
         except Exception as error:
             raise _refused(start, error) from error
+
+    @property
+    def writer(self) -> Writer:
+        """The engine's way into tables; from the first use on, the metastore knows that this engine is alive."""
+        with self._opening:
+            self._writer = self._writer or self._open_writer()
+            return self._writer
+
+    def _open_writer(self) -> Writer:
+        store = open_store(self._start.engine.metastore)
+        # A session that is never closed: its catalogs are opened once for all jobs.
+        session = self._spark.newSession()
+        return Writer(session, store, announce(store), Path(self._start.scratch) / "forks")
 
     def ready(self) -> Ready:
         """What the launcher is told once the application runs."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.writer import Writer
 from catchment.plan.model import InputPlan, OutputPlan
 
 Warn = Callable[[str], None]
@@ -61,6 +62,6 @@ class Format(Protocol):
         """The rows of a dataset."""
         ...
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, warn: Warn) -> Written:
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
         """Put rows into a dataset, creating it where it is missing."""
         ...

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import JobError
@@ -23,15 +24,16 @@ class _Attempt:
     spark: SparkSession
     command: RunJob
     story: Story
+    writer: Writer
 
     @property
     def job(self) -> JobPlan:
         return self.command.job
 
 
-def run_job(spark: SparkSession, command: RunJob, story: Story) -> tuple[OutputReport, ...]:
+def run_job(spark: SparkSession, command: RunJob, story: Story, writer: Writer) -> tuple[OutputReport, ...]:
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
-    attempt = _Attempt(spark, command, story)
+    attempt = _Attempt(spark, command, story, writer)
     views: dict[str, DataFrame] = {}
     try:
         _prepare(attempt)
@@ -106,7 +108,7 @@ def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame) -> OutputRep
     write = Write(output, command.workflow, command.job.name, command.run_id)
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     try:
-        written = format_of(dataset.format).write(attempt.spark, frame, write, story.warn)
+        written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story.warn)
     except Exception as error:
         raise _blamed(attempt, error, f"output {output.name}", output) from error
     report = OutputReport(

@@ -46,7 +46,9 @@ def choose(project: Project, compute: str | None) -> Engine | None:
     return project.engines.get(DEFAULT if compute in _ANY_ENGINE else str(compute))
 
 
-def assign(needs: Sequence[Need], names: Collection[str]) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
+def assign(
+    needs: Sequence[Need], names: Collection[str], metastore: str = ""
+) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
     """The engine key of each job and the engines to start; `names` are the project's engines."""
     groups: dict[Hashable, list[Need]] = {}
     for need in needs:
@@ -56,7 +58,7 @@ def assign(needs: Sequence[Need], names: Collection[str]) -> tuple[dict[str, str
         first = members[0]
         # A process of one engine is never called like another engine.
         key = next(key for key in _keys(first) if key not in plans and (key == first.engine.name or key not in names))
-        plans[key] = _plan(key, members)
+        plans[key] = _plan(key, members, metastore)
     keys = {need.job: key for key, members in zip(plans, groups.values(), strict=True) for need in members}
     return keys, tuple(plans.values())
 
@@ -72,7 +74,9 @@ def reading_engine(project: Project, name: str = DEFAULT) -> EnginePlan:
             hint=did_you_mean(name, project.engines) or known,
         )
     tables = (depot for depot in (*project.depots.values(), *depots.embedded_on_disk(project)) if depot.catalog)
-    return EnginePlan(engine.name, engine, dict(engine.conf), depots=_by_name(tuple(tables)))
+    return EnginePlan(
+        engine.name, engine, dict(engine.conf), depots=_by_name(tuple(tables)), metastore=project.metastore
+    )
 
 
 def _keys(need: Need) -> Iterator[str]:
@@ -82,10 +86,10 @@ def _keys(need: Need) -> Iterator[str]:
     yield from (f"{base}-{number}" for number in count(2))
 
 
-def _plan(key: str, members: Sequence[Need]) -> EnginePlan:
+def _plan(key: str, members: Sequence[Need], metastore: str) -> EnginePlan:
     first = members[0]
     used = tuple(depot for need in members for depot in need.depots)
-    return EnginePlan(key, first.engine, first.application, dict(first.envs), _by_name(used))
+    return EnginePlan(key, first.engine, first.application, dict(first.envs), _by_name(used), metastore)
 
 
 def _by_name(used: Sequence[Depot]) -> tuple[Depot, ...]:

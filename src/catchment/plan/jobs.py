@@ -112,6 +112,8 @@ def _output_plan(given: Output, dataset: Dataset) -> OutputPlan:
         options=given.options,
         compression=given.compression,
         merge_schema=given.merge_schema,
+        commit=given.commit,
+        conflict=given.conflict,
         comment=": ".join(text for text in (given.title, given.description) if text) or None,
         tags=given.tags,
     )

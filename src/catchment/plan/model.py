@@ -8,9 +8,9 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine
+from catchment.spec.model import CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import PartitionField as PartitionField
-from catchment.spec.model import Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Sort as Sort
 
 
@@ -73,6 +73,8 @@ class OutputPlan:
     options: Mapping[str, str] = field(default_factory=dict)
     compression: str | None = None
     merge_schema: bool = False
+    commit: CommitWay = "buffered"
+    conflict: Conflict = "last-wins"
     comment: str | None = None
     tags: tuple[str, ...] = ()
 
@@ -107,6 +109,8 @@ class EnginePlan:
     envs: Mapping[str, str] = field(default_factory=dict)
     depots: tuple[Depot, ...] = ()
     """Every depot the engine must know as a catalog or reach as a store."""
+    metastore: str = ""
+    """Where the engine keeps the ledger of its writes."""
 
 
 @dataclass(frozen=True)

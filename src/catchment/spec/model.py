@@ -10,6 +10,10 @@ from catchment.errors import Diagnostic, Position
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions"]
+CommitWay = Literal["buffered", "direct"]
+"""Through a buffer, or with the format's own commit."""
+Conflict = Literal["last-wins", "fail", "rerun"]
+"""What a dynamic overwrite does when somebody committed to its partitions since the job began."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 
@@ -133,6 +137,8 @@ class Output:
     """Writer options (`extraOptions`)."""
     compression: str | None = None
     merge_schema: bool = False
+    commit: CommitWay = "buffered"
+    conflict: Conflict = "last-wins"
     title: str | None = None
     description: str | None = None
     tags: tuple[str, ...] = ()

@@ -74,6 +74,8 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
         options=extra,
         compression=options.compression_type.lower() if options.compression_type else None,
         merge_schema=bool(options.merge_schema) or any(asked_merge),
+        commit=given.commit or "buffered",
+        conflict=given.conflict or "last-wins",
         title=given.title,
         description=given.description,
         tags=tuple(given.tags or ()),

@@ -1,16 +1,23 @@
-"""One write into one table: look, create, check, commit, report."""
+"""One write into one table: find or create it, check the rows against it, commit, report."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from catchment.commit.table import MAIN
+from catchment.commit.writer import Order, Writer
 from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.model import Warn, Write, Written
 from catchment.formats.ordering import sorted_rows
+
+Done = TypeVar("Done")
 
 # Plain Iceberg gives up after four retries; under contention a quarter of the writes are then lost.
 RETRIES = {
@@ -23,20 +30,54 @@ MOST_SCHEMA_CHANGES = 20
 """How often other writers may change the schema under one write."""
 
 
-def commit(spark: SparkSession, frame: DataFrame, write: Write, warn: Warn) -> Written:
-    """Commit the rows in one snapshot, unless this very write has been committed before."""
+def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    """Commit the rows, unless this very write has been committed before."""
     table = catalogs.find_table(spark, write.output.dataset) or _create(spark, frame, write)
+    partitions.check_spec(table, write)
+    _warn_of_properties(table, write, warn)
+    way = _directly if write.output.commit == "direct" else _through_buffer
+    return way(spark, frame, write, table, writer, warn)
+
+
+def _through_buffer(
+    spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, warn: Warn
+) -> Written:
+    order = _order(write)
+    done = _fitted(spark, frame, write, table, lambda rows: writer.write(spark, rows, order, warn))
+    contents = done.contents
+    if contents is None or (contents.files == 0 and order.mode == "overwrite-partitions"):
+        warn(f"output {write.output.name} has no rows: no partition is replaced")
+    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
+
+
+def _directly(spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, warn: Warn) -> Written:
+    """With Iceberg's own commit, in one snapshot."""
     # An earlier attempt may have committed and died before it could say so: its rows must not come twice.
     if done := history.find_write(spark, table, write.id):
         warn(f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again")
         return done.written()
-    partitions.check_spec(table, write)
-    _warn_of_properties(table, write, warn)
-    _write(spark, frame, write, table)
+    _fitted(spark, frame, write, table, lambda rows: _move(rows, write))
     table.refresh()
     # Ours is found by its write id: by now the current snapshot may be somebody else's.
     made = history.find_write(spark, table, write.id)
     return made.written() if made else Written(rows=0, files=0)
+
+
+def _order(write: Write) -> Order:
+    output, dataset = write.output, write.output.dataset
+    options = _options(write)
+    return Order(
+        write.id,
+        write.workflow,
+        dataset.address,
+        dataset.depot,
+        str(dataset.namespace),
+        str(dataset.table),
+        output.mode,
+        output.conflict,
+        options.pop("branch", MAIN),
+        options,
+    )
 
 
 def _create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
@@ -58,18 +99,23 @@ def _warn_of_properties(table: Table, write: Write, warn: Warn) -> None:
             warn(f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow says {value}")
 
 
-def _write(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> None:
-    """Write; where a concurrent job has changed the table's schema between our check and Spark's, begin again."""
-    for remaining in reversed(range(MOST_SCHEMA_CHANGES)):
-        fitted = fit(spark, frame, write, table)
+def _fitted(
+    spark: SparkSession, frame: DataFrame, write: Write, table: Table, put: Callable[[DataFrame], Done]
+) -> Done:
+    """Put the rows where they belong; where another job changes the table's schema meanwhile, begin again."""
+    for _ in range(MOST_SCHEMA_CHANGES - 1):
         try:
-            _move(sorted_rows(fitted, write, partitions.clustering(table, write.output.dataset.depot)), write)
+            return put(_ready(spark, frame, write, table))
         except Exception as error:
-            if not (remaining and write.output.merge_schema and _schema_has_moved(error)):
+            if not (write.output.merge_schema and _schema_has_moved(error)):
                 raise
             table.refresh()
-        else:
-            return
+    return put(_ready(spark, frame, write, table))
+
+
+def _ready(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> DataFrame:
+    fitted = fit(spark, frame, write, table)
+    return sorted_rows(fitted, write, partitions.clustering(table, write.output.dataset.depot))
 
 
 def _schema_has_moved(error: Exception) -> bool:
@@ -79,7 +125,8 @@ def _schema_has_moved(error: Exception) -> bool:
 
 def _move(frame: DataFrame, write: Write) -> None:
     # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
-    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write))
+    stamp = {f"snapshot-property.{key}": value for key, value in history.stamp(write).items()}
+    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write), **stamp)
     if write.output.mode == "append":
         writer.append()
     elif write.output.mode == "overwrite-partitions":
@@ -95,4 +142,4 @@ def _options(write: Write) -> dict[str, str]:
     if write.output.sort:
         # The rows are already where they belong; the table's own distribution would shuffle the order away.
         options["use-table-distribution-and-ordering"] = "false"
-    return {**options, **{f"snapshot-property.{key}": value for key, value in history.stamp(write).items()}}
+    return options

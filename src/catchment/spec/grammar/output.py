@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import OutputName, SaveMode, SortMode, SortOrder, Transform
+from catchment.spec.grammar.scalars import CommitWay, Conflict, OutputName, SaveMode, SortMode, SortOrder, Transform
 from catchment.spec.validation import Flag, Text, Whole
 
 
@@ -84,6 +84,12 @@ class Output(Part):
     dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
     format: Text | None = optional("Format of the dataset: iceberg, json, csv, parquet, orc, avro or text.")
     options: OutputOptions | None = optional("How the view is written.")
+    commit: CommitWay | None = optional(
+        "How rows get into the table: through a buffer (default), or directly with the format's own commit."
+    )
+    conflict: Conflict | None = optional(
+        "What a dynamic overwrite does when somebody committed to its partitions since the job began."
+    )
     title: Text | None = optional("A title for people.")
     description: Text | None = optional("What the dataset holds.")
     tags: list[Text] | None = optional("Tags of the dataset.")

@@ -159,3 +159,5 @@ Transform = Annotated[
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARN", "ERROR"], BeforeValidator(_upper)]
 SortMode = Annotated[Literal["partition", "global"], BeforeValidator(_lower)]
 SortOrder = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
+CommitWay = Annotated[Literal["buffered", "direct"], BeforeValidator(_lower)]
+Conflict = Annotated[Literal["last-wins", "fail", "rerun"], BeforeValidator(_lower)]

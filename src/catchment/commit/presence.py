@@ -1,0 +1,30 @@
+"""An engine's sign of life in the metastore: while its lease is held, its open writes are its own."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+
+from catchment.errors import LeaseLost, StorageUnavailable
+from catchment.store import Store
+
+LEASE_SECONDS = 30.0
+
+
+def announce(store: Store) -> str:
+    """Say that this engine is alive, for as long as its process is; returns the lease that says so."""
+    owner = f"engine/{uuid.uuid4().hex}"
+    lease = store.leases.acquire(owner, owner, LEASE_SECONDS)
+
+    def beat() -> None:
+        pause = threading.Event()
+        while not pause.wait(LEASE_SECONDS / 6):
+            try:
+                store.leases.renew(lease, LEASE_SECONDS)
+            except LeaseLost:
+                return
+            except StorageUnavailable:
+                continue
+
+    threading.Thread(target=beat, name="presence", daemon=True).start()
+    return owner
