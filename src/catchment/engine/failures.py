@@ -132,7 +132,8 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
     """The error that a failure inside Spark means; `otherwise` is the code where nothing more is known."""
     if isinstance(error, CatchmentError):
         return error
-    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+    # Python itself opens no connection but the one to its JVM.
+    if isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError):
         return EngineLost(f"Java does not answer any more: {error}")
     detail = stack_trace(error)
     chain = tuple(causes(error))
