@@ -19,8 +19,10 @@ INPUT = {"type": "format", "outputType": "format", "depot": "dataset", "schema":
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}
 PARTITION = {"asColumn": "name"}
 
-MISPLACED_IN_ICEBERG = ("tags", "title", "description")
-MISPLACED_IN_OPTIONS = ("partitionSpec", "merge", "properties")
+OF_OUTPUT = ("tags", "title", "description")
+"""Keys of an output that are also found in its `options` and in `options.iceberg`."""
+OF_ICEBERG = ("partitionSpec", "merge", "properties")
+"""Keys of `options.iceberg` that are also found in `options`."""
 
 
 def normalise_node(node: MapNode, findings: Findings) -> MapNode:
@@ -98,10 +100,11 @@ def _output(node: MapNode, findings: Findings) -> MapNode:
         return node
     options, node = _file_options(options, node, findings)
     iceberg = options.get("iceberg")
-    if isinstance(iceberg, MapNode):
-        for key in MISPLACED_IN_ICEBERG:
+    for key in OF_OUTPUT:
+        node, options = _moved(options, key, node, "the output", findings)
+        if isinstance(iceberg, MapNode):
             node, iceberg = _moved(iceberg, key, node, "the output", findings)
-        options = options.having("iceberg", Entry(options.key_where("iceberg"), iceberg))
+            options = options.having("iceberg", Entry(options.key_where("iceberg"), iceberg))
     options = _into_iceberg(options, findings)
     options = options.edited(
         "iceberg", lambda it: it.edited_items("partitionSpec", lambda part: _renamed(part, PARTITION, findings))
@@ -123,7 +126,7 @@ def _file_options(options: MapNode, output: MapNode, findings: Findings) -> tupl
 
 
 def _into_iceberg(options: MapNode, findings: Findings) -> MapNode:
-    misplaced = [key for key in MISPLACED_IN_OPTIONS if key in options.entries]
+    misplaced = [key for key in OF_ICEBERG if key in options.entries]
     if not misplaced:
         return options
     where = options.key_where(misplaced[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from catchment.errors import Position
 from catchment.spec.findings import Findings
@@ -56,9 +57,14 @@ def _is_known(entry: Dependency, item: DagItem, targets: dict[str, list[str]], f
     if name == item.name:
         findings.error("self-dependency", f"job `{name}` depends on itself", where, "remove the dependency")
     elif name not in targets:
-        hint = did_you_mean(name, targets) or f"jobs are {', '.join(targets)}"
+        hint = did_you_mean(name, targets) or f"jobs are {_some(targets)}"
         findings.error("unknown-dependency", f"no job is named `{name}`", where, hint)
     return name != item.name and name in targets
+
+
+def _some(names: Iterable[str]) -> str:
+    first = list(islice(names, 11))
+    return ", ".join(first if len(first) < 11 else [*first[:10], "…"])
 
 
 def _first_of_each(dependencies: Iterable[Dependency]) -> Iterator[Dependency]:

@@ -8,6 +8,7 @@ after the YAML was read, so that a variable can never change the structure of a 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -30,28 +31,26 @@ def interpolate(node: Node, env: Mapping[str, str], findings: Findings) -> Node:
 
 
 def _fill(node: ScalarNode, env: Mapping[str, str], findings: Findings) -> ScalarNode:
+    written = source_lines(node)
     pieces: list[str] = []
-    lines = source_lines(node)
-    end, shift = 0, 0
+    ends, shifts, behind = [0], [0], []
     for match in _VARIABLE.finditer(node.text):
         filled = _value(match, env)
         if filled is None:
-            where = position_at(node, match.start())
+            where = position_at(node, match.start(), written)
             hint = f"set it, or write `$${{{match[1]}}}` for the text itself"
             findings.error("unset-variable", f"the environment variable {match[1]} is not set", where, hint)
             filled = match[0]
-        pieces += [node.text[end : match.start()], filled]
-        grown = len(filled) - len(match[0])
-        end, shift = match.end(), shift + grown
-        after = position_at(node, end)
-        lines = (*_shifted(lines, end + shift - grown, grown), SourceLine(end + shift, after.line, after.column))
-    text = "".join([*pieces, node.text[end:]])
+        pieces += [node.text[ends[-1] : match.start()], filled]
+        ends.append(match.end())
+        shifts.append(shifts[-1] + len(filled) - len(match[0]))
+        after = position_at(node, match.end(), written)
+        behind.append(SourceLine(match.end() + shifts[-1], after.line, after.column))
+    text = "".join([*pieces, node.text[ends[-1] :]])
+    moved = [replace(line, offset=line.offset + shifts[bisect_right(ends, line.offset) - 1]) for line in written]
+    lines = tuple(sorted([*moved, *behind], key=lambda line: line.offset))
     return replace(node, value=text, text=text, lines=lines)
 
 
 def _value(match: re.Match[str], env: Mapping[str, str]) -> str | None:
     return match[0][1:] if match[0].startswith("$$") else env.get(match[1])
-
-
-def _shifted(lines: tuple[SourceLine, ...], start: int, by: int) -> tuple[SourceLine, ...]:
-    return tuple(replace(line, offset=line.offset + by) if line.offset >= start else line for line in lines)

@@ -11,7 +11,7 @@ from catchment.errors import InvalidFiles, Position
 from catchment.spec.aliases import normalise_job, normalise_node
 from catchment.spec.canonical import read_job, retry_of
 from catchment.spec.dag import DagItem, link
-from catchment.spec.document import read
+from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import workflow as grammar
 from catchment.spec.includes import Includes
@@ -21,30 +21,58 @@ from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items,
 from catchment.spec.unsupported import not_yet
 from catchment.spec.validation import parse
 
+MAX_FILES_DEEP = 32
+
 
 def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
     """Read a workflow file; what is wrong with it becomes diagnostics, all of them at once."""
     findings = Findings()
-    workflow = _Loading(path, os.environ if env is None else env, findings, ()).workflow()
+    workflow = _Loading(path, os.environ if env is None else env, findings).workflow()
     return Loaded(workflow, findings.in_order(str(path)))
 
 
 class _Loading:
-    """One workflow file on its way; `above` are the files that name it."""
+    """One workflow file on its way, asked for by nobody or by `parent`."""
 
-    def __init__(self, path: Path, env: Mapping[str, str], findings: Findings, above: tuple[Path, ...]) -> None:
+    def __init__(self, path: Path, env: Mapping[str, str], findings: Findings, parent: _Loading | None = None) -> None:
         self._path = path
         self._env = env
         self._findings = findings
-        self._chain = (*above, path.resolve())
+        self._chain: tuple[Path, ...] = parent._chain if parent else ()
+        self._seen: set[Path] = parent._seen if parent else set()
         self._includes = Includes(path.parent, env, findings)
 
-    def workflow(self) -> Workflow | None:
+    def workflow(self, asked_at: Position | None = None) -> Workflow | None:
         try:
-            root = interpolate(read(self._path).root, self._env, self._findings)
+            text = read_file(self._path, asked_at)
+            if asked_at and self._is_refused(asked_at):
+                return None
+            root = read_text(text, str(self._path)).root
         except InvalidFiles as error:
             self._findings.extend(error.diagnostics)
             return None
+        return self._read(interpolate(root, self._env, self._findings) if "${" in text else root)
+
+    def _is_refused(self, asked_at: Position) -> bool:
+        """Whether a sub-workflow stands in a circle, or in the workflow already, where its names would come twice."""
+        file = self._path.resolve()
+        if file in self._chain:
+            names = " -> ".join(each.name for each in (*self._chain, file))
+            message = f"workflow files name each other in a circle: {names}"
+            self._findings.error("file-cycle", message, asked_at, "remove one `file:`")
+        elif file in self._seen:
+            message = f"{self._path} is part of the workflow already"
+            self._findings.error("duplicate-file", message, asked_at, "depend on the jobs that are there")
+        elif len(self._chain) >= MAX_FILES_DEEP:
+            message = f"workflow files are nested deeper than {MAX_FILES_DEEP} levels"
+            self._findings.error("too-deep", message, asked_at, "put jobs into fewer files")
+        else:
+            return False
+        return True
+
+    def _read(self, root: Node) -> Workflow | None:
+        self._chain = (*self._chain, self._path.resolve())
+        self._seen.add(self._chain[-1])
         given, found = parse(grammar.Resource, root)
         self._findings.extend(found)
         self._check_type(root)
@@ -117,13 +145,5 @@ class _Loading:
         return tuple(replace(job, retry=retry) if job.retry == Retry() else job for job in jobs)
 
     def _sub_workflow(self, path: Path, asked_at: Position) -> tuple[Job, ...]:
-        if path.resolve() in self._chain:
-            names = " -> ".join(file.name for file in (*self._chain, path))
-            message = f"workflow files name each other in a circle: {names}"
-            self._findings.error("file-cycle", message, asked_at, "remove one `file:`")
-            return ()
-        if not path.is_file():
-            self._findings.error("file-not-found", f"there is no file {path}", asked_at, "check the path")
-            return ()
-        found = _Loading(path, self._env, self._findings, self._chain).workflow()
+        found = _Loading(path, self._env, self._findings, self).workflow(asked_at)
         return found.jobs if found else ()

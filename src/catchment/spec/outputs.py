@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import cast
 
 from catchment.spec.findings import Findings
@@ -137,8 +138,14 @@ def _check_names(
     for field, node in named:
         if str(field.name).lower() in taken:
             message = f"the partition is named `{field.name}`, which is a column of the data"
-            hint = f"choose another name, such as `{field.column}_{field.transform}`"
+            free = next(name for name in _other_names(field) if name.lower() not in taken)
+            hint = f"choose another name, such as `{free}`"
             findings.error("partition-name-is-column", message, follow(node, ["name"]).node.where, hint)
+
+
+def _other_names(field: PartitionField) -> Iterator[str]:
+    yield f"{field.column}_{field.transform}"
+    yield from (f"{field.column}_{field.transform}_{number}" for number in count(2))
 
 
 def _is_itself(field: PartitionField) -> bool:

@@ -33,8 +33,8 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
     "Partition": aliases.PARTITION,
 }
 _MISPLACED = (
-    *(("IcebergOptions", "Output", key) for key in aliases.MISPLACED_IN_ICEBERG),
-    *(("OutputOptions", "IcebergOptions", key) for key in aliases.MISPLACED_IN_OPTIONS),
+    *((part, "Output", key) for part in ("OutputOptions", "IcebergOptions") for key in aliases.OF_OUTPUT),
+    *(("OutputOptions", "IcebergOptions", key) for key in aliases.OF_ICEBERG),
     ("FlareJob", "FlareSpec", "sparkConf"),
 )
 """Where a key is accepted, and the part that it belongs to."""

@@ -9,7 +9,7 @@ import yaml
 
 from catchment.errors import Diagnostic, Position
 
-_VALUE = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[\w.-]+):(?P<gap> +)(?P<value>[^\s#&*|>'\"\[{].*?)\s*(?:#.*)?")
+_KEY = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[\w.-]+): +(?=[^\s#&*|>'\"\[{])")
 _BLOCK_START = re.compile(r"\s*(?:- +)?[\w.-]+:(?:\s|$)|\s*- ")
 
 
@@ -40,12 +40,12 @@ def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
     """`key: value` with a block below it: blamed on the value, though the parser stumbles over the block."""
     above = _line_above(lines, where.line - 1)
     here = lines[where.line - 1] if where.line <= len(lines) else ""
-    owner = _VALUE.fullmatch(lines[above]) if above is not None else None
+    owner = _KEY.match(lines[above]) if above is not None else None
     if owner is None or above is None or not _BLOCK_START.match(here) or _indent(here) <= len(owner["lead"]):
         return None
-    key, value = owner["key"], owner["value"]
+    key, value = owner["key"], lines[above][owner.end() :].split(" #")[0].strip()
     message = f"`{key}` has both a value, `{value}`, and a block below it (from line {where.line})"
-    place = Position(where.file, above + 1, owner.start("value") + 1)
+    place = Position(where.file, above + 1, owner.end() + 1)
     return Diagnostic("value-and-block", message, place, f"remove `{value}`, so that the line ends with `{key}:`")
 
 

@@ -15,6 +15,7 @@ _OTHER_FORMATS = (
     *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
     *("postgres", "postgresql", "mysql", "mssql", "oracle", "fastbase", "rss", "redis", "file"),
 )
+_LEAVE_OUT = "leave it out to run the rest"
 _STACKS = ("flare", "toolbox")
 
 _JOB = {
@@ -111,12 +112,12 @@ def _output(node: MapNode, findings: Findings) -> None:
 def _refuse(node: MapNode, table: Mapping[str, tuple[str, str]], findings: Findings) -> None:
     for key, (code, what) in table.items():
         if _is_given(node.get(key)):
-            findings.error(code, f"not supported yet: {what}", node.key_where(key))
+            findings.error(code, f"not supported yet: {what}", node.key_where(key), _LEAVE_OUT)
 
 
 def _stream(node: MapNode, findings: Findings) -> None:
     if (text(node.get("isStream")) or "").lower() == "true":
-        findings.error("unsupported-streaming", "not supported yet: isStream", node.key_where("isStream"))
+        findings.error("unsupported-streaming", "not supported yet: isStream", node.key_where("isStream"), _LEAVE_OUT)
 
 
 def _format(node: MapNode, findings: Findings) -> None:

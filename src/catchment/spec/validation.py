@@ -20,17 +20,21 @@ from catchment.spec.tree import Found, MapNode, Node, WrittenFloat, WrittenInt, 
 Model = TypeVar("Model", bound=BaseModel)
 Location = tuple[str | int, ...]
 
+_TEXT = ("text", "write text, in quotes if need be")
+_LIST = ("a list", "write one item per line, each behind `- `")
+_MAPPING = ("a mapping", "write `key: value` lines, indented below it")
 _WANTED = {
-    "string": "text",
-    "bool": "`true` or `false`",
-    "int": "a whole number",
-    "float": "a number",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a mapping",
-    "mapping": "a mapping",
-    "model": "a mapping",
+    "string": _TEXT,
+    "bool": ("`true` or `false`", "write `true` or `false`"),
+    "int": ("a whole number", "write a number such as 2"),
+    "float": ("a number", "write a number such as 1.5"),
+    "list": _LIST,
+    "tuple": _LIST,
+    "dict": _MAPPING,
+    "mapping": _MAPPING,
+    "model": _MAPPING,
 }
+"""What each kind of pydantic's type errors wants, and how to write it."""
 
 
 def _as_written(value: object) -> object:
@@ -97,18 +101,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 
 
 def _diagnostic(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
-    kind, location = detail["type"], detail["loc"]
-    found = root.follow(location)
+    kind = detail["type"]
     describe = _SPECIAL.get(kind)
     if describe:
         return describe(detail, root, model)
-    wanted = _WANTED.get(kind.split("_")[0]) if kind.endswith(("_type", "_parsing", "_from_float")) else None
-    if wanted:
-        message = f"`{_name(location)}` wants {wanted}, not {_kind(detail['input'])}"
-        return Diagnostic("wrong-type", message, found.node.where)
-    context = detail.get("ctx", {})
+    if kind.endswith(("_type", "_parsing", "_from_float")) and kind.split("_")[0] in _WANTED:
+        return _wrong_type(detail, root)
     code = kind if "-" in kind else "bad-value"
-    return Diagnostic(code, _sentence(detail), found.node.where, context.get("hint"))
+    hint = detail.get("ctx", {}).get("hint")
+    return Diagnostic(code, _sentence(detail), root.follow(detail["loc"]).node.where, hint)
+
+
+def _wrong_type(detail: ErrorDetails, root: Found) -> Diagnostic:
+    location = detail["loc"]
+    wanted, hint = _WANTED[detail["type"].split("_")[0]]
+    owner = f"`{_name(location)}` wants {wanted}" if location else f"{wanted} is wanted here"
+    message = f"{owner}, not {_kind(detail['input'])}"
+    return Diagnostic("wrong-type", message, root.follow(location).node.where, hint)
 
 
 def _missing(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
@@ -129,15 +138,28 @@ def _unknown(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagn
 def _choice(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
     expected = detail.get("ctx", {}).get("expected", "")
     known = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
-    message = f"`{_name(detail['loc'])}` cannot be `{detail['input']}`; it is one of {', '.join(known)}"
-    hint = did_you_mean(str(detail["input"]), known)
+    message = f"`{_name(detail['loc'])}` cannot be {_kind(detail['input'])}"
+    hint = did_you_mean(str(detail["input"]), known) or f"use one of {', '.join(known)}"
     return Diagnostic("bad-value", message, root.follow(detail["loc"]).node.where, hint)
+
+
+def _too_small(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
+    least = detail.get("ctx", {}).get("ge")
+    message = f"`{_name(detail['loc'])}` cannot be {_kind(detail['input'])}"
+    return Diagnostic("bad-value", message, root.follow(detail["loc"]).node.where, f"it is at least {least}")
+
+
+def _too_short(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
+    name = _name(detail["loc"])
+    return Diagnostic("bad-value", f"`{name}` is empty", root.follow(detail["loc"]).node.where, "add at least one item")
 
 
 _SPECIAL: Mapping[str, Callable[[ErrorDetails, Found, type[BaseModel]], Diagnostic]] = {
     "missing": _missing,
     "extra_forbidden": _unknown,
     "literal_error": _choice,
+    "greater_than_equal": _too_small,
+    "too_short": _too_short,
 }
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from catchment.spec.document import MAX_BYTES, MAX_DEPTH
+from catchment.spec.composer import MAX_DEPTH
+from catchment.spec.document import MAX_BYTES
 from tests.unit.spec.marked import GOOD, HEAD, JOB, changed, load_text, unmarked
 
 INPUT = '{name: trips, dataset: "dataos://raw:none/trips?acl=r", format: json}'
@@ -202,6 +203,7 @@ MEANING = {
 SCHEDULE = {
     "a bad cron": ("bad-cron", "{cron: §'61 * * * *'}"),
     "a cron of seven fields": ("bad-cron", "{cron: §'0 0 3 * * * 2030'}"),
+    "a random cron": ("bad-cron", "{cron: §'R * * * *'}"),
     "a bad time zone": ("bad-timezone", "{cron: '0 3 * * *', timezone: §Europe/Berlinn}"),
     "an end without zone": ("bad-timestamp", "{cron: '0 3 * * *', endOn: §2030-01-01}"),
     "an end that is no day": ("bad-timestamp", "{cron: '0 3 * * *', endOn: §'2030-13-41T00:00:00Z'}"),
@@ -257,4 +259,5 @@ def test_a_bad_workflow_is_refused_at_its_place(tmp_path: Path, code: str, marke
     loaded = load_text(tmp_path, text)
     errors = [(d.code, d.where and (d.where.line, d.where.column)) for d in loaded.diagnostics if d.is_error]
     assert errors == [(code, (line, column))]
+    assert all(d.hint for d in loaded.diagnostics if d.is_error)
     assert all(d.where and d.where.file == str(tmp_path / "workflow.yaml") for d in loaded.diagnostics)

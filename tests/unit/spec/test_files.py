@@ -109,6 +109,28 @@ def test_files_in_a_circle_are_refused(tmp_path: Path) -> None:
     assert errors(load_text(tmp_path, GOOD + sub("b", "inner.yaml"))) == [("file-cycle", "inner.yaml", 7)]
 
 
+def test_a_file_stands_in_a_workflow_once(tmp_path: Path) -> None:
+    write(tmp_path, inner=HEAD + job("b1"))
+    loaded = load_text(tmp_path, HEAD + sub("b", "inner.yaml") + sub("c", "./inner.yaml"))
+    assert errors(loaded) == [("duplicate-file", "workflow.yaml", 9)]
+
+
+def test_files_are_not_nested_without_end(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"f{number}.yaml").write_text(HEAD + sub(f"s{number}", f"f{number + 1}.yaml"))
+    loaded = load_text(tmp_path, HEAD + sub("s", "f0.yaml"))
+    assert [code for code, _, _ in errors(loaded)] == ["too-deep"]
+
+
+def test_paths_that_no_file_can_have_are_diagnostics(tmp_path: Path) -> None:
+    for path in ('"a\\0b"', "x" * 5000, "/", "/dev/zero"):
+        for text in (GOOD + sub("b", path), changed("sql: select * from trips", f"sqlFile: {path}")):
+            assert [code for code, _, _ in errors(load_text(tmp_path, text))] in (
+                ["file-unreadable"],
+                ["file-too-large"],
+            )
+
+
 def test_a_missing_workflow_is_a_diagnostic(tmp_path: Path) -> None:
     loaded = load(tmp_path / "nowhere.yaml")
     assert loaded.workflow is None

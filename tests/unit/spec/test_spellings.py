@@ -134,6 +134,15 @@ def test_partition_spec_is_found_where_it_stands(load: Loader, options: str) -> 
     assert load.warnings == ([] if "iceberg" in options else ["misplaced-key"])
 
 
+@pytest.mark.parametrize(
+    "options", ["{saveMode: append, title: t, tags: [a]}", "{saveMode: append, iceberg: {title: t, tags: [a]}}"]
+)
+def test_title_and_tags_are_found_where_they_stand(load: Loader, options: str) -> None:
+    output = load.job(changed(OPTIONS, f"options: {options}")).outputs[0]
+    assert (output.title, output.tags) == ("t", ("a",))
+    assert load.warnings == ["misplaced-key", "misplaced-key"]
+
+
 def test_every_transform(load: Loader) -> None:
     fields = ", ".join(
         f"{{type: {kind}, column: c{n}{extra}}}"

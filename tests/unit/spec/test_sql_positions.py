@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from catchment.errors import Position
+from catchment.plan.model import StepPlan
 from catchment.spec.model import Step, sql_position
 from tests.unit.spec.marked import changed, load_text, unmarked
 
@@ -61,8 +62,8 @@ def test_sql_from_a_file_is_placed_in_that_file(tmp_path: Path) -> None:
     step = step_of(tmp_path, changed("sql: select * from trips", "sqlFile: clean.sql"))
     assert step.sql == "select a\n  from nowhere\n"
     assert step.sql_where == Position(str(tmp_path / "clean.sql"), 1, 1)
-    found = sql_position(step.sql, step.sql_where, step.sql_lines, *spark_place(step.sql))
-    assert found == Position(str(tmp_path / "clean.sql"), 2, 8)
+    planned = StepPlan(step.name, step.sql, step.where, step.sql_where, step.sql_lines)
+    assert planned.position(*spark_place(step.sql)) == Position(str(tmp_path / "clean.sql"), 2, 8)
 
 
 def test_without_lines_the_start_is_all_that_is_known() -> None:

@@ -21,6 +21,9 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
 _MIB = {"k": 1 / 1024, "m": 1, "": 1, "g": 1024, "t": 1024 * 1024}
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
+_NOT_CRON = re.compile(r"[^ -~]|\b[rRhH]\b")
+"""What croniter takes beyond cron: foreign digits, and minutes drawn at random."""
+_CRON_HINT = "for example `0 3 * * *`, daily at 03:00"
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
 
@@ -39,18 +42,23 @@ def _dns_name(value: str) -> str:
     raise refusal("bad-name", f"`{value}` is not a name: use lower-case letters, digits and `-` inside", hint)
 
 
+def _example(value: str) -> str:
+    return f"for example `{re.sub(r'[^0-9A-Za-z_]+', '_', value).strip('_') or 'rows'}`"
+
+
 def _view_name(value: str) -> str:
     if _VIEW.fullmatch(value):
         return value
-    hint = f"for example `{re.sub(r'[^0-9A-Za-z_]+', '_', value).strip('_')}`"
     message = f"`{value}` cannot name a view in SQL: use letters, digits and `_`"
-    raise refusal("bad-view-name", message, hint)
+    raise refusal("bad-view-name", message, _example(value))
 
 
 def _output_name(value: str) -> str:
     if _OUTPUT.fullmatch(value):
         return value
-    raise refusal("bad-output-name", f"`{value}` cannot name an output: use letters, digits, `_`, `-` and `.`")
+    raise refusal(
+        "bad-output-name", f"`{value}` cannot name an output: use letters, digits, `_`, `-` and `.`", _example(value)
+    )
 
 
 def _duration(value: object) -> float:
@@ -79,9 +87,9 @@ def _cron(value: str) -> str:
 
     fields = len(value.split())
     if fields not in (5, 6):
-        raise refusal("bad-cron", f"`{value}` has {fields} fields; cron takes 5, or 6 with seconds first")
-    if not croniter.is_valid(value, second_at_beginning=fields == 6):
-        raise refusal("bad-cron", f"`{value}` is not a cron expression", "for example `0 3 * * *`, daily at 03:00")
+        raise refusal("bad-cron", f"`{value}` has {fields} fields; cron takes 5, or 6 with seconds first", _CRON_HINT)
+    if _NOT_CRON.search(value) or not croniter.is_valid(value, second_at_beginning=fields == 6):
+        raise refusal("bad-cron", f"`{value}` is not a cron expression", _CRON_HINT)
     return value
 
 
