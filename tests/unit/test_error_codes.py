@@ -22,9 +22,9 @@ def codes_of(tree: ast.AST) -> Iterator[str]:
 
 
 def _candidates(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, ast.keyword) and node.arg in ("code", "otherwise"):
-        yield from _choices(node.value)
-    elif isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "code" for to in node.targets):
+    if (isinstance(node, ast.keyword) and node.arg in ("code", "otherwise")) or (
+        isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "code" for to in node.targets)
+    ):
         yield from _choices(node.value)
     elif isinstance(node, ast.Call) and _name(node.func).strip("_") in TAKES_A_CODE:
         yield from (argument for argument in node.args if _has_hyphen(argument))

@@ -56,7 +56,9 @@ def test_skipped_and_cancelled_jobs_are_told() -> None:
 def test_a_lost_engine_is_told_with_what_to_do() -> None:
     stream = io.StringIO()
     Console(stream).emit(event("engine-lost", engine="default", error={**ERROR, "file": None}))
-    assert stream.getvalue().startswith("engine default: error[column-not-found]: there is no column [vendr_id]\n    hint:")
+    assert stream.getvalue().startswith(
+        "engine default: error[column-not-found]: there is no column [vendr_id]\n    hint:"
+    )
 
 
 def _terminal(height: int = 24) -> tuple[io.StringIO, LiveRows]:
