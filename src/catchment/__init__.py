@@ -1,1 +1,111 @@
-"""Catchment: declarative Spark workflows in which many engines write one lake at the same time."""
+"""Catchment: declarative Spark workflows in which many engines write one lake at the same time.
+
+>>> import catchment
+>>> project = catchment.open("path/to/project")     # a directory, its catchment.yaml, or a workflow file in it
+>>> run = project.run("taxi.yaml")
+>>> run.status, [output.rows for job in run.jobs for output in job.outputs]
+
+Values are plain frozen objects. There are no globals: a project may be used from several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from catchment.errors import CatchmentError, Diagnostic, InvalidFiles
+
+if TYPE_CHECKING:
+    import os
+    import threading
+
+    from catchment.engine.protocol import Rows
+    from catchment.events.model import Sink
+    from catchment.plan.model import Plan
+    from catchment.project.model import Project as Settings
+    from catchment.run.model import Run, RunSummary
+
+__all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
+
+
+def open(path: str | os.PathLike[str] = ".") -> Project:
+    """Open the project that a directory or file belongs to; raises InvalidFiles if its catchment.yaml is wrong."""
+    from catchment import project
+
+    return Project(project.load(Path(path)))
+
+
+@dataclass(frozen=True)
+class Project:
+    """An open project. Relative workflow files are looked up from its root."""
+
+    settings: Settings
+
+    @property
+    def root(self) -> Path:
+        """The directory that relative paths start from."""
+        return self.settings.root
+
+    def validate(self, file: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
+        """Every problem of a workflow file."""
+        from catchment import plan
+
+        return plan.prepare(self.root / file, project=self.settings).diagnostics
+
+    def plan(self, file: str | os.PathLike[str]) -> Plan:
+        """What a run of the file would do; raises InvalidFiles."""
+        from catchment import plan
+
+        return plan.prepare(self.root / file, project=self.settings).require()[1]
+
+    def run(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        jobs: int | None = None,
+        sinks: Sequence[Sink] = (),
+        stop: threading.Event | None = None,
+    ) -> Run:
+        """Run a workflow to its end; a failed job is in the result, not an exception. Setting `stop` cancels."""
+        from catchment import run
+
+        return run.start(self.plan(file), self.settings, jobs=jobs, sinks=sinks, stop=stop)
+
+    def resume(
+        self,
+        run_id: str,
+        *,
+        jobs: int | None = None,
+        sinks: Sequence[Sink] = (),
+        stop: threading.Event | None = None,
+    ) -> Run:
+        """Run what did not succeed in an earlier run."""
+        from catchment import run
+
+        return run.resume(run_id, self.settings, jobs=jobs, sinks=sinks, stop=stop)
+
+    def runs(self, limit: int = 20) -> list[RunSummary]:
+        """The newest runs, newest first."""
+        from catchment.run import history
+
+        return history.runs(self.settings, limit)
+
+    def show(self, run_id: str) -> Run:
+        """One run with its jobs, outputs and errors."""
+        from catchment.run import history
+
+        return history.show(self.settings, run_id)
+
+    def query(self, sql: str, *, limit: int | None = None, engine: str = "default") -> Rows:
+        """Ask the lake with SQL; tables are `depot.collection.table`."""
+        from catchment.run import lake
+
+        return lake.query(self.settings, sql, limit=limit, engine=engine)
+
+    def inspect(self, what: Literal["tables", "table", "snapshots", "files"], target: str) -> Mapping[str, Any]:
+        """Facts about a depot (`tables`) or about the table at an address."""
+        from catchment.run import lake
+
+        return lake.inspect(self.settings, what, target)

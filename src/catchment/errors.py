@@ -94,6 +94,12 @@ class LeaseHeld(CatchmentError):
     code = "lease-held"
 
 
+class LeaseLost(LeaseHeld):
+    """We held a lease and somebody else took it over: everything that rests on it must stop."""
+
+    code = "lease-lost"
+
+
 class Cancelled(CatchmentError):
     """A person asked to stop: exit code 130."""
 

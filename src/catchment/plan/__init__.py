@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from catchment.plan.preparation import Prepared
 
 
-def prepare(file: Path, *, env: Mapping[str, str] | None = None) -> Prepared:
-    """Read a workflow and its project, and plan it: every problem of both at once."""
+def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
+    """Read a workflow and, unless it is given, its project, and plan it: every problem of both at once."""
     # Engines import this room for its values alone and need not pay for YAML.
     from catchment.plan import preparation
 
-    return preparation.prepare(file, env=env)
+    return preparation.prepare(file, env=env, project=project)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from graphlib import CycleError
 
 from catchment.errors import Diagnostic, Severity
@@ -12,23 +12,28 @@ from catchment.plan.jobs import Parts, Resolver
 from catchment.plan.model import JobPlan, Plan
 from catchment.project import depots
 from catchment.project.model import Engine, Project
+from catchment.spec.findings import Findings
 from catchment.spec.model import Job, Workflow
 
 
-def draft(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of everything that a plan can say, and every problem on the way to it."""
+def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | None:
+    """The plan as far as there can be one; whether it may be used, the findings say."""
     graph = _graph(workflow)
-    problems = [*_cycles(workflow, graph), *_unknown_computes(workflow, project)]
-    resolver = Resolver(project)
+    findings.extend(_cycles(workflow, graph))
+    findings.extend(_unknown_computes(workflow, project))
+    resolver = Resolver(project, findings)
     parts = {job.name: resolver.parts(job) for job in workflow.jobs}
-    problems += resolver.problems
     try:
         order = graph.order
     except CycleError:
-        return None, tuple(problems)
-    plan, findings = _assemble(workflow, project, parts, Graph({name: graph.dependencies[name] for name in order}))
-    problems += findings
-    return (None if any(problem.is_error for problem in problems) else plan), tuple(problems)
+        return None
+    jobs = {job.name: job for job in workflow.jobs}
+    needs = [_need(jobs[name], parts[name], project) for name in order]
+    keys, processes = engines.assign(needs, project.engines)
+    plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
+    shared, problems = sharing.examine(plans, graph)
+    findings.extend(problems)
+    return Plan(workflow.name, workflow.file, plans, processes, shared)
 
 
 def _graph(workflow: Workflow) -> Graph[str]:
@@ -51,26 +56,15 @@ def _cycles(workflow: Workflow, graph: Graph[str]) -> Iterator[Diagnostic]:
         closing = jobs[cycle[last]]
         where = next(where for name, where in closing.dependencies if name == chain[0])
         message = f"jobs wait for each other: {' -> '.join((*chain, chain[0]))}"
-        yield Diagnostic("dependency-cycle", message, where, "Remove one of these dependencies.")
+        yield Diagnostic("dependency-cycle", message, where, "remove one of these dependencies")
 
 
 def _unknown_computes(workflow: Workflow, project: Project) -> Iterator[Diagnostic]:
     for job in workflow.jobs:
         if engines.choose(project, job.compute) is None:
             message = f"the project has no engine `{job.compute}`; job `{job.name}` runs on `default`"
-            hint = f"Add it to `engines` in the project file, or use one of {', '.join(sorted(project.engines))}."
+            hint = f"add it to `engines` in the project file, or use one of {', '.join(sorted(project.engines))}"
             yield Diagnostic("unknown-compute", message, job.where, hint, Severity.WARNING)
-
-
-def _assemble(
-    workflow: Workflow, project: Project, parts: Mapping[str, Parts], graph: Graph[str]
-) -> tuple[Plan, tuple[Diagnostic, ...]]:
-    jobs = {job.name: job for job in workflow.jobs}
-    needs = [_need(jobs[name], parts[name], project) for name in graph.order]
-    keys, processes = engines.assign(needs, project.engines)
-    plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in graph.order)
-    shared, findings = sharing.examine(plans, graph)
-    return Plan(workflow.name, workflow.file, plans, processes, shared), findings
 
 
 def _need(job: Job, parts: Parts, project: Project) -> engines.Need:

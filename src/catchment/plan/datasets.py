@@ -29,7 +29,7 @@ def of_input(text: str, given: str | None, project: Project) -> Dataset:
     """The dataset that an input reads; raises `RequestError` where there is none."""
     address = parse(text)
     if address.dataset is None:
-        raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="Append /dataset to the collection.")
+        raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="append /dataset to the collection")
     return _resolve(address, given, "input", project)
 
 
@@ -38,7 +38,7 @@ def of_output(text: str, name: str, given: str | None, project: Project) -> Data
     address = parse(text)
     if address.acl == "r":
         raise RequestError(
-            f"`{text}` may only be read", code="read-only-output", hint="Write `?acl=rw` if this output is meant."
+            f"`{text}` may only be read", code="read-only-output", hint="write `?acl=rw` if this output is meant"
         )
     if address.dataset is None:
         address = parse(str(replace(address, dataset=name)))
@@ -73,13 +73,13 @@ def _table(canonical: str, address: Address, format: str, depot: Depot) -> Datas
     if address.collection is None:
         raise BadAddress(
             f"`{canonical}` names a table without its collection",
-            hint=f"Tables of depot `{depot.name}` live in a collection: dataos://{depot.name}:collection/table.",
+            hint=f"tables of depot `{depot.name}` live in a collection: dataos://{depot.name}:collection/table",
         )
     for name in (address.collection, str(address.dataset)):
         if not is_identifier(name):
             raise BadAddress(
                 f"`{name}` in `{canonical}` is no name for a table or its collection",
-                hint="Use letters, digits, `_` and `-`.",
+                hint="use letters, digits, `_` and `-`",
             )
     return Dataset(canonical, depot.name, format, namespace=address.collection, table=address.dataset)
 
@@ -91,7 +91,7 @@ def _format(address: Address, given: str | None, role: Role, depot: Depot) -> st
             raise RequestError(
                 f"depot `{depot.name}` is of kind {depot.kind} and cannot hold `{given}`",
                 code="format-mismatch",
-                hint=f"Use one of {', '.join(held)}, or the address of another depot.",
+                hint=f"use one of {', '.join(held)}, or the address of another depot",
             )
         return given
     if depot.kind == "iceberg":
@@ -104,7 +104,7 @@ def _format(address: Address, given: str | None, role: Role, depot: Depot) -> st
         raise RequestError(
             f"nothing says in which format `{address}` is",
             code="no-format",
-            hint=f"Add `format`: one of {', '.join(held)}.",
+            hint=f"add `format`: one of {', '.join(held)}",
         )
     return "parquet"
 
@@ -126,5 +126,5 @@ def _check_overlap(dataset: Dataset, project: Project) -> None:
             raise RequestError(
                 f"`{dataset.address}` would write files over the place of {what}",
                 code="depots-overlap",
-                hint="Write to another dataset, or give the depots locations of their own.",
+                hint="write to another dataset, or give the depots locations of their own",
             )

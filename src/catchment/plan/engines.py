@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -11,6 +10,7 @@ from catchment.errors import RequestError
 from catchment.plan.model import EnginePlan
 from catchment.project import depots
 from catchment.project.model import Depot, Engine, Project
+from catchment.spec.validation import did_you_mean
 
 DEFAULT = "default"
 _ANY_ENGINE = (None, "runnable-default")
@@ -65,12 +65,11 @@ def reading_engine(project: Project, name: str = DEFAULT) -> EnginePlan:
     """An engine that knows every table depot of the project, embedded ones that exist on disk included."""
     engine = project.engines.get(name)
     if engine is None:
-        close = difflib.get_close_matches(name, project.engines, n=1)
-        known = ", ".join(sorted(project.engines))
+        known = f"engines of this project: {', '.join(sorted(project.engines))}"
         raise RequestError(
             f"the project has no engine `{name}`",
             code="unknown-engine",
-            hint=f"Did you mean `{close[0]}`?" if close else f"Engines of this project: {known}.",
+            hint=did_you_mean(name, project.engines) or known,
         )
     tables = (depot for depot in (*project.depots.values(), *depots.embedded_on_disk(project)) if depot.catalog)
     return EnginePlan(engine.name, engine, dict(engine.conf), depots=_by_name(tuple(tables)))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from catchment.errors import Diagnostic, Position, RequestError, Severity
+from catchment.errors import Position, RequestError
 from catchment.plan import datasets
 from catchment.plan.model import Dataset, InputPlan, OutputPlan, StepPlan
 from catchment.project import address
 from catchment.project.model import Project
+from catchment.spec.findings import Findings
 from catchment.spec.model import Input, Job, Output, Step
+
+_FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
+"""Any other format was refused when the workflow was read, and such a workflow gets no plan."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,9 @@ class Parts:
     @property
     def depots(self) -> tuple[str, ...]:
         """Names of the depots that the job reads or writes."""
-        return tuple({part.dataset.depot: None for part in (*self.inputs, *self.outputs)})
+        read = (source.dataset.depot for source in self.inputs)
+        written = (output.dataset.depot for output in self.outputs)
+        return tuple(dict.fromkeys((*read, *written)))
 
 
 @dataclass
@@ -31,12 +37,12 @@ class Resolver:
     """Resolves the jobs of one workflow against a project."""
 
     project: Project
-    problems: list[Diagnostic] = field(default_factory=list)
+    findings: Findings
 
     def parts(self, job: Job) -> Parts:
         """Inputs, steps and outputs of one job."""
-        inputs = tuple(found for each in job.inputs if (found := self._input(each)))
-        outputs = tuple(found for each in job.outputs if (found := self._output(each)))
+        inputs = tuple(filter(None, map(self._input, job.inputs)))
+        outputs = tuple(filter(None, map(self._output, job.outputs)))
         for output in outputs:
             self._check_own_input(output, inputs)
         if job.toolbox is not None:
@@ -44,6 +50,8 @@ class Resolver:
         return Parts(inputs, tuple(map(_step, job.steps)), outputs)
 
     def _input(self, given: Input) -> InputPlan | None:
+        if given.format not in _FORMATS:
+            return None
         try:
             dataset = datasets.of_input(given.dataset, given.format, self.project)
         except RequestError as error:
@@ -52,6 +60,8 @@ class Resolver:
         return InputPlan(given.name, dataset, given.where, given.options, given.schema, given.schema_type)
 
     def _output(self, given: Output) -> OutputPlan | None:
+        if given.format not in _FORMATS:
+            return None
         try:
             dataset = datasets.of_output(given.dataset, given.name, given.format, self.project)
         except RequestError as error:
@@ -74,16 +84,15 @@ class Resolver:
         for source in inputs:
             if datasets.same_place(source.dataset, output.dataset):
                 message = f"output `{output.name}` writes over the files that input `{source.name}` reads"
-                hint = "Write to another dataset, or keep the data in a table."
-                self.problems.append(Diagnostic("overwrites-own-input", message, output.where, hint))
+                hint = "write to another dataset, or keep the data in a table"
+                self.findings.error("overwrites-own-input", message, output.where, hint)
 
     def _warn_no_acl(self, given: Output) -> None:
         message = f"`{given.dataset}` does not say how it is used; an output is taken as `acl=rw`"
-        hint = "Append ?acl=rw to the address."
-        self.problems.append(Diagnostic("no-acl", message, given.dataset_where, hint, Severity.WARNING))
+        self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
 
     def _told(self, error: RequestError, where: Position) -> None:
-        self.problems.append(Diagnostic(error.code, error.message, where, error.hint))
+        self.findings.error(error.code, error.message, where, error.hint)
 
 
 def _step(given: Step) -> StepPlan:

@@ -10,9 +10,10 @@ from catchment import spec
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.plan.building import draft
 from catchment.plan.model import Plan
-from catchment.plan.support import refusals
+from catchment.plan.support import as_errors, refusals
 from catchment.project import loading
 from catchment.project.model import Project
+from catchment.spec.findings import Findings
 from catchment.spec.model import Workflow
 
 
@@ -25,40 +26,41 @@ class Prepared:
     plan: Plan | None
     """None where there are errors, or where the workflow asks for what does not run yet."""
     diagnostics: tuple[Diagnostic, ...]
-    """What `validate` shows."""
-    refusals: tuple[Diagnostic, ...] = ()
-    """Why a workflow without errors still cannot be run; `diagnostics` warns of the same."""
+    """What `validate` shows; of what does not run yet it only warns."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` where the workflow cannot be run."""
         if self.project is None or self.plan is None:
-            refused = {refusal.code for refusal in self.refusals}
-            others = (each for each in self.diagnostics if each.code not in refused)
-            raise InvalidFiles(in_order((*others, *self.refusals)))
+            raise InvalidFiles(as_errors(self.diagnostics))
         return self.project, self.plan
 
 
-def prepare(file: Path, *, env: Mapping[str, str] | None = None) -> Prepared:
-    """Read a workflow and its project, and plan it."""
+def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
+    """Read a workflow and, unless it is given, its project, and plan it."""
     loaded = spec.load(file, env=env)
-    workflow, found = loaded.workflow, [*loaded.diagnostics]
-    project: Project | None = None
-    plan: Plan | None = None
-    try:
-        project = loading.load(file, env=env)
-        found += project.warnings
-    except InvalidFiles as error:
-        found += error.diagnostics
-    if workflow is not None and project is not None:
-        plan, problems = draft(workflow, project)
-        found += problems
-    refused = refusals(workflow) if workflow else ()
-    usable = not refused and not any(each.is_error for each in found)
-    return Prepared(project, workflow, plan if usable else None, in_order(found), refused)
+    findings = Findings()
+    findings.extend(loaded.diagnostics)
+    project = project or _project(file, env, findings)
+    findings.extend(project.warnings if project else ())
+    workflow = loaded.workflow
+    plan = draft(workflow, project, findings) if workflow and project else None
+    diagnostics = findings.in_order(str(file))
+    runs = workflow and not refusals(workflow) and not any(each.is_error for each in diagnostics)
+    return Prepared(project, workflow, plan if runs else None, diagnostics)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     """The plan of a workflow that shall run; what does not run yet is an error."""
-    plan, problems = draft(workflow, project)
-    refused = refusals(workflow)
-    return (None if refused else plan), in_order((*problems, *refused))
+    findings = Findings()
+    findings.extend(refusals(workflow))
+    plan = draft(workflow, project, findings)
+    diagnostics = findings.in_order(workflow.file)
+    return (None if any(each.is_error for each in diagnostics) else plan), diagnostics
+
+
+def _project(file: Path, env: Mapping[str, str] | None, findings: Findings) -> Project | None:
+    try:
+        return loading.load(file, env=env)
+    except InvalidFiles as error:
+        findings.extend(error.diagnostics)
+        return None

@@ -93,11 +93,11 @@ def _partitions(writers: Writers) -> Iterator[Diagnostic]:
         differing = _first_difference(first.output.partitions, writer.output.partitions)
         if differing is not None:
             message = f"jobs `{first.job}` and `{writer.job}` declare different partitions for {address}"
-            hint = f"One table has one partition spec: {_spec(first.output.partitions)}."
+            hint = f"one table has one partition spec: {_spec(first.output.partitions)}"
             yield Diagnostic("partition-specs-differ", message, differing.where, hint)
     for writer in silent if declared else ():
         message = f"job `{writer.job}` declares no partitions for {address}, job `{declared[0].job}` does"
-        hint = "Declare the same partitions in both: whoever comes first creates the table."
+        hint = "declare the same partitions in both: whoever comes first creates the table"
         yield Diagnostic("partition-spec-undeclared", message, writer.output.where, hint, Severity.WARNING)
 
 
@@ -126,7 +126,7 @@ def _properties(writers: Writers) -> Iterator[Diagnostic]:
         keys = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
         if keys:
             message = f"jobs `{first.job}` and `{writer.job}` differ in properties of one table: {', '.join(keys)}"
-            hint = "Whoever comes first creates the table with its own; declare the same in both."
+            hint = "whoever comes first creates the table with its own; declare the same in both"
             yield Diagnostic("properties-differ", message, writer.output.where, hint, Severity.WARNING)
 
 
@@ -138,12 +138,12 @@ def _order(writers: Writers) -> Iterator[Diagnostic]:
     if (pair := _unordered_pair(writers, "overwrite", None)) is not None:
         one, other = pair
         message = f"job `{one.job}` replaces all of {address}, which `{other.job}` writes as well"
-        hint = "Let one depend on the other, or set `overwrite-mode: dynamic` to replace only its own partitions."
+        hint = "let one depend on the other, or set `overwrite-mode: dynamic` to replace only its own partitions"
         yield Diagnostic("full-overwrite-shared", message, one.output.where, hint, Severity.WARNING)
     elif (pair := _unordered_pair(writers, "overwrite-partitions", "append")) is not None:
         one, other = pair
         message = f"job `{one.job}` replaces partitions of {address}; what `{other.job}` appends there before is gone"
-        hint = "Let one depend on the other."
+        hint = "let one depend on the other"
         yield Diagnostic("append-and-replace-shared", message, one.output.where, hint, Severity.WARNING)
 
 
@@ -160,7 +160,7 @@ def _files(writers: Writers) -> Iterator[Diagnostic]:
             f"jobs `{one.job}` and `{other.job}` write {writers.dataset.address} at the same time; "
             "plain files are not safe for concurrent writers yet"
         )
-        hint = "Let one depend on the other, or write an Iceberg table."
+        hint = "let one depend on the other, or write an Iceberg table"
         yield Diagnostic("concurrent-file-writers", message, other.output.where, hint)
 
 
@@ -172,7 +172,7 @@ def _nested(by_place: dict[str, list[Writer]]) -> Iterator[Diagnostic]:
                 message = (
                     f"{inner.dataset.address} lies inside {outer.output.dataset.address}, an output of `{outer.job}`"
                 )
-                hint = "Give each output a directory of its own."
+                hint = "give each output a directory of its own"
                 yield Diagnostic("nested-file-outputs", message, inner.where, hint, Severity.WARNING)
 
 
@@ -186,7 +186,7 @@ def _read_while_written(
             for writer in by_place.get(source.dataset.path, ()):
                 if not graph.ordered(job.name, writer.job):
                     message = f"job `{job.name}` reads {source.dataset.address} while `{writer.job}` may write it"
-                    hint = f"Let `{job.name}` depend on `{writer.job}`: plain files have no snapshots."
+                    hint = f"let `{job.name}` depend on `{writer.job}`: plain files have no snapshots"
                     yield Diagnostic("read-while-written", message, source.where, hint, Severity.WARNING)
 
 

@@ -8,14 +8,17 @@ from typing import Literal, NoReturn, cast
 from catchment.errors import RequestError
 from catchment.project.model import Address
 
+DEPOT_NAME = "[A-Za-z][A-Za-z0-9_-]*"
+RESERVED_DEPOTS = frozenset({"spark_catalog", "default_iceberg", "system"})
+"""Catalogs that Spark or Iceberg have of their own."""
+
 _FORM = re.compile(
     r"(?:dataos|lake)://(?P<depot>[^:/?]*):(?P<collection>[^/?]*)(?:/(?P<dataset>[^?]*))?(?:\?(?P<query>.*))?"
 )
-_DEPOT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]+")
 # `%` would be decoded by some layer below us, the rest are glob, query and separator characters of Hadoop paths.
 _FORBIDDEN = re.compile(r"""[\\%#*{}\[\]^|<>"':]""")
-_SHAPE_HINT = "Write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection."
+_SHAPE_HINT = "write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection"
 
 
 class BadAddress(RequestError):
@@ -39,13 +42,13 @@ class AddressEscapes(BadAddress):
 def parse(text: str) -> Address:
     """Take an address apart; raises `BadAddress` for what is not one."""
     if not text.isprintable():
-        raise AddressEscapes(f"the address {text!r} has control characters", hint="Remove them.")
+        raise AddressEscapes(f"the address {text!r} has control characters", hint="remove them")
     match = _FORM.fullmatch(text)
     if match is None:
         raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
     depot, collection, dataset = match["depot"], match["collection"], match["dataset"]
     if not is_depot_name(depot):
-        raise BadAddress(f"`{depot}` in `{text}` is not a name of a depot", hint=_SHAPE_HINT)
+        raise BadAddress(f"`{depot}` in `{text}` is no name for a depot", hint=_SHAPE_HINT)
     _check_segment(collection, text)
     for segment in dataset.split("/") if dataset else ():
         _check_segment(segment, text)
@@ -54,7 +57,7 @@ def parse(text: str) -> Address:
 
 def is_depot_name(text: str) -> bool:
     """Whether a depot may have this name."""
-    return _DEPOT.fullmatch(text) is not None
+    return text not in RESERVED_DEPOTS and re.fullmatch(DEPOT_NAME, text) is not None
 
 
 def is_identifier(text: str) -> bool:
@@ -75,7 +78,7 @@ def _check_segment(segment: str, text: str) -> None:
 
 
 def _refuse(text: str, why: str) -> NoReturn:
-    raise AddressEscapes(f"`{text}` is refused: {why}", hint="Name the dataset plainly, below its depot.")
+    raise AddressEscapes(f"`{text}` is refused: {why}", hint="name the dataset plainly, below its depot")
 
 
 def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
@@ -83,7 +86,7 @@ def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
         return None
     key, _, value = query.partition("=")
     if key != "acl" or "&" in value:
-        raise BadAddress(f"`?{query}` in `{text}` is not understood", hint="Only `?acl=r` or `?acl=rw` may follow.")
+        raise BadAddress(f"`?{query}` in `{text}` is not understood", hint="only `?acl=r` or `?acl=rw` may follow")
     if value not in ("r", "rw"):
-        raise BadAcl(f"`acl={value}` in `{text}` is no access", hint="Use `acl=r` to read or `acl=rw` to write.")
+        raise BadAcl(f"`acl={value}` in `{text}` is no access", hint="use `acl=r` to read or `acl=rw` to write")
     return cast(Literal["r", "rw"], value)

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from catchment.errors import Diagnostic, Position, RequestError, Severity
+from catchment.errors import Position, RequestError
+from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
-from catchment.project.grammar import DEPOT_NAME, ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
+from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
 from catchment.project.model import Catalog, Depot, Engine, Project
+from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
 
 _SQLITE = "sqlite:///"
-_RESERVED = frozenset({"spark_catalog", "default_iceberg", "system"})
-"""Catalogs that Spark or Iceberg have of their own."""
 _NAME_HINT = "begin with a letter or digit, then letters, digits, `_` and `-`"
 
 
 @dataclass
 class Canonical:
-    """Turns one project file into a project; collects what is wrong with it."""
+    """Turns one project file into a project; tells what is wrong with it."""
 
     file: Path
     node: Node
-    problems: list[Diagnostic] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
+    findings: Findings
 
     @property
     def root(self) -> Path:
         """Where relative paths start."""
         return self.file.parent
 
-    def project(self, entry: ProjectFile, secrets: tuple[str, ...]) -> Project:
-        """The project; to be used only where no problem was found."""
+    def project(self, entry: ProjectFile) -> Project:
+        """The project; to be used only where no error was found."""
         engines = {name: self._engine(name, engine) for name, engine in entry.engines.items()}
         engines.setdefault("default", Engine("default"))
         return Project(
@@ -43,21 +42,19 @@ class Canonical:
             self._metastore(entry.metastore),
             {name: self._depot(name, depot) for name, depot in entry.depots.items()},
             engines,
-            secrets,
-            tuple(self.warnings),
         )
 
     def _metastore(self, url: str) -> str:
         try:
             return metastore_url(url, self.root)
         except RequestError as error:
-            self._problem(error.code, error.message, self._at("metastore").node.where, error.hint)
+            self.findings.error(error.code, error.message, self._at("metastore").node.where, error.hint)
             return url
 
     def _engine(self, name: str, entry: EngineEntry) -> Engine:
         where = self._at("engines", name).key_where
         if not re.fullmatch(ENGINE_NAME, name):
-            self._problem("bad-engine-name", f"`{name}` is no name for an engine", where, _NAME_HINT)
+            self.findings.error("bad-engine-name", f"`{name}` is no name for an engine", where, _NAME_HINT)
         home = entry.spark_home and self._path(entry.spark_home, "engines", name, "spark_home")
         return Engine(
             name, entry.spark, entry.master, entry.isolation, entry.conf, tuple(entry.packages), home, where=where
@@ -65,11 +62,11 @@ class Canonical:
 
     def _depot(self, name: str, entry: DepotEntry) -> Depot:
         where = self._at("depots", name).key_where
-        if name in _RESERVED:
-            self._problem("bad-depot-name", f"`{name}` is a catalog of Spark's own", where, "choose another name")
-        elif not re.fullmatch(DEPOT_NAME, name):
-            hint = "begin with a letter, then letters, digits, `_` and `-`"
-            self._problem("bad-depot-name", f"`{name}` is no name for a depot", where, hint)
+        if not is_depot_name(name):
+            own = name in RESERVED_DEPOTS
+            message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
+            hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
+            self.findings.error("bad-depot-name", message, where, hint)
         if entry.kind == "files":
             return self._files(name, entry, where)
         catalog = entry.catalog or CatalogEntry.model_validate({})
@@ -79,7 +76,9 @@ class Canonical:
     def _files(self, name: str, entry: DepotEntry, where: Position) -> Depot:
         if entry.catalog is not None:
             at = self._at("depots", name, "catalog").key_where
-            self._problem("misplaced-key", "plain files have no catalog", at, "remove `catalog`, or use kind iceberg")
+            self.findings.error(
+                "misplaced-key", "plain files have no catalog", at, "remove `catalog`, or use kind iceberg"
+            )
         return Depot(name, "files", self._location(name, entry, None), None, entry.conf, where)
 
     def _location(self, name: str, entry: DepotEntry, catalog: CatalogEntry | None) -> str:
@@ -87,7 +86,7 @@ class Canonical:
         if entry.location is None:
             if not optional:
                 where = self._at("depots", name).key_where
-                self._problem("missing-field", f"`location` is missing in `{name}`", where, "add `location:`")
+                self.findings.error("missing-field", f"`location` is missing in `{name}`", where, "add `location:`")
             return ""
         # What a rest catalog calls its warehouse is a word between it and us, not a path.
         if catalog is not None and catalog.type == "rest":
@@ -98,7 +97,7 @@ class Canonical:
         try:
             return absolute(text, self.root)
         except RequestError as error:
-            self._problem(error.code, error.message, self._at(*at).node.where, error.hint)
+            self.findings.error(error.code, error.message, self._at(*at).node.where, error.hint)
             return text
 
     def _catalog(self, name: str, entry: CatalogEntry, location: str) -> Catalog:
@@ -106,7 +105,7 @@ class Canonical:
             where = self._at("depots", name, "catalog", "type").node.where
             message = f"the hadoop catalog of `{name}` loses commits when two processes write"
             hint = "use type jdbc, rest or hive unless only one engine ever writes"
-            self.warnings.append(Diagnostic("hadoop-catalog", message, where, hint, Severity.WARNING))
+            self.findings.warning("hadoop-catalog", message, where, hint)
         self._check_uri(name, entry)
         database = None
         if entry.type == "jdbc" and entry.uri is None:
@@ -120,17 +119,14 @@ class Canonical:
         if entry.uri is None:
             if entry.type == "rest":
                 where = self._at("depots", name, "catalog").key_where
-                self._problem("missing-field", f"the rest catalog of `{name}` has no `uri`", where, "add `uri:`")
+                self.findings.error("missing-field", f"the rest catalog of `{name}` has no `uri`", where, "add `uri:`")
         elif not entry.uri.startswith(starts) or not starts:
             hint = f"begin with {' or '.join(starts)}" if starts else "remove it: its tables are found by `location`"
             where = self._at("depots", name, "catalog", "uri").node.where
-            self._problem("bad-catalog-uri", f"a {entry.type} catalog has no such uri", where, hint)
+            self.findings.error("bad-catalog-uri", f"a {entry.type} catalog has no such uri", where, hint)
 
     def _at(self, *path: str) -> Found:
         return follow(self.node, path)
-
-    def _problem(self, code: str, message: str, where: Position, hint: str | None) -> None:
-        self.problems.append(Diagnostic(code, message, where, hint))
 
 
 def absolute(text: str, root: Path) -> str:
@@ -144,7 +140,8 @@ def absolute(text: str, root: Path) -> str:
     try:
         return str((root / Path(text).expanduser()).resolve())
     except (OSError, ValueError, RuntimeError) as error:
-        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location") from error
+        hint = "write a path relative to the project file, or a URI"
+        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location", hint=hint) from error
 
 
 def metastore_url(url: str, root: Path) -> str:

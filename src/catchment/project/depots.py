@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
+from os.path import realpath
 from pathlib import Path
 
 from catchment.errors import RequestError
-from catchment.project.address import AddressEscapes
+from catchment.project.address import AddressEscapes, is_depot_name
 from catchment.project.model import Catalog, Depot, Project
+from catchment.spec.validation import did_you_mean
 
 SYNONYMS = {"icebase": "lakehouse", "lakehouse": "icebase"}
 """The dialect's two names of its own lake: published workflows use either."""
@@ -30,8 +31,7 @@ def find(project: Project, name: str) -> Depot:
             return project.depots[candidate]
     if project.file is None:
         return embedded(project.root, name)
-    close = difflib.get_close_matches(name, project.depots, n=1)
-    hint = f"Did you mean `{close[0]}`?" if close else f"Add it to `depots` in {project.file.name}."
+    hint = did_you_mean(name, project.depots) or f"add it to `depots` in {project.file.name}"
     raise UnknownDepot(f"the project has no depot `{name}`", hint=hint)
 
 
@@ -45,7 +45,7 @@ def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
     """Every embedded depot that an earlier run left behind, in order of name."""
     catalogs = sorted((project.home / "depots").glob("*/catalog.db"))
     names = (catalog.parent.name for catalog in catalogs)
-    return tuple(embedded(project.root, name) for name in names if name not in project.depots)
+    return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
 
 
 def home_of(root: Path, name: str) -> Path:
@@ -62,14 +62,12 @@ def place(depot: Depot, segments: Sequence[str]) -> str:
     """The path or URI of files inside a depot; on this machine symbolic links may not lead out of it."""
     if is_uri(depot.files):
         return "/".join([depot.files.rstrip("/"), *segments])
-    try:
-        base = Path(depot.files).resolve()
-        path = base.joinpath(*segments).resolve()
-    except (OSError, RuntimeError) as error:
-        raise AddressEscapes(f"`{'/'.join(segments)}` cannot be followed in depot `{depot.name}`: {error}") from error
+    # Not `Path.resolve`: before Python 3.13 it raises where a link leads to itself.
+    base = Path(realpath(depot.files))
+    path = Path(realpath(base.joinpath(*segments)))
     if not path.is_relative_to(base):
         raise AddressEscapes(
             f"`{'/'.join(segments)}` is a symbolic link that leads out of depot `{depot.name}`",
-            hint="Put the data inside the depot, or configure a depot for the place it is in.",
+            hint="put the data inside the depot, or configure a depot for the place it is in",
         )
     return str(path)

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from catchment.project.address import DEPOT_NAME
 from catchment.spec.validation import Text
 
-DEPOT_NAME = "[A-Za-z][A-Za-z0-9_-]*"
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 SPARK_LINES = ("4.1", "3.5")
 DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"

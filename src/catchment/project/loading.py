@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from catchment.errors import Diagnostic, InvalidFiles, Position
+from catchment.errors import Diagnostic, InvalidFiles
 from catchment.project.canonical import Canonical, metastore_url
 from catchment.project.grammar import DEFAULT_METASTORE, ProjectFile
 from catchment.project.model import Engine, Project
 from catchment.project.references import References
 from catchment.project.secrets import Redactor
 from catchment.spec.document import read_file, read_text
+from catchment.spec.findings import Findings
+from catchment.spec.tree import MapNode, Node
 from catchment.spec.validation import parse
 
 FILE = "catchment.yaml"
@@ -30,17 +33,46 @@ def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
 
 def _read(file: Path, env: Mapping[str, str]) -> Project:
     document = read_text(read_file(file), _shown(file))
-    references = References(file.parent, env)
+    findings = Findings()
+    references = References(file.parent, env, findings)
     node = references.resolve(document.root)
-    entry, problems = parse(ProjectFile, node)
-    canonical = Canonical(file, node)
-    project = canonical.project(entry, tuple(dict.fromkeys(references.secrets))) if entry else None
-    # A value whose reference failed is not judged a second time.
-    told = {problem.where for problem in references.problems}
-    problems = references.problems + [each for each in (*problems, *canonical.problems) if each.where not in told]
-    if problems or project is None:
-        raise InvalidFiles(_redacted(problems, references.secrets))
-    return project
+    judged = Findings()
+    entry, problems = _parse(node)
+    judged.extend(problems)
+    project = Canonical(file, node, judged).project(entry)
+    # A value that could not be filled in is not judged a second time.
+    findings.extend(each for each in judged.in_order(document.file) if each.where not in references.failed)
+    found = _redacted(findings.in_order(document.file), Redactor(references.secrets))
+    if any(each.is_error for each in found):
+        raise InvalidFiles(found)
+    return replace(project, secrets=tuple(dict.fromkeys(references.secrets)), warnings=found)
+
+
+def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
+    """What the file says; a broken entry is left out, so that it does not hide what is wrong with the next one."""
+    whole, problems = parse(ProjectFile, node)
+    if whole is not None:
+        return whole, problems
+    parts = [part for piece in _pieces(node) if (part := parse(ProjectFile, piece)[0])]
+    rest = ProjectFile(
+        metastore=next((part.metastore for part in parts if "metastore" in part.model_fields_set), DEFAULT_METASTORE),
+        engines={name: engine for part in parts for name, engine in part.engines.items()},
+        depots={name: depot for part in parts for name, depot in part.depots.items()},
+    )
+    return rest, problems
+
+
+def _pieces(node: Node) -> Iterator[MapNode]:
+    """The same file with one entry only, for each of its entries."""
+    if not isinstance(node, MapNode):
+        return
+    for key, section in node.entries.items():
+        if isinstance(section.node, MapNode):
+            for name, entry in section.node.entries.items():
+                alone = replace(section.node, entries={name: entry})
+                yield replace(node, entries={key: replace(section, node=alone)})
+        else:
+            yield replace(node, entries={key: section})
 
 
 def _shown(file: Path) -> str:
@@ -49,11 +81,9 @@ def _shown(file: Path) -> str:
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
-def _redacted(problems: list[Diagnostic], secrets: list[str]) -> list[Diagnostic]:
-    redactor = Redactor(secrets)
-    found = {
-        Diagnostic(each.code, redactor.text(each.message), each.where, each.hint and redactor.text(each.hint))
-        for each in problems
-    }
-    start = Position("", 0, 0)
-    return sorted(found, key=lambda each: (each.where or start, each.code))
+def _redacted(found: Iterable[Diagnostic], redactor: Redactor) -> tuple[Diagnostic, ...]:
+    """Messages quote values, and a value may be a secret."""
+    return tuple(
+        replace(each, message=redactor.text(each.message), hint=each.hint and redactor.text(each.hint))
+        for each in found
+    )

@@ -1,0 +1,53 @@
+"""Executes a plan: scheduling, retries, resume, cancel; and reads what became of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from catchment.engine.launcher import EngineProcess
+from catchment.events.model import Sink
+from catchment.plan.model import Plan
+from catchment.project.model import Project
+from catchment.run.engines import Launch
+from catchment.run.model import Run
+from catchment.run.options import Options, Timing
+from catchment.run.starting import start_run
+
+__all__ = ["Run", "Timing", "resume", "start"]
+
+
+def start(
+    plan: Plan,
+    project: Project,
+    *,
+    jobs: int | None = None,
+    sinks: Sequence[Sink] = (),
+    stop: threading.Event | None = None,
+    launch: Launch = EngineProcess.start,
+    timing: Timing | None = None,
+) -> Run:
+    """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once."""
+    return start_run(plan, project, _options(jobs, sinks, stop, launch, timing))
+
+
+def resume(
+    run_id: str,
+    project: Project,
+    *,
+    jobs: int | None = None,
+    sinks: Sequence[Sink] = (),
+    stop: threading.Event | None = None,
+    launch: Launch = EngineProcess.start,
+    timing: Timing | None = None,
+) -> Run:
+    """Run what did not succeed of an earlier run; raises LeaseHeld where that run is still alive."""
+    from catchment.run.resuming import resume_run
+
+    return resume_run(run_id, project, _options(jobs, sinks, stop, launch, timing))
+
+
+def _options(
+    jobs: int | None, sinks: Sequence[Sink], stop: threading.Event | None, launch: Launch, timing: Timing | None
+) -> Options:
+    return Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing())

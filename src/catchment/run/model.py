@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
@@ -46,3 +47,18 @@ class Run:
     status: RunStatus
     seconds: float
     jobs: tuple[JobResult, ...]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line in the list of runs."""
+
+    run_id: str
+    workflow: str
+    file: str
+    status: RunStatus
+    started: datetime
+    """UTC."""
+    seconds: float
+    jobs: int
+    succeeded: int

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from catchment.errors import Position
+from catchment.errors import Diagnostic, Position
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions"]
@@ -116,6 +116,9 @@ class Sort:
 @dataclass(frozen=True)
 class Output:
     name: str
+    """Unique in the job: part of the write id. Where several outputs write one view, the later ones get a number."""
+    source: str
+    """The view that is written: a step's or an input's name."""
     dataset: str
     where: Position
     dataset_where: Position
@@ -191,3 +194,12 @@ class Workflow:
     workspace: str = "public"
     schedule: Schedule | None = None
     jobs: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What could be read of a workflow file. It is whole only where no diagnostic is an error."""
+
+    workflow: Workflow | None
+    """None where not even the head of the file could be read."""
+    diagnostics: tuple[Diagnostic, ...]

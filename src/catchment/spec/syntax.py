@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import yaml
 
 from catchment.errors import Diagnostic, Position
 
-_VALUE = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[\w.-]+):(?P<gap> +)(?P<value>[^\s#&*|>'\"\[{].*?)\s*(?:#.*)?")
+_KEY = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[\w.-]+): +(?=[^\s#&*|>'\"\[{])")
 _BLOCK_START = re.compile(r"\s*(?:- +)?[\w.-]+:(?:\s|$)|\s*- ")
 
 
 def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Diagnostic:
     """The diagnostic for an error of the YAML parser."""
-    problem = str(getattr(error, "problem", None) or "this is not YAML")
-    # What was opened and never closed is mended where it was opened, not at the end of the file.
-    marks = ("context_mark", "problem_mark") if "end of stream" in problem else ("problem_mark", "context_mark")
-    mark = getattr(error, marks[0], None) or getattr(error, marks[1], None)
+    mark = _mark(error)
     if mark is None:
         return _unreadable_character(error, text, file)
     lines = text.split("\n")
@@ -26,24 +24,38 @@ def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Diagnostic:
     if "\t" in line[: mark.column + 1]:
         where = Position(file, mark.line + 1, line.index("\t") + 1)
         return Diagnostic("yaml-tab", "a tab stands where YAML wants spaces", where, "indent with spaces")
+    return _value_and_block(lines, where) or _other(error, where)
+
+
+def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
+    """What was opened and never closed is mended where it was opened, not where the parser gave up."""
+    opened, noticed = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
+    inside = str(getattr(error, "context", ""))
+    if opened and noticed and opened.line < noticed.line and ("flow" in inside or "quoted" in inside):
+        return cast(yaml.Mark, opened)
+    return cast("yaml.Mark | None", noticed or opened)
+
+
+def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
+    """`key: value` with a block below it: blamed on the value, though the parser stumbles over the block."""
+    above = _line_above(lines, where.line - 1)
+    here = lines[where.line - 1] if where.line <= len(lines) else ""
+    owner = _KEY.match(lines[above]) if above is not None else None
+    if owner is None or above is None or not _BLOCK_START.match(here) or _indent(here) <= len(owner["lead"]):
+        return None
+    key, value = owner["key"], lines[above][owner.end() :].split(" #")[0].strip()
+    message = f"`{key}` has both a value, `{value}`, and a block below it (from line {where.line})"
+    place = Position(where.file, above + 1, owner.end() + 1)
+    return Diagnostic("value-and-block", message, place, f"remove `{value}`, so that the line ends with `{key}:`")
+
+
+def _other(error: yaml.YAMLError, where: Position) -> Diagnostic:
+    problem = str(getattr(error, "problem", None) or "this is not YAML")
     if problem.startswith("mapping values are not allowed"):
-        return _misplaced_colon(lines, where)
+        hint = "put the whole value in quotes, or write it as a block after `|`"
+        return Diagnostic("yaml-syntax", "a `:` followed by a blank stands inside a plain value", where, hint)
     context = getattr(error, "context", None)
     return Diagnostic("yaml-syntax", f"{context}: {problem}" if context else problem, where, _hint(problem))
-
-
-def _misplaced_colon(lines: list[str], where: Position) -> Diagnostic:
-    """Blame `key: value` with a block below it on the value, and any other stray colon on the colon."""
-    above = _line_above(lines, where.line - 1)
-    owner = _VALUE.fullmatch(lines[above]) if above is not None else None
-    here = lines[where.line - 1]
-    if owner and above is not None and _BLOCK_START.match(here) and _indent(here) > len(owner["lead"]):
-        key, value = owner["key"], owner["value"]
-        message = f"`{key}` has both a value, `{value}`, and a block below it (from line {where.line})"
-        place = Position(where.file, above + 1, owner.start("value") + 1)
-        return Diagnostic("value-and-block", message, place, f"remove `{value}`, so that the line ends with `{key}:`")
-    hint = "put the whole value in quotes, or write it as a block after `|`"
-    return Diagnostic("yaml-syntax", "a `:` followed by a blank stands inside a plain value", where, hint)
 
 
 def _line_above(lines: list[str], number: int) -> int | None:

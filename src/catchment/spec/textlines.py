@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from catchment.errors import Position
@@ -39,10 +40,14 @@ def start_of_text(node: ScalarNode) -> Position:
     return Position(node.where.file, lines[0].line, lines[0].column) if lines else node.where
 
 
-def position_at(node: ScalarNode, offset: int) -> Position:
-    """Where the character at an offset of the text stands."""
-    at = max((entry for entry in source_lines(node) if entry.offset <= offset), default=None, key=lambda e: e.offset)
-    return Position(node.where.file, at.line, at.column + offset - at.offset) if at else node.where
+def position_at(node: ScalarNode, offset: int, lines: Sequence[SourceLine] | None = None) -> Position:
+    """Where the character at an offset of the text stands; `lines` are its `source_lines`, if known already."""
+    lines = source_lines(node) if lines is None else lines
+    index = bisect_right(lines, offset, key=lambda line: line.offset) - 1
+    if index < 0:
+        return node.where
+    line = lines[index]
+    return Position(node.where.file, line.line, line.column + offset - line.offset)
 
 
 def _content_lines(node: ScalarNode) -> Iterator[tuple[int, int, str]]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catchment.errors import Position
 from catchment.spec.model import SourceLine
-
-Path = Sequence[str | int]
 
 
 class WrittenInt(int):
@@ -76,6 +74,21 @@ class MapNode:
         """The same mapping with one key spelled differently, in the same place."""
         return replace(self, entries={new if key == old else key: entry for key, entry in self.entries.items()})
 
+    def edited(self, key: str, edit: Callable[[MapNode], Node]) -> MapNode:
+        """The same mapping with the mapping under one key edited; anything else there stays as it is."""
+        entry = self.entries.get(key)
+        if entry is None or not isinstance(entry.node, MapNode):
+            return self
+        return self.having(key, Entry(entry.where, edit(entry.node)))
+
+    def edited_items(self, key: str, edit: Callable[[MapNode], Node]) -> MapNode:
+        """The same mapping with every mapping in the list under one key edited."""
+        entry = self.entries.get(key)
+        if entry is None or not isinstance(entry.node, ListNode):
+            return self
+        edited = tuple(edit(item) if isinstance(item, MapNode) else item for item in entry.node.items)
+        return self.having(key, Entry(entry.where, replace(entry.node, items=edited)))
+
 
 @dataclass(frozen=True)
 class ListNode:
@@ -119,14 +132,6 @@ def child(node: Node, part: str | int) -> Node | None:
     return None
 
 
-def descend(node: Node, path: Path) -> Node | None:
-    """The value at a path, or None."""
-    found: Node | None = node
-    for part in path:
-        found = child(found, part) if found is not None else None
-    return found
-
-
 @dataclass(frozen=True)
 class Found:
     """How far a path could be followed: the last value reached, and where its key stands."""
@@ -134,14 +139,19 @@ class Found:
     node: Node
     key_where: Position
 
+    def follow(self, path: Iterable[str | int]) -> Found:
+        """Follow a path as far as the tree has it; parts the tree does not know are passed over."""
+        found = self
+        for part in path:
+            below = child(found.node, part)
+            if below is None:
+                continue
+            above = found.node
+            key_where = above.key_where(part) if isinstance(above, MapNode) and isinstance(part, str) else below.where
+            found = Found(below, key_where)
+        return found
+
 
 def follow(node: Node, path: Iterable[str | int]) -> Found:
-    """Follow a path as far as the tree has it; parts the tree does not know are passed over."""
-    found = Found(node, node.where)
-    for part in path:
-        below = child(found.node, part)
-        if below is None:
-            continue
-        key_where = found.node.key_where(part) if isinstance(found.node, MapNode) and isinstance(part, str) else None
-        found = Found(below, key_where or below.where)
-    return found
+    """Follow a path from a value as far as the tree has it."""
+    return Found(node, node.where).follow(path)

@@ -15,22 +15,26 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from catchment.errors import Diagnostic, Position
-from catchment.spec.tree import Found, MapNode, Node, WrittenFloat, WrittenInt, follow, plain
+from catchment.spec.tree import Found, MapNode, Node, WrittenFloat, WrittenInt, plain
 
 Model = TypeVar("Model", bound=BaseModel)
 Location = tuple[str | int, ...]
 
+_TEXT = ("text", "write text, in quotes if need be")
+_LIST = ("a list", "write one item per line, each behind `- `")
+_MAPPING = ("a mapping", "write `key: value` lines, indented below it")
 _WANTED = {
-    "string": "text",
-    "bool": "`true` or `false`",
-    "int": "a whole number",
-    "float": "a number",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a mapping",
-    "mapping": "a mapping",
-    "model": "a mapping",
+    "string": _TEXT,
+    "bool": ("`true` or `false`", "write `true` or `false`"),
+    "int": ("a whole number", "write a number such as 2"),
+    "float": ("a number", "write a number such as 1.5"),
+    "list": _LIST,
+    "tuple": _LIST,
+    "dict": _MAPPING,
+    "mapping": _MAPPING,
+    "model": _MAPPING,
 }
+"""What each kind of pydantic's type errors wants, and how to write it."""
 
 
 def _as_written(value: object) -> object:
@@ -61,13 +65,16 @@ Whole = Annotated[int, BeforeValidator(_as_number)]
 """A whole number, quoted or not."""
 
 
-def parse(model: type[Model], node: Node) -> tuple[Model | None, list[Diagnostic]]:
-    """Validate a value; unknown keys are reported and do not hide what else can be checked."""
+def parse(model: type[Model], node: Node, key_where: Position | None = None) -> tuple[Model | None, list[Diagnostic]]:
+    """Validate a value; unknown keys are reported and do not hide what else can be checked.
+
+    `key_where` is the place of the value's own key, where a missing field is shown.
+    """
     value = plain(node)
     try:
         return model.model_validate(value), []
     except ValidationError as error:
-        found = diagnostics(error, node, model)
+        found = diagnostics(error, node, model, key_where)
         unknown = [detail["loc"] for detail in error.errors() if detail["type"] == "extra_forbidden"]
     for location in unknown:
         _remove(value, location)
@@ -77,9 +84,12 @@ def parse(model: type[Model], node: Node) -> tuple[Model | None, list[Diagnostic
         return None, found
 
 
-def diagnostics(error: ValidationError, node: Node, model: type[BaseModel]) -> list[Diagnostic]:
+def diagnostics(
+    error: ValidationError, node: Node, model: type[BaseModel], key_where: Position | None = None
+) -> list[Diagnostic]:
     """Every error of a failed validation of `node` as `model`, in the order of the file."""
-    found = {_diagnostic(detail, node, model) for detail in error.errors(include_url=False)}
+    root = Found(node, key_where or node.where)
+    found = {_diagnostic(detail, root, model) for detail in error.errors(include_url=False)}
     return sorted(found, key=lambda diagnostic: (diagnostic.where or node.where, diagnostic.code))
 
 
@@ -90,48 +100,66 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     return f"did you mean `{spellings[close[0]]}`?" if close else None
 
 
-def _diagnostic(detail: ErrorDetails, node: Node, model: type[BaseModel]) -> Diagnostic:
-    kind, location = detail["type"], detail["loc"]
-    found = follow(node, location)
+def _diagnostic(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
+    kind = detail["type"]
     describe = _SPECIAL.get(kind)
     if describe:
-        return describe(detail, node, model)
-    wanted = _WANTED.get(kind.split("_")[0]) if kind.endswith(("_type", "_parsing", "_from_float")) else None
-    if wanted:
-        message = f"`{_name(location)}` wants {wanted}, not {_kind(detail['input'])}"
-        return Diagnostic("wrong-type", message, found.node.where)
-    context = detail.get("ctx", {})
+        return describe(detail, root, model)
+    if kind.endswith(("_type", "_parsing", "_from_float")) and kind.split("_")[0] in _WANTED:
+        return _wrong_type(detail, root)
     code = kind if "-" in kind else "bad-value"
-    return Diagnostic(code, _sentence(detail), found.node.where, context.get("hint"))
+    hint = detail.get("ctx", {}).get("hint")
+    return Diagnostic(code, _sentence(detail), root.follow(detail["loc"]).node.where, hint)
 
 
-def _missing(detail: ErrorDetails, node: Node, model: type[BaseModel]) -> Diagnostic:
+def _wrong_type(detail: ErrorDetails, root: Found) -> Diagnostic:
+    location = detail["loc"]
+    wanted, hint = _WANTED[detail["type"].split("_")[0]]
+    owner = f"`{_name(location)}` wants {wanted}" if location else f"{wanted} is wanted here"
+    message = f"{owner}, not {_kind(detail['input'])}"
+    return Diagnostic("wrong-type", message, root.follow(location).node.where, hint)
+
+
+def _missing(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
     *above, key = detail["loc"]
-    found = follow(node, above)
+    found = root.follow(above)
     owner = _owner(above)
     hint = f"add `{key}:`" + (f" to `{owner}`" if owner else "")
     return Diagnostic("missing-field", f"`{key}` is missing" + (f" in `{owner}`" if owner else ""), _at(found), hint)
 
 
-def _unknown(detail: ErrorDetails, node: Node, model: type[BaseModel]) -> Diagnostic:
+def _unknown(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
     *above, key = detail["loc"]
     known = _keys_at(model, above)
     hint = did_you_mean(str(key), known) or f"known keys are {', '.join(known)}"
-    return Diagnostic("unknown-key", f"unknown key `{key}`", follow(node, detail["loc"]).key_where, hint)
+    return Diagnostic("unknown-key", f"unknown key `{key}`", root.follow(detail["loc"]).key_where, hint)
 
 
-def _choice(detail: ErrorDetails, node: Node, model: type[BaseModel]) -> Diagnostic:
+def _choice(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
     expected = detail.get("ctx", {}).get("expected", "")
     known = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
-    message = f"`{_name(detail['loc'])}` cannot be `{detail['input']}`; it is one of {', '.join(known)}"
-    hint = did_you_mean(str(detail["input"]), known)
-    return Diagnostic("bad-value", message, follow(node, detail["loc"]).node.where, hint)
+    message = f"`{_name(detail['loc'])}` cannot be {_kind(detail['input'])}"
+    hint = did_you_mean(str(detail["input"]), known) or f"use one of {', '.join(known)}"
+    return Diagnostic("bad-value", message, root.follow(detail["loc"]).node.where, hint)
 
 
-_SPECIAL: Mapping[str, Callable[[ErrorDetails, Node, type[BaseModel]], Diagnostic]] = {
+def _too_small(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
+    least = detail.get("ctx", {}).get("ge")
+    message = f"`{_name(detail['loc'])}` cannot be {_kind(detail['input'])}"
+    return Diagnostic("bad-value", message, root.follow(detail["loc"]).node.where, f"it is at least {least}")
+
+
+def _too_short(detail: ErrorDetails, root: Found, model: type[BaseModel]) -> Diagnostic:
+    name = _name(detail["loc"])
+    return Diagnostic("bad-value", f"`{name}` is empty", root.follow(detail["loc"]).node.where, "add at least one item")
+
+
+_SPECIAL: Mapping[str, Callable[[ErrorDetails, Found, type[BaseModel]], Diagnostic]] = {
     "missing": _missing,
     "extra_forbidden": _unknown,
     "literal_error": _choice,
+    "greater_than_equal": _too_small,
+    "too_short": _too_short,
 }
 
 

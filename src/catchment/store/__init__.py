@@ -1,0 +1,51 @@
+"""The metastore: Catchment's own database of runs, events and leases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from catchment.store.database import Database, connect
+from catchment.store.events import Events
+from catchment.store.leases import Lease, Leases
+from catchment.store.migrations import migrate
+from catchment.store.progress import Progress
+from catchment.store.runs import Runs
+
+__all__ = ["Lease", "Progress", "Store", "open_store"]
+
+
+@dataclass(frozen=True)
+class Store:
+    """One open metastore; may be used from several threads."""
+
+    database: Database
+    leases: Leases
+    runs: Runs
+    events: Events
+
+    def progress(self, lease: Lease, run_id: str) -> Progress:
+        """The writing side of one run, for whoever holds its lease."""
+        return Progress(self.leases, lease, run_id)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+
+def open_store(url: str) -> Store:
+    """Open the metastore at a SQLAlchemy URL; made if missing, brought to the newest form if old."""
+    database = connect(url)
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    leases = Leases(database)
+    return Store(database, leases, Runs(database), Events(database, leases))

@@ -36,6 +36,7 @@ def test_addresses_are_taken_apart(text: str, expected: Address) -> None:
         ("dataos://lakehouse/raw01/t", "bad-address"),
         ("dataos://:raw01/t", "bad-address"),
         ("dataos://9lives:raw01/t", "bad-address"),
+        ("dataos://spark_catalog:raw01/t", "bad-address"),
         ("dataos://lakehouse:/t", "bad-address"),
         ("dataos://lakehouse:raw01//t", "bad-address"),
         ("dataos://lakehouse:none//etc/passwd", "bad-address"),

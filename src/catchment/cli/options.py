@@ -1,0 +1,72 @@
+"""Options that several verbs share. Each is spelled and explained once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEBUG = "catchment.debug"
+OUTPUT = "catchment.output"
+
+
+def _remember(key: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Note an option for whoever reports an error, where the verb's own parameters are out of reach."""
+
+    def callback(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
+        if value:
+            ctx.meta[key] = value
+        return value
+
+    return callback
+
+
+def debug(command: Command) -> Command:
+    """`--debug`: stack traces for developers."""
+    option = click.option(
+        "--debug", is_flag=True, expose_value=False, callback=_remember(DEBUG), help="Show stack traces with errors."
+    )
+    return option(command)
+
+
+def output(*forms: str) -> Callable[[Command], Command]:
+    """`--output`: how the answer is printed; the first form is the default."""
+    return click.option(
+        "--output",
+        "-o",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        callback=_remember(OUTPUT),
+        help="How to print the answer.",
+    )
+
+
+def project(command: Command) -> Command:
+    """`--project`: where to look for catchment.yaml."""
+    option = click.option(
+        "--project",
+        "where",
+        type=click.Path(exists=True, path_type=Path),
+        default=Path(),
+        help="The project: a directory or its catchment.yaml.  [default: found from here upwards]",
+    )
+    return option(command)
+
+
+def jobs(command: Command) -> Command:
+    """`--jobs`: how many jobs at once."""
+    option = click.option("--jobs", type=click.IntRange(min=1), help="Run at most this many jobs at once.")
+    return option(command)
+
+
+def quiet(command: Command) -> Command:
+    """`--quiet`: the answer without the story."""
+    return click.option("--quiet", "-q", is_flag=True, help="Tell nothing but errors while it runs.")(command)
+
+
+WORKFLOW_FILE = click.Path(path_type=Path, dir_okay=False)

@@ -1,0 +1,59 @@
+"""`catchment plan FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catchment.cli import diagnostics, options, printing, secrecy
+
+if TYPE_CHECKING:
+    from catchment.plan.model import JobPlan, OutputPlan, Plan
+
+
+@click.command()
+@click.argument("file", type=options.WORKFLOW_FILE)
+@options.output("text", "json")
+@options.debug
+def plan(file: Path, output: str) -> None:
+    """Show the jobs in order, their engines, and which tables have several writers."""
+    prepared = secrecy.prepare(file)
+    _, made = prepared.require()
+    hide = secrecy.redactor()
+    if output == "json":
+        printing.echo_json(hide.data(_data(made)))
+        return
+    if prepared.diagnostics:
+        click.echo(hide.text(diagnostics.as_text(prepared.diagnostics)), err=True)
+    click.echo(f"workflow {made.workflow} ({made.file})\n")
+    printing.echo_table(("job", "after", "engine", "reads", "writes"), map(_row, made.jobs))
+    click.echo(_footer(made))
+
+
+def _data(made: Plan) -> Any:
+    from pydantic import TypeAdapter
+
+    from catchment.plan.model import Plan
+
+    return TypeAdapter(Plan).dump_python(made, mode="json")
+
+
+def _row(job: JobPlan) -> tuple[str, ...]:
+    reads = "\n".join(dict.fromkeys(entry.dataset.address for entry in job.inputs))
+    writes = "\n".join(_write(entry) for entry in job.outputs)
+    return job.name, ", ".join(job.depends_on), job.engine, reads, writes
+
+
+def _write(output: OutputPlan) -> str:
+    return f"{output.dataset.address} ({output.dataset.format}, {output.mode})"
+
+
+def _footer(made: Plan) -> str:
+    lines = [""]
+    for shared in made.shared:
+        lines.append(f"shared {shared.address}: {', '.join(shared.jobs)}: {shared.effect}")
+    for entry in made.engines:
+        lines.append(f"engine {entry.key}: Spark {entry.engine.spark} on {entry.engine.master}")
+    return "\n".join(lines)

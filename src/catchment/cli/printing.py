@@ -1,0 +1,59 @@
+"""How answers look: JSON and tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+
+def tell(line: str) -> None:
+    """A line of the story, on standard error."""
+    click.echo(line, err=True)
+
+
+def echo_json(data: Any) -> None:
+    """Print data as JSON on standard output."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=_as_text))
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under their column names; numbers stand to the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = [tuple(row) for row in rows]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for index, name in enumerate(columns):
+        numeric = bool(lines) and all(_is_number(row[index]) for row in lines if row[index] is not None)
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in lines:
+        table.add_row(*(Text(cell_text(value)) for value in row))
+    # A pipe has no width: a line must not be folded there, or the next program cannot read it.
+    width = None if sys.stdout.isatty() else 1_000_000
+    Console(file=sys.stdout, width=width, highlight=False).print(table, crop=False)
+
+
+def cell_text(value: object) -> str:
+    """One value as a person reads it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,92 @@
+"""The program itself: which verbs there are, and the one place where an error leaves it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from catchment.cli import failures, options
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Where a verb lives and what the list of verbs says about it; its module is imported when it is called."""
+
+    target: str
+    summary: str
+
+
+VERBS = {
+    "init": Verb("catchment.cli.init:init", "Lay out a small project that runs as it is."),
+    "validate": Verb("catchment.cli.validate:validate", "Check workflow files; every problem with its position."),
+    "schema": Verb("catchment.cli.schema:schema", "Print the JSON Schema of workflow or project files."),
+    "plan": Verb("catchment.cli.plan:plan", "Show what a run would do, without doing it."),
+    "run": Verb("catchment.cli.run:run", "Run a workflow."),
+    "apply": Verb("catchment.cli.apply:apply", "The same as run: catchment apply -f FILE."),
+    "resume": Verb("catchment.cli.resume:resume", "Run what did not succeed in an earlier run."),
+    "runs": Verb("catchment.cli.runs:runs", "List runs, or show one."),
+    "logs": Verb("catchment.cli.logs:logs", "Print the log files of a run."),
+    "query": Verb("catchment.cli.query:query", "Ask the lake with SQL."),
+    "table": Verb("catchment.cli.table:table", "Look at tables: ls, show, snapshots, files."),
+    "doctor": Verb("catchment.cli.doctor:doctor", "Check this machine and this project."),
+    "demo": Verb("catchment.cli.demo:demo", "Watch two jobs write one table while a reader queries it."),
+}
+
+
+class Program(click.Group):
+    """A group that imports a verb when it is called, and turns every error into text and exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        module, _, name = verb.target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise click.exceptions.Exit(failures.report(error, ctx)) from error
+
+
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="catchment", message="%(prog)s %(version)s")
+@options.debug
+def program() -> None:
+    """Declarative Spark workflows: many engines write one lake at the same time.
+
+    The answer goes to standard output, the story to standard error. Exit codes: 0 done, 1 a job failed,
+    2 the request is wrong, 4 someone else holds the lease, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the program with this process's arguments and leave with its exit code."""
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        sys.exit(program.main(prog_name="catchment", standalone_mode=False, color=color))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(failures.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone (`catchment query … | head`); whatever Python still holds must not be flushed there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(failures.DONE)

@@ -1,0 +1,39 @@
+"""`catchment validate FILE…`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from catchment.cli import diagnostics, failures, options, printing, secrecy
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.WORKFLOW_FILE)
+@options.output("text", "json")
+@options.debug
+def validate(files: tuple[Path, ...], output: str) -> None:
+    """Check workflow files and the project they belong to, and report every problem at once."""
+    found = [diagnostic for file in files for diagnostic in secrecy.prepare(file).diagnostics]
+    found = list(dict.fromkeys(found))  # files of one project share its problems
+    errors = sum(diagnostic.is_error for diagnostic in found)
+    hide = secrecy.redactor()
+    if output == "json":
+        printing.echo_json(hide.data(diagnostics.as_data(found)))
+    else:
+        if found:
+            click.echo(hide.text(diagnostics.as_text(found)))
+        click.echo(_verdict(len(files), errors, len(found) - errors))
+    if errors:
+        raise click.exceptions.Exit(failures.WRONG_REQUEST)
+
+
+def _verdict(files: int, errors: int, warnings: int) -> str:
+    verdict = "valid" if not errors else f"not valid: {_count(errors, 'error')}"
+    tail = f", {_count(warnings, 'warning')}" if warnings else ""
+    return f"{_count(files, 'file')} checked, {verdict}{tail}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,74 @@
+"""The one stream of a run: redacted once, then given to every sink in order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from catchment.events.model import Event, EventKind, Sink
+from catchment.project.secrets import Redactor
+
+log = logging.getLogger(__name__)
+
+
+class Hub:
+    """Takes events from anybody and delivers them in a thread of its own, so that a slow sink holds up no job."""
+
+    def __init__(self, run_id: str, redactor: Redactor) -> None:
+        self._run_id = run_id
+        self._redactor = redactor
+        self._queue: SimpleQueue[Event | None] = SimpleQueue()
+        self._sinks: list[Sink] = []
+        self._thread: Thread | None = None
+
+    def open(self, sinks: Sequence[Sink]) -> None:
+        """Begin to deliver; events that came earlier were kept."""
+        self._sinks = list(sinks)
+        self._thread = Thread(target=self._deliver, name="catchment-events", daemon=True)
+        self._thread.start()
+
+    def emit(
+        self,
+        kind: EventKind,
+        *,
+        job: str | None = None,
+        attempt: int | None = None,
+        engine: str | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        """Tell what happened, now."""
+        clean = self._redactor.data(data or {})
+        self._queue.put(Event(datetime.now(timezone.utc), self._run_id, kind, job, attempt, engine, clean))
+
+    def close(self) -> None:
+        """Deliver what is left and close the sinks."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _deliver(self) -> None:
+        while (event := self._queue.get()) is not None:
+            for sink in tuple(self._sinks):
+                self._give(sink, event)
+        for sink in self._sinks:
+            self._finish(sink)
+
+    def _give(self, sink: Sink, event: Event) -> None:
+        try:
+            sink.emit(event)
+        except Exception as error:
+            # A sink only tells; losing one must not lose the run.
+            log.warning("%s gets no more events of this run: %s", type(sink).__name__, error)
+            self._sinks.remove(sink)
+            self._finish(sink)
+
+    def _finish(self, sink: Sink) -> None:
+        try:
+            sink.close()
+        except Exception as error:
+            log.warning("%s could not be closed: %s", type(sink).__name__, error)

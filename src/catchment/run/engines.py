@@ -1,0 +1,117 @@
+"""The engines of one run: started when first needed, shared by key, stopped when nobody needs them any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Protocol
+
+from catchment.engine.launcher import Inbox
+from catchment.engine.protocol import Command, Reply
+from catchment.errors import EngineLost
+from catchment.events.hub import Hub
+from catchment.plan.model import EnginePlan
+
+
+class Process(Protocol):
+    """An engine process as the launcher gives it."""
+
+    def send(self, command: Command) -> None: ...
+
+    def stop(self, grace: float) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class Launch(Protocol):
+    """Begins to start an engine process, without waiting for it."""
+
+    def __call__(self, engine: EnginePlan, *, log_dir: Path, secrets: tuple[str, ...], inbox: Inbox) -> Process: ...
+
+
+@dataclass(eq=False)
+class RunningEngine:
+    """One engine process: the same key may have several, one after the other."""
+
+    plan: EnginePlan
+    process: Process
+    ready: bool = False
+
+    @property
+    def key(self) -> str:
+        return self.plan.key
+
+
+Message = tuple[RunningEngine, Reply | EngineLost]
+
+
+class Engines:
+    """Starts, finds and ends the engine processes of a run; what they say is received here."""
+
+    def __init__(
+        self, plans: Iterable[EnginePlan], *, launch: Launch, log_dir: Path, secrets: tuple[str, ...], hub: Hub
+    ) -> None:
+        self._plans = {plan.key: plan for plan in plans}
+        self._launch = launch
+        self._log_dir = log_dir
+        self._secrets = secrets
+        self._hub = hub
+        self._running: dict[str, RunningEngine] = {}
+        self._ending: list[Thread] = []
+        self._messages: SimpleQueue[tuple[list[RunningEngine], Reply | EngineLost]] = SimpleQueue()
+
+    def need(self, key: str) -> RunningEngine:
+        """The engine with this key; a new process begins to start if there is none."""
+        if key not in self._running:
+            self._running[key] = self._start(self._plans[key])
+        return self._running[key]
+
+    def receive(self, timeout: float) -> Message | None:
+        """The next message of any engine; None where none came in time. Ended engines are not heard any more."""
+        try:
+            sender, reply = self._messages.get(timeout=max(timeout, 0.0))
+        except Empty:
+            return None
+        engine = sender[0]
+        return (engine, reply) if self._running.get(engine.key) is engine else None
+
+    def forget(self, engine: RunningEngine) -> None:
+        """An engine ended by itself: the next job that needs its key gets a new one."""
+        self._running.pop(engine.key, None)
+
+    def retire(self, key: str, grace: float) -> None:
+        """End an engine, without waiting for it; one that is not ready yet has nothing to bring to an end."""
+        engine = self._running.pop(key, None)
+        if engine is None:
+            return
+        end = (lambda: engine.process.stop(grace)) if grace and engine.ready else engine.process.kill
+        thread = Thread(target=end, name=f"end of engine {key}")
+        thread.start()
+        self._ending.append(thread)
+        self._hub.emit("engine-stopped", engine=key)
+
+    def close(self, grace: float) -> None:
+        """End every engine and wait until all of them are gone."""
+        for key in tuple(self._running):
+            self.retire(key, grace)
+        for thread in self._ending:
+            thread.join()
+        self._ending.clear()
+
+    def _start(self, plan: EnginePlan) -> RunningEngine:
+        # The process may speak before `launch` returns it, so the sender is filled in afterwards.
+        sender: list[RunningEngine] = []
+        process = self._launch(
+            plan,
+            log_dir=self._log_dir,
+            secrets=self._secrets,
+            inbox=lambda _key, reply: self._messages.put((sender, reply)),
+        )
+        sender.append(RunningEngine(plan, process))
+        self._hub.emit(
+            "engine-starting", engine=plan.key, data={"spark": plan.engine.spark, "master": plan.engine.master}
+        )
+        return sender[0]

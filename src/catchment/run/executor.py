@@ -1,0 +1,228 @@
+"""The main loop of a run: hands out ready jobs, listens to engines and to the clock, decides what comes next."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Ready, Reply, RunJob
+from catchment.errors import EngineLost
+from catchment.events.hub import Hub
+from catchment.plan.model import JobPlan
+from catchment.run.board import Board
+from catchment.run.engines import Engines, RunningEngine
+from catchment.run.facts import RunFacts
+from catchment.run.heartbeat import Heartbeat
+from catchment.run.options import Options
+from catchment.run.record import Record, report
+from catchment.run.retries import kind_of, pause_before_next
+
+TICK_SECONDS = 0.2
+"""How often the loop looks up to see whether it was asked to stop."""
+
+
+@dataclass(eq=False)
+class Attempt:
+    """One attempt of a job, from the moment it is taken up."""
+
+    job: JobPlan
+    number: int
+    engine: RunningEngine
+    sent: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.job.name}.{self.number}"
+
+
+class Executor:
+    """Executes the jobs of one run that are still to be done."""
+
+    def __init__(
+        self,
+        facts: RunFacts,
+        board: Board,
+        *,
+        engines: Engines,
+        record: Record,
+        hub: Hub,
+        heartbeat: Heartbeat,
+        options: Options,
+    ) -> None:
+        self._facts = facts
+        self._jobs = {job.name: job for job in facts.plan.jobs}
+        self._board = board
+        self._engines = engines
+        self._record = record
+        self._hub = hub
+        self._heartbeat = heartbeat
+        self._limit = options.limit
+        self._stop = options.stop
+        self._timing = options.timing
+        self._attempts: dict[str, Attempt] = {}
+        self._pauses: list[tuple[float, str]] = []
+        self._failures: dict[str, int] = {}
+        self._first: dict[str, float] = {}
+        self._refusals: dict[str, Failed] = {}
+        """Engines that cannot start on this machine, and why: not worth trying again for the next job."""
+        self._needs = Counter(self._jobs[name].engine for name in board.left)
+        self._give_up: float | None = None
+        """Once the run is being cancelled: when to stop waiting for Spark."""
+
+    def run(self) -> None:
+        """Run until every job has come to an end."""
+        while self._board:
+            self._heartbeat.check()
+            if self._stop.is_set() and self._give_up is None:
+                self._cancel()
+            self._wake()
+            self._hand_out()
+            self._listen()
+            if self._give_up is not None and time.monotonic() >= self._give_up:
+                self.abort()
+
+    def abort(self) -> None:
+        """Give up every job that is left, at once."""
+        for attempt in self._attempts.values():
+            self._engines.retire(attempt.engine.key, grace=0.0)
+        self._abandon(self._board.left)
+
+    def _wake(self) -> None:
+        while self._pauses and self._pauses[0][0] <= time.monotonic():
+            self._board.give_back(heapq.heappop(self._pauses)[1])
+
+    def _hand_out(self) -> None:
+        while len(self._attempts) < self._limit and (name := self._board.take()):
+            self._take_up(self._jobs[name])
+
+    def _take_up(self, job: JobPlan) -> None:
+        number = self._record.attempts(job.name) + 1
+        self._first.setdefault(job.name, time.monotonic())
+        if job.name not in self._failures and job.engine in self._refusals:
+            self._record.attempt_begins(job.name, number, job.engine)
+            self._decide(job, self._refusals[job.engine])
+            return
+        self._refusals.pop(job.engine, None)
+        # The engine first: it takes seconds to start, and the record can be written meanwhile.
+        attempt = Attempt(job, number, self._engines.need(job.engine))
+        self._attempts[attempt.id] = attempt
+        self._record.attempt_begins(job.name, number, job.engine)
+        if attempt.engine.ready:
+            self._send(attempt)
+
+    def _send(self, attempt: Attempt) -> None:
+        attempt.sent = True
+        facts = self._facts
+        attempt.engine.process.send(
+            RunJob(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time)
+        )
+        self._record.attempt_runs(attempt.job.name, attempt.engine.key)
+
+    def _listen(self) -> None:
+        due = self._pauses[0][0] - time.monotonic() if self._pauses else TICK_SECONDS
+        message = self._engines.receive(min(due, TICK_SECONDS))
+        if message is not None:
+            self._hear(*message)
+
+    def _hear(self, engine: RunningEngine, reply: Reply | EngineLost) -> None:
+        if isinstance(reply, EngineLost):
+            self._engine_lost(engine, reply)
+        elif isinstance(reply, Ready):
+            self._engine_ready(engine, reply)
+        elif isinstance(reply, Preparing):
+            self._hub.emit("engine-preparing", engine=engine.key, data={"message": reply.message})
+        elif isinstance(reply, Failed) and reply.attempt is None:
+            self._engine_refused(engine, reply)
+        elif isinstance(reply, Note | Done | Failed):
+            self._attempt_says(engine, reply)
+
+    def _engine_ready(self, engine: RunningEngine, ready: Ready) -> None:
+        engine.ready = True
+        for attempt in self._on(engine):
+            self._send(attempt)
+        data = {"spark": ready.spark_version, "application": ready.application_id, "ui": ready.ui}
+        self._hub.emit("engine-ready", engine=engine.key, data=data)
+
+    def _engine_lost(self, engine: RunningEngine, lost: EngineLost) -> None:
+        self._engines.forget(engine)
+        self._hub.emit("engine-lost", engine=engine.key, data={"error": asdict(report(lost))})
+        for attempt in self._on(engine):
+            self._attempt_fails(attempt, lost)
+
+    def _engine_refused(self, engine: RunningEngine, failed: Failed) -> None:
+        self._engines.retire(engine.key, self._timing.stop)
+        if not failed.retryable:
+            self._refusals[engine.key] = failed
+        for attempt in self._on(engine):
+            self._attempt_fails(attempt, failed)
+
+    def _attempt_says(self, engine: RunningEngine, reply: Note | Done | Failed) -> None:
+        attempt = self._attempts.get(reply.attempt or "")
+        if attempt is None or attempt.engine is not engine or not attempt.sent:
+            return  # about an attempt that is over, or that was never given to this engine
+        if isinstance(reply, Note):
+            self._record.note(attempt.job.name, reply, engine.key)
+        elif isinstance(reply, Done):
+            self._attempt_succeeds(attempt, reply)
+        else:
+            self._attempt_fails(attempt, reply)
+
+    def _attempt_succeeds(self, attempt: Attempt, done: Done) -> None:
+        del self._attempts[attempt.id]
+        self._record.succeeded(attempt.job.name, done)
+        self._board.succeed(attempt.job.name)
+        self._over([attempt.job.name])
+
+    def _attempt_fails(self, attempt: Attempt, failure: Failed | EngineLost) -> None:
+        del self._attempts[attempt.id]
+        if self._give_up is None:
+            self._decide(attempt.job, failure)
+        else:
+            self._abandon([attempt.job.name])
+
+    def _decide(self, job: JobPlan, failure: Failed | EngineLost) -> None:
+        self._failures[job.name] = failures = self._failures.get(job.name, 0) + 1
+        since_first = time.monotonic() - self._first[job.name]
+        pause = pause_before_next(job.retry, kind_of(failure), failures, since_first)
+        if pause is None:
+            self._fail(job.name, failure)
+        else:
+            self._record.retrying(job.name, failure, pause)
+            heapq.heappush(self._pauses, (time.monotonic() + pause, job.name))
+
+    def _fail(self, name: str, failure: Failed | EngineLost) -> None:
+        self._record.failed(name, failure)
+        skipped = self._board.fail(name)
+        for dependant in skipped:
+            self._record.skipped(dependant, because=name)
+        self._over([name, *skipped])
+
+    def _cancel(self) -> None:
+        self._give_up = time.monotonic() + self._timing.cancel
+        self._pauses.clear()
+        under_way = {attempt.job.name for attempt in self._attempts.values() if attempt.sent}
+        for attempt in self._attempts.values():
+            if attempt.sent:
+                attempt.engine.process.send(Cancel(attempt.id))
+        self._abandon([name for name in self._board.left if name not in under_way])
+
+    def _abandon(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._board.abandon(name)
+        gone = set(names)
+        self._attempts = {id: attempt for id, attempt in self._attempts.items() if attempt.job.name not in gone}
+        self._record.cancelled(names)
+        self._over(names)
+
+    def _over(self, names: Iterable[str]) -> None:
+        for name in names:
+            key = self._jobs[name].engine
+            self._needs[key] -= 1
+            if not self._needs[key]:
+                self._engines.retire(key, self._timing.stop)
+
+    def _on(self, engine: RunningEngine) -> list[Attempt]:
+        return [attempt for attempt in self._attempts.values() if attempt.engine is engine]

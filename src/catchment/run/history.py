@@ -1,0 +1,92 @@
+"""What runs came to, read from the metastore and the log directory."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import cast
+
+from catchment.errors import RequestError
+from catchment.project.model import Project
+from catchment.run.identity import log_directory
+from catchment.run.model import ErrorReport, JobResult, JobStatus, OutputResult, Run, RunStatus, RunSummary
+from catchment.store import Store, open_store
+from catchment.store.records import JobRecord, RunRecord
+
+
+def runs(project: Project, limit: int) -> list[RunSummary]:
+    """The last runs, newest first; a run whose process died reads as `dead`."""
+    with open_store(project.metastore) as store:
+        return [_summary(record) for record in store.runs.newest(limit)]
+
+
+def show(project: Project, run_id: str) -> Run:
+    """One run with its jobs, outputs and errors."""
+    with open_store(project.metastore) as store:
+        return read_run(store, run_id)
+
+
+def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
+    """The log files of a run, oldest first; with a job, those of its attempts."""
+    with open_store(project.metastore) as store:
+        known_run(store, run_id)
+        names = [record.name for record in store.runs.jobs(run_id)]
+    directory = log_directory(project, run_id)
+    if job is None:
+        return sorted(directory.glob("*.log"), key=lambda path: path.stat().st_mtime)
+    if job not in names:
+        raise RequestError(
+            f"run {run_id} has no job `{job}`", code="job-not-found", hint=f"its jobs are: {', '.join(names)}"
+        )
+    attempts = directory.glob(f"{job}.*.log")
+    return sorted(attempts, key=lambda path: int(path.suffixes[-2][1:]))
+
+
+def known_run(store: Store, run_id: str) -> RunRecord:
+    """The run's row; raises where there is no such run."""
+    record = store.runs.find(run_id)
+    if record is None:
+        raise RequestError(
+            f"there is no run {run_id!r} in this project", code="run-not-found", hint="`catchment runs` lists them"
+        )
+    return record
+
+
+def read_run(store: Store, run_id: str) -> Run:
+    """One run from an open metastore."""
+    record = known_run(store, run_id)
+    return Run(record.id, record.workflow, _status(record), _seconds(record), job_results(store, run_id))
+
+
+def job_results(store: Store, run_id: str) -> tuple[JobResult, ...]:
+    """What the jobs of a run have come to so far."""
+    return tuple(_job(record) for record in store.runs.jobs(run_id))
+
+
+def _summary(record: RunRecord) -> RunSummary:
+    return RunSummary(
+        run_id=record.id,
+        workflow=record.workflow,
+        file=record.file,
+        status=_status(record),
+        started=datetime.fromtimestamp(record.started, timezone.utc),
+        seconds=_seconds(record),
+        jobs=record.jobs,
+        succeeded=record.succeeded,
+    )
+
+
+def _job(record: JobRecord) -> JobResult:
+    began, ended = record.started, record.finished
+    seconds = ended - began if began is not None and ended is not None else 0.0
+    error = ErrorReport(**record.error) if record.error else None
+    outputs = tuple(OutputResult(**vars(output)) for output in record.outputs)
+    return JobResult(record.name, cast(JobStatus, record.status), record.attempts, seconds, error, outputs)
+
+
+def _status(record: RunRecord) -> RunStatus:
+    return cast(RunStatus, record.status)
+
+
+def _seconds(record: RunRecord) -> float:
+    return max(record.ended - (record.resumed or record.started), 0.0)

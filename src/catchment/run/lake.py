@@ -1,0 +1,150 @@
+"""Questions about the lake, answered by an engine that lives no longer than they take."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from catchment.engine.launcher import EngineProcess
+from catchment.engine.protocol import Facts, Failed, Inspect, Preparing, Ready, Reply, Rows, RunQuery
+from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
+from catchment.plan.engines import reading_engine
+from catchment.plan.model import EnginePlan
+from catchment.project.address import parse
+from catchment.project.model import Address, Project
+from catchment.project.secrets import Redactor
+from catchment.run.engines import Launch
+
+QUESTION = "question"
+STOP_SECONDS = 5.0
+
+Answer = TypeVar("Answer", Ready, Rows, Facts)
+Tell = Callable[[str], None]
+What = Literal["tables", "table", "snapshots", "files"]
+
+
+class Reader:
+    """An engine that answers questions about the lake, from `with` to its end. One question at a time."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        engine: str = "default",
+        tell: Tell = lambda _: None,
+        launch: Launch = EngineProcess.start,
+    ) -> None:
+        self._project, self._tell, self._launch = project, tell, launch
+        self._plan = reading_engine(project, engine)
+        self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
+
+    def __enter__(self) -> Reader:
+        self._log_dir = _log_directory(self._project)
+        self._process = self._launch(
+            self._plan,
+            log_dir=self._log_dir,
+            secrets=self._project.secrets,
+            inbox=lambda _, reply: self._inbox.put(reply),
+        )
+        try:
+            self._await(Ready)
+        except BaseException:
+            self._process.kill()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is None:
+            self._process.stop(STOP_SECONDS)
+            shutil.rmtree(self._log_dir, ignore_errors=True)
+        else:
+            self._process.kill()  # its log stays: it may have something to explain
+
+    def query(self, sql: str, *, limit: int | None = None) -> Rows:
+        """The rows of a SQL query over `depot.collection.table`."""
+        self._process.send(RunQuery(QUESTION, sql, limit))
+        return self._await(Rows)
+
+    def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
+        """Facts about a depot (`tables`) or a table."""
+        self._process.send(Inspect(QUESTION, what, address.depot, address.collection, address.dataset))
+        return self._await(Facts).data
+
+    def _await(self, answer: type[Answer]) -> Answer:
+        while True:
+            reply = self._inbox.get()
+            if isinstance(reply, answer):
+                return reply
+            if isinstance(reply, Failed | EngineLost):
+                raise _error(reply, Redactor(self._project.secrets))
+            if isinstance(reply, Preparing):
+                self._tell(reply.message)
+
+
+def query(
+    project: Project,
+    sql: str,
+    *,
+    limit: int | None,
+    engine: str = "default",
+    tell: Tell = lambda _: None,
+    launch: Launch = EngineProcess.start,
+) -> Rows:
+    """The rows of one SQL query; `tell` hears what takes time."""
+    with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
+        return reader.query(sql, limit=limit)
+
+
+def inspect(
+    project: Project,
+    what: What,
+    address: Address | str,
+    *,
+    engine: str = "default",
+    tell: Tell = lambda _: None,
+    launch: Launch = EngineProcess.start,
+) -> Mapping[str, Any]:
+    """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
+    place = _place(address)
+    _check_depot(place.depot, reading_engine(project, engine))
+    with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
+        return reader.inspect(what, place)
+
+
+def _place(address: Address | str) -> Address:
+    if isinstance(address, Address):
+        return address
+    return parse(address) if "://" in address else Address(address, None, None, None)
+
+
+def _check_depot(name: str, plan: EnginePlan) -> None:
+    known = [depot.name for depot in plan.depots]
+    if name not in known:
+        raise RequestError(
+            f"no depot `{name}` with tables is known here",
+            code="unknown-depot",
+            hint=f"depots with tables: {', '.join(known)}" if known else "no depot with tables exists here yet",
+        )
+
+
+def _log_directory(project: Project) -> Path:
+    """A directory for the engine's log; it stays only where it has something to explain."""
+    parent = project.home / "questions"
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="", dir=parent))
+
+
+def _error(failure: Failed | EngineLost, redactor: Redactor) -> CatchmentError:
+    if isinstance(failure, EngineLost):
+        kind: type[CatchmentError] = EngineLost
+    elif failure.retryable:
+        kind = Retryable
+    else:
+        kind = SetupError if failure.setup else RequestError
+    message, hint, detail = redactor.data([failure.message, failure.hint, failure.detail])
+    return kind(message, code=failure.code, hint=hint, where=failure.where, detail=detail)

@@ -1,0 +1,49 @@
+"""How a run is carried out: what the caller may choose, with what it gets if it does not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from catchment.engine.launcher import EngineProcess
+from catchment.errors import RequestError
+from catchment.events.model import Sink
+from catchment.run.engines import Launch
+
+MOST_JOBS = 8
+"""Jobs that run at once where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long things may take, in seconds."""
+
+    lease: float = 20.0
+    """A run that was not heard from for this long is dead. Longer than a worker needs to notice that we are gone."""
+    cancel: float = 4.0
+    """How long Spark may take to cancel a job before its engine is ended."""
+    stop: float = 5.0
+    """How long an engine may take to end by itself."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller of a run chose."""
+
+    jobs: int | None = None
+    sinks: Sequence[Sink] = ()
+    stop: threading.Event = field(default_factory=threading.Event)
+    launch: Launch = EngineProcess.start
+    timing: Timing = Timing()
+
+    @property
+    def limit(self) -> int:
+        """How many jobs may run at once."""
+        return MOST_JOBS if self.jobs is None else self.jobs
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise RequestError(
+                f"a run cannot have {self.limit} jobs at a time", code="bad-jobs", hint="give a number from 1 up"
+            )

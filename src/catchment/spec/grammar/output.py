@@ -1,0 +1,94 @@
+"""The grammar of an output: where a view is written, and how (canonical keys only)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from catchment.spec.grammar.base import Part, optional, required
+from catchment.spec.grammar.scalars import OutputName, SaveMode, SortMode, SortOrder, Transform
+from catchment.spec.validation import Flag, Text, Whole
+
+
+class Partition(Part):
+    """One field of the partition spec."""
+
+    type: Transform = required("Transform: identity, year, month, day, hour, bucket or truncate.")
+    column: Text = required("Column that the transform is applied to.")
+    name: Text | None = optional("Name of the partition field; it must not be the name of a column.")
+    num_buckets: Whole | None = Field(default=None, ge=1, description="Number of buckets; bucket needs it.")
+    width: Whole | None = Field(default=None, ge=1, description="Width of the truncation; truncate needs it.")
+
+
+class SortColumn(Part):
+    """One column of the sort order."""
+
+    name: Text = required("Column to sort by.")
+    order: SortOrder = Field(default="asc", description="asc or desc.")
+
+
+class Sort(Part):
+    """A sort order."""
+
+    mode: SortMode = required("partition sorts within each partition of the data, global sorts all of it.")
+    columns: list[SortColumn] = Field(min_length=1, description="Columns to sort by, most significant first.")
+
+
+class Merge(Part):
+    """Clauses of MERGE INTO."""
+
+    on_clause: Text = required("Condition that matches rows of the table (old) and of the view (new).")
+    when_clause: Text = required("What happens with matched and unmatched rows.")
+
+
+class IcebergOptions(Part):
+    """What only Iceberg tables have."""
+
+    properties: dict[str, Text] | None = optional(
+        "Table properties; overwrite-mode: dynamic makes overwrite replace only the partitions that the job produced."
+    )
+    partition_spec: list[Partition] | None = optional("How the table is partitioned, outermost first.")
+    merge: Merge | None = optional("Row-level merge into the table.")
+
+
+class ColumnTags(Part):
+    """Tags for columns."""
+
+    column_regex: Text | None = optional("Columns whose name matches this expression.")
+    column_name: Text | None = optional("One column.")
+    column_names: list[Text] | None = optional("Several columns.")
+    tags: list[Text] | None = optional("The tags.")
+
+
+class OutputOptions(Part):
+    """Options of an output."""
+
+    save_mode: SaveMode | None = optional("append adds rows; overwrite replaces the table, or see overwrite-mode.")
+    extra_options: dict[str, Text] | None = optional("Options of Spark's writer.")
+    compression_type: Text | None = optional("Compression of data files: gzip, snappy, zstd, none.")
+    sort: Sort | None = optional("Order of the rows before they are written.")
+    partition_by: list[Text] | None = optional("Columns that partition a dataset of files.")
+    merge_schema: Flag | None = optional("Add new nullable columns to the table.")
+    iceberg: IcebergOptions | None = optional("Options of Iceberg tables.")
+    bigquery: dict[str, Any] | None = optional("Options of BigQuery.")
+    query: Text | None = optional("Parametrised upsert of a JDBC output.")
+    driver: Text | None = optional("JDBC driver class.")
+    checkpoint_location: Text | None = optional("Checkpoint of a streaming job.")
+
+
+class Output(Part):
+    """A view, written to a dataset."""
+
+    name: OutputName = required("Name of the step (or input) to write.")
+    dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
+    format: Text | None = optional("Format of the dataset: iceberg, json, csv, parquet, orc, avro or text.")
+    options: OutputOptions | None = optional("How the view is written.")
+    title: Text | None = optional("A title for people.")
+    description: Text | None = optional("What the dataset holds.")
+    tags: list[Text] | None = optional("Tags of the dataset.")
+    column_tags: list[ColumnTags] | None = optional("Tags for columns; ignored.")
+    assertions: list[Any] | None = optional("Checks before the data is written.")
+    driver: Text | None = optional("JDBC driver class.")
+    checkpoint_location: Text | None = optional("Checkpoint of a streaming job.")
+    is_stream: Flag | None = optional("Write as a stream.")

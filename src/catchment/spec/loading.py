@@ -1,0 +1,149 @@
+"""From a workflow file to the canonical workflow and everything that was found on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from catchment.errors import InvalidFiles, Position
+from catchment.spec.aliases import normalise_job, normalise_node
+from catchment.spec.canonical import read_job, retry_of
+from catchment.spec.dag import DagItem, link
+from catchment.spec.document import read_file, read_text
+from catchment.spec.findings import Findings
+from catchment.spec.grammar import workflow as grammar
+from catchment.spec.includes import Includes
+from catchment.spec.interpolation import interpolate
+from catchment.spec.model import Job, Loaded, Retry, Schedule, Workflow
+from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
+from catchment.spec.unsupported import not_yet
+from catchment.spec.validation import parse
+
+MAX_FILES_DEEP = 32
+
+
+def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
+    """Read a workflow file; what is wrong with it becomes diagnostics, all of them at once."""
+    findings = Findings()
+    workflow = _Loading(path, os.environ if env is None else env, findings).workflow()
+    return Loaded(workflow, findings.in_order(str(path)))
+
+
+class _Loading:
+    """One workflow file on its way, asked for by nobody or by `parent`."""
+
+    def __init__(self, path: Path, env: Mapping[str, str], findings: Findings, parent: _Loading | None = None) -> None:
+        self._path = path
+        self._env = env
+        self._findings = findings
+        self._chain: tuple[Path, ...] = parent._chain if parent else ()
+        self._seen: set[Path] = parent._seen if parent else set()
+        self._includes = Includes(path.parent, env, findings)
+
+    def workflow(self, asked_at: Position | None = None) -> Workflow | None:
+        try:
+            text = read_file(self._path, asked_at)
+            if asked_at and self._is_refused(asked_at):
+                return None
+            root = read_text(text, str(self._path)).root
+        except InvalidFiles as error:
+            self._findings.extend(error.diagnostics)
+            return None
+        return self._read(interpolate(root, self._env, self._findings) if "${" in text else root)
+
+    def _is_refused(self, asked_at: Position) -> bool:
+        """Whether a sub-workflow stands in a circle, or in the workflow already, where its names would come twice."""
+        file = self._path.resolve()
+        if file in self._chain:
+            names = " -> ".join(each.name for each in (*self._chain, file))
+            message = f"workflow files name each other in a circle: {names}"
+            self._findings.error("file-cycle", message, asked_at, "remove one `file:`")
+        elif file in self._seen:
+            message = f"{self._path} is part of the workflow already"
+            self._findings.error("duplicate-file", message, asked_at, "depend on the jobs that are there")
+        elif len(self._chain) >= MAX_FILES_DEEP:
+            message = f"workflow files are nested deeper than {MAX_FILES_DEEP} levels"
+            self._findings.error("too-deep", message, asked_at, "put jobs into fewer files")
+        else:
+            return False
+        return True
+
+    def _read(self, root: Node) -> Workflow | None:
+        self._chain = (*self._chain, self._path.resolve())
+        self._seen.add(self._chain[-1])
+        given, found = parse(grammar.Resource, root)
+        self._findings.extend(found)
+        self._check_type(root)
+        jobs = link(list(self._items(follow(root, ["workflow", "dag"]).node)), self._findings)
+        return self._whole(given, root, jobs) if given else None
+
+    def _whole(self, given: grammar.Resource, root: Node, jobs: tuple[Job, ...]) -> Workflow:
+        return Workflow(
+            name=given.name,
+            file=str(self._path),
+            where=root.where,
+            version=given.version,
+            title=given.title or given.workflow.title,
+            description=given.description,
+            tags=tuple(given.tags or ()),
+            owner=given.owner,
+            workspace=given.workspace or "public",
+            schedule=self._schedule(given.workflow.schedule, root),
+            jobs=jobs,
+        )
+
+    def _check_type(self, root: Node) -> None:
+        kind = child(root, "type")
+        if isinstance(kind, ScalarNode) and kind.text != "workflow":
+            message = f"not supported yet: resources of type {kind.text}"
+            self._findings.error("unsupported-resource", message, kind.where, "Catchment runs `type: workflow`")
+
+    def _schedule(self, given: grammar.Schedule | None, root: Node) -> Schedule | None:
+        if given is None:
+            return None
+        found = follow(root, ["workflow", "schedule"])
+        if len(self._chain) > 1:
+            message = "the schedule of a workflow inside another has no effect"
+            self._findings.warning("ignored-key", message, found.key_where)
+        else:
+            not_yet("unsupported-schedule", "schedule; a run starts now and once", found.key_where, self._findings)
+        return Schedule(given.cron, found.node.where, given.timezone, given.concurrency_policy, given.end_on)
+
+    def _items(self, dag: Node) -> Iterator[DagItem]:
+        for node in items(dag):
+            item = self._item(node)
+            if item:
+                yield item
+
+    def _item(self, node: Node) -> DagItem | None:
+        if isinstance(node, MapNode):
+            node = normalise_job(self._includes.inline(normalise_node(node, self._findings)), self._findings)
+        given, found = parse(grammar.DagNode, node)
+        self._findings.extend(found)
+        if not isinstance(node, MapNode):
+            return None
+        jobs = self._jobs(node, given)
+        name = node.get("name")
+        if not isinstance(name, ScalarNode) or not name.text:
+            return None
+        dependencies = [(text(item), item.where) for item in items(node.get("dependencies"))]
+        return DagItem(name.text, name.where, tuple((name, at) for name, at in dependencies if name), jobs)
+
+    def _jobs(self, node: MapNode, given: grammar.DagNode | None) -> tuple[Job, ...]:
+        if "file" not in node.entries:
+            job = read_job(node, given, self._findings)
+            return (job,) if job else ()
+        if "spec" in node.entries:
+            message = "`spec` and `file` both say what the job runs"
+            self._findings.error("spec-and-file", message, node.key_where("file"), "keep one of them")
+            return ()
+        file = text(node.get("file"))
+        jobs = self._sub_workflow(self._path.parent / file, follow(node, ["file"]).node.where) if file else ()
+        retry = retry_of(given.retry if given else None)
+        return tuple(replace(job, retry=retry) if job.retry == Retry() else job for job in jobs)
+
+    def _sub_workflow(self, path: Path, asked_at: Position) -> tuple[Job, ...]:
+        found = _Loading(path, self._env, self._findings, self).workflow(asked_at)
+        return found.jobs if found else ()

@@ -1,0 +1,139 @@
+"""What the dialect knows and Catchment does not run yet: said at its place, never passed over in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from catchment.errors import Position
+from catchment.spec.findings import Findings
+from catchment.spec.tree import ListNode, MapNode, Node, ScalarNode, maps, text
+from catchment.spec.validation import did_you_mean
+
+FORMATS = ("iceberg", "json", "csv", "parquet", "orc", "avro", "text")
+_OTHER_FORMATS = (
+    *("hudi", "xml", "db", "xlsx", "delta", "paimon", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
+    *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
+    *("postgres", "postgresql", "mysql", "mssql", "oracle", "fastbase", "rss", "redis", "file"),
+)
+_LEAVE_OUT = "leave it out to run the rest"
+_STACKS = ("flare", "toolbox")
+
+_JOB = {
+    "streaming": ("unsupported-streaming", "streaming"),
+    "assertions": ("unsupported-assertions", "assertions"),
+    "actions": ("unsupported-actions", "actions"),
+    "profile": ("unsupported-profile", "profile"),
+    "udfs": ("unsupported-udfs", "udfs"),
+    "rewriteDataset": ("unsupported-rewrite-dataset", "rewriteDataset"),
+}
+_STEP = {
+    "functions": ("unsupported-functions", "functions of a step"),
+    "commands": ("unsupported-commands", "commands of a step"),
+    "classpath": ("unsupported-classpath", "steps written as a class"),
+}
+_INPUT = {
+    "query": ("unsupported-query-input", "a query as input"),
+    "schemaSubject": ("unsupported-schema-registry", "a schema registry"),
+    "schemaId": ("unsupported-schema-registry", "a schema registry"),
+    "schemaPath": ("unsupported-schema-path", "a schema at an address"),
+    "connectionProps": ("unsupported-jdbc", "connectionProps"),
+}
+_OUTPUT = {"assertions": ("unsupported-assertions", "assertions")}
+_OUTPUT_OPTIONS = {
+    "bigquery": ("unsupported-bigquery", "bigquery"),
+    "query": ("unsupported-jdbc", "a query as output"),
+}
+_ICEBERG = {"merge": ("unsupported-merge", "merge")}
+
+_IGNORED_IN_SPEC = {
+    "secrets": "secrets come from `${env:NAME}` in catchment.yaml",
+    "dataosSecrets": "secrets come from `${env:NAME}` in catchment.yaml",
+    "configs": "settings of Spark go to `sparkConf`",
+    "runAsApiKey": "credentials belong to the depots of catchment.yaml",
+}
+
+
+def check_stack(spec: MapNode, findings: Findings) -> str | None:
+    """The family of a job's stack if it can be read further: flare or toolbox."""
+    stack = spec.get("stack")
+    written = text(stack)
+    if stack is None or written is None:
+        return None
+    family = written.split(":")[0]
+    if family in _STACKS:
+        return family
+    hint = did_you_mean(family, _STACKS) or "flare and toolbox are known"
+    findings.error("unsupported-stack", f"not supported yet: stack {written}", stack.where, hint)
+    return None
+
+
+def check_spec(spec: MapNode, findings: Findings) -> None:
+    """Warn of settings of a cluster whose absence could surprise."""
+    for key, hint in _IGNORED_IN_SPEC.items():
+        if _is_given(spec.get(key)):
+            findings.warning("ignored-key", f"`{key}` has no effect here", spec.key_where(key), hint)
+    if text(spec.get("dryRun")) in ("true", "True", "TRUE"):
+        hint = "use `catchment plan` to look without running"
+        findings.warning("ignored-key", "`dryRun` has no effect here: the job runs", spec.key_where("dryRun"), hint)
+
+
+def check_job(job: MapNode, findings: Findings) -> None:
+    """Refuse what a flare job, its inputs, steps and outputs ask for and cannot get."""
+    _refuse(job, _JOB, findings)
+    for step in (step for group in maps(job.get("steps")) for step in maps(group.get("sequence"))):
+        _refuse(step, _STEP, findings)
+    for node in maps(job.get("inputs")):
+        _refuse(node, _INPUT, findings)
+        _stream(node, findings)
+        _format(node, findings)
+    for node in maps(job.get("outputs")):
+        _output(node, findings)
+
+
+def not_yet(code: str, what: str, where: Position, findings: Findings) -> None:
+    """Tell of something that is read and kept, but does not run yet."""
+    findings.warning(code, f"not supported yet: {what}", where)
+
+
+def _output(node: MapNode, findings: Findings) -> None:
+    _refuse(node, _OUTPUT, findings)
+    _stream(node, findings)
+    _format(node, findings)
+    if _is_given(node.get("columnTags")):
+        findings.warning("ignored-key", "`columnTags` has no effect here", node.key_where("columnTags"))
+    options = node.get("options")
+    if isinstance(options, MapNode):
+        _refuse(options, _OUTPUT_OPTIONS, findings)
+        iceberg = options.get("iceberg")
+        if isinstance(iceberg, MapNode):
+            _refuse(iceberg, _ICEBERG, findings)
+
+
+def _refuse(node: MapNode, table: Mapping[str, tuple[str, str]], findings: Findings) -> None:
+    for key, (code, what) in table.items():
+        if _is_given(node.get(key)):
+            findings.error(code, f"not supported yet: {what}", node.key_where(key), _LEAVE_OUT)
+
+
+def _stream(node: MapNode, findings: Findings) -> None:
+    if (text(node.get("isStream")) or "").lower() == "true":
+        findings.error("unsupported-streaming", "not supported yet: isStream", node.key_where("isStream"), _LEAVE_OUT)
+
+
+def _format(node: MapNode, findings: Findings) -> None:
+    value = node.get("format")
+    written = text(value)
+    if value is None or written is None or written.lower() in FORMATS:
+        return
+    if written.lower() in _OTHER_FORMATS:
+        hint = f"formats that run are {', '.join(FORMATS)}"
+        findings.error("unsupported-format", f"not supported yet: format {written}", value.where, hint)
+    else:
+        hint = did_you_mean(written, FORMATS) or f"formats that run are {', '.join(FORMATS)}"
+        findings.error("unknown-format", f"there is no format `{written}`", value.where, hint)
+
+
+def _is_given(node: Node | None) -> bool:
+    if isinstance(node, ScalarNode):
+        return node.value is not None
+    return bool(node.items if isinstance(node, ListNode) else node and node.entries)

@@ -1,0 +1,114 @@
+"""Leases: a time-limited right with a fencing number that only grows. Time is the database's, never a machine's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from catchment.errors import LeaseHeld, LeaseLost
+from catchment.store.database import Database, database_time
+from catchment.store.schema import leases
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A right that was given; whoever acts on it shows its fence."""
+
+    name: str
+    owner: str
+    fence: int
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lease, and for how many seconds more."""
+
+    owner: str
+    fence: int
+    seconds_left: float
+
+
+class Leases:
+    """Acquire, renew, release and guard leases."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def acquire(self, name: str, owner: str, seconds: float) -> Lease:
+        """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
+        with self._database.writing() as connection:
+            _ensure_row(connection, name)
+            fence = connection.scalar(
+                update(leases)
+                .where(leases.c.name == name, leases.c.expires <= database_time())
+                .values(owner=owner, fence=leases.c.fence + 1, expires=database_time() + seconds)
+                .returning(leases.c.fence)
+            )
+            if fence is None:
+                raise _held(name, _holder(connection, name))
+        return Lease(name, owner, fence)
+
+    def renew(self, lease: Lease, seconds: float) -> None:
+        """Hold a lease for longer; raises LeaseLost where somebody else took it.
+
+        A lease that ran out but was taken by nobody is still ours: its fence proves that nobody acted in between.
+        """
+        with self.holding(lease) as connection:
+            connection.execute(
+                update(leases).where(leases.c.name == lease.name).values(expires=database_time() + seconds)
+            )
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""
+        with self._database.writing() as connection:
+            connection.execute(
+                update(leases)
+                .where(leases.c.name == lease.name, leases.c.fence == lease.fence)
+                .values(owner=None, expires=0.0)
+            )
+
+    def holder(self, name: str) -> Holder | None:
+        """Who holds the lease now; None where nobody does."""
+        with self._database.reading() as connection:
+            return _holder(connection, name)
+
+    @contextmanager
+    def holding(self, lease: Lease) -> Iterator[Connection]:
+        """A writing transaction that happens only while the lease is ours; raises LeaseLost otherwise."""
+        with self._database.writing() as connection:
+            # The row stays locked until the end, so nobody can take the lease while we write.
+            row = connection.execute(
+                select(leases.c.owner, leases.c.fence).where(leases.c.name == lease.name).with_for_update()
+            ).one_or_none()
+            if row is None or (row.owner, row.fence) != (lease.owner, lease.fence):
+                raise LeaseLost(
+                    f"the lease {lease.name} was taken over while this process was not heard from",
+                    hint="nothing more was written by this process; look at what the other one did",
+                )
+            yield connection
+
+
+def _ensure_row(connection: Connection, name: str) -> None:
+    row = {"name": name, "fence": 0, "expires": 0.0}
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(insert(leases).values(row).on_conflict_do_nothing())
+
+
+def _holder(connection: Connection, name: str) -> Holder | None:
+    left = (leases.c.expires - database_time()).label("left")
+    row = connection.execute(
+        select(leases.c.owner, leases.c.fence, left).where(leases.c.name == name, leases.c.expires > database_time())
+    ).one_or_none()
+    return Holder(row.owner, row.fence, row.left) if row else None
+
+
+def _held(name: str, holder: Holder | None) -> LeaseHeld:
+    owner, seconds = (holder.owner, holder.seconds_left) if holder else ("somebody else", 0.0)
+    return LeaseHeld(
+        f"the lease {name} is held by {owner}",
+        hint=f"wait until it is done; if it was killed, the lease ends in {max(seconds, 1):.0f} s",
+    )

@@ -1,0 +1,45 @@
+"""Numbered migrations: each brings the metastore from the number before to its own, and is never changed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Connection, inspect, text
+
+from catchment.errors import SetupError
+from catchment.store.database import Database
+from catchment.store.migrations import m0001_runs, m0002_leases
+
+Migration = Callable[[Connection], None]
+
+MIGRATIONS: Mapping[int, Migration] = {1: m0001_runs.apply, 2: m0002_leases.apply}
+NEWEST = max(MIGRATIONS)
+
+
+def migrate(database: Database) -> None:
+    """Bring the metastore to the newest form; two processes may do this at once."""
+    if _applied(database) == NEWEST:
+        return
+    with database.writing() as connection:
+        connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
+        # Read again: whoever had the write lock before us may have done the work.
+        done = _newest(connection)
+        for number in range(done + 1, NEWEST + 1):
+            MIGRATIONS[number](connection)
+            connection.execute(text("INSERT INTO migrations (number) VALUES (:number)"), {"number": number})
+
+
+def _applied(database: Database) -> int:
+    with database.reading() as connection:
+        applied = _newest(connection) if inspect(connection).has_table("migrations") else 0
+    if applied > NEWEST:
+        raise SetupError(
+            f"the metastore {database.name} was written by a newer Catchment (form {applied}, this one knows {NEWEST})",
+            code="metastore-too-new",
+            hint="update Catchment, or set `metastore` in catchment.yaml to another file",
+        )
+    return applied
+
+
+def _newest(connection: Connection) -> int:
+    return connection.scalar(text("SELECT max(number) FROM migrations")) or 0

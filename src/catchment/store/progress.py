@@ -1,0 +1,120 @@
+"""Writing what a run does, as it does it. Every write shows the lease: a run that was taken over cannot write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from catchment.store.leases import Lease, Leases
+from catchment.store.records import OutputRecord
+from catchment.store.schema import attempts, jobs, outputs, runs
+
+
+class Progress:
+    """The record of one run, held by its lease."""
+
+    def __init__(self, leases: Leases, lease: Lease, run_id: str) -> None:
+        self._leases = leases
+        self._lease = lease
+        self._run_id = run_id
+
+    def begin(self, *, workflow: str, file: str, reference_time: str, job_names: Sequence[str], at: float) -> None:
+        """The run begins: its row and one for each of its jobs."""
+        row = {"workflow": workflow, "file": file, "reference_time": reference_time, "started": at}
+        with self._leases.holding(self._lease) as connection:
+            connection.execute(insert(runs).values(id=self._run_id, status="running", **row))
+            self._queue(connection, job_names, known=())
+
+    def take_up(self, *, job_names: Sequence[str], at: float) -> None:
+        """The run is resumed: what did not succeed is queued again, under the plan of today."""
+        with self._leases.holding(self._lease) as connection:
+            connection.execute(
+                update(runs).where(runs.c.id == self._run_id).values(status="running", resumed=at, finished=None)
+            )
+            unfinished = (jobs.c.run_id == self._run_id, jobs.c.status != "succeeded")
+            connection.execute(delete(jobs).where(*unfinished, jobs.c.name.not_in(job_names)))
+            connection.execute(
+                update(jobs).where(*unfinished).values(status="queued", started=None, finished=None, error=None)
+            )
+            self._close_attempts(connection, "lost", at)
+            known = connection.scalars(select(jobs.c.name).where(jobs.c.run_id == self._run_id)).all()
+            self._queue(connection, job_names, known=known)
+
+    def attempt_begins(self, job: str, number: int, engine: str, at: float) -> None:
+        """An attempt of a job begins."""
+        row = {"run_id": self._run_id, "job": job, "number": number, "engine": engine}
+        with self._leases.holding(self._lease) as connection:
+            connection.execute(insert(attempts).values(status="running", started=at, **row))
+            connection.execute(
+                update(jobs)
+                .where(*self._job(job))
+                .values(status="running", attempts=number, started=func.coalesce(jobs.c.started, at))
+            )
+
+    def attempt_fails(self, job: str, number: int, error: Mapping[str, Any], at: float) -> None:
+        """An attempt failed and the job will be tried again."""
+        with self._leases.holding(self._lease) as connection:
+            self._end_attempt(connection, job, number, "failed", error, at)
+
+    def job_ends(
+        self,
+        job: str,
+        number: int,
+        status: str,
+        *,
+        at: float,
+        error: Mapping[str, Any] | None = None,
+        written: Iterable[OutputRecord] = (),
+    ) -> None:
+        """A job came to its end; `number` is its last attempt, 0 where it never had one."""
+        with self._leases.holding(self._lease) as connection:
+            self._end_attempt(connection, job, number, status, error, at)
+            connection.execute(update(jobs).where(*self._job(job)).values(status=status, finished=at, error=error))
+            for position, output in enumerate(written):
+                connection.execute(insert(outputs).values(self._output(job, position, output)))
+
+    def finish(self, status: str, at: float) -> None:
+        """The run came to its end."""
+        with self._leases.holding(self._lease) as connection:
+            connection.execute(update(runs).where(runs.c.id == self._run_id).values(status=status, finished=at))
+
+    def _queue(self, connection: Connection, names: Sequence[str], known: Sequence[str]) -> None:
+        for position, name in enumerate(names):
+            if name in known:
+                connection.execute(update(jobs).where(*self._job(name)).values(position=position))
+        fresh = [
+            {"run_id": self._run_id, "name": name, "position": position, "status": "queued", "attempts": 0}
+            for position, name in enumerate(names)
+            if name not in known
+        ]
+        if fresh:
+            connection.execute(insert(jobs), fresh)
+
+    def _end_attempt(
+        self, connection: Connection, job: str, number: int, status: str, error: Mapping[str, Any] | None, at: float
+    ) -> None:
+        this = (attempts.c.run_id == self._run_id, attempts.c.job == job, attempts.c.number == number)
+        open_ = (*this, attempts.c.finished.is_(None))
+        connection.execute(update(attempts).where(*open_).values(status=status, finished=at, error=error))
+
+    def _close_attempts(self, connection: Connection, status: str, at: float) -> None:
+        left = (attempts.c.run_id == self._run_id, attempts.c.finished.is_(None))
+        connection.execute(update(attempts).where(*left).values(status=status, finished=at))
+
+    def _job(self, name: str) -> tuple[Any, ...]:
+        return jobs.c.run_id == self._run_id, jobs.c.name == name
+
+    def _output(self, job: str, position: int, output: OutputRecord) -> dict[str, Any]:
+        return {
+            "run_id": self._run_id,
+            "job": job,
+            "name": output.name,
+            "position": position,
+            "dataset": output.dataset,
+            "write_id": output.write_id,
+            "rows_written": output.rows,
+            "files_written": output.files,
+            "snapshot_id": output.snapshot_id,
+        }

@@ -1,0 +1,67 @@
+"""What the metastore knows about runs: plain rows, as written and as read. Times are seconds since 1970, UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    id: str
+    workflow: str
+    file: str
+    status: str
+    """`running` of a run whose lease has run out reads as `dead`."""
+    reference_time: str
+    """ISO-8601, UTC: the same on every attempt and after every resume."""
+    started: float
+    resumed: float | None
+    """When the run was last taken up again."""
+    ended: float
+    """When it finished; for a dead run when its lease ran out, for a running one now."""
+    jobs: int
+    succeeded: int
+
+
+@dataclass(frozen=True)
+class OutputRecord:
+    name: str
+    dataset: str
+    write_id: str
+    rows: int | None
+    files: int | None
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    name: str
+    status: str
+    attempts: int
+    started: float | None
+    finished: float | None
+    error: Mapping[str, Any] | None
+    outputs: tuple[OutputRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class AttemptRecord:
+    job: str
+    number: int
+    engine: str
+    status: str
+    started: float
+    finished: float | None
+    error: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    at: float
+    kind: str
+    job: str | None
+    attempt: int | None
+    engine: str | None
+    data: Mapping[str, Any]

@@ -1,0 +1,92 @@
+"""Reading what runs came to. A run that says `running` while nobody holds its lease is dead to every reader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, Select, and_, case, func, or_, select
+
+from catchment.store.database import Database, database_time
+from catchment.store.records import AttemptRecord, JobRecord, OutputRecord, RunRecord
+from catchment.store.schema import attempts, jobs, leases, outputs, runs
+
+
+def lease_name(run_id: str) -> str:
+    """The lease that the process executing a run holds."""
+    return f"run/{run_id}"
+
+
+class Runs:
+    """Runs, jobs, attempts and outputs, for reading."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def newest(self, limit: int) -> list[RunRecord]:
+        """The last runs, newest first."""
+        query = _runs().order_by(runs.c.started.desc(), runs.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return [_run(row) for row in connection.execute(query)]
+
+    def find(self, run_id: str) -> RunRecord | None:
+        """One run; None where there is no such run."""
+        with self._database.reading() as connection:
+            row = connection.execute(_runs().where(runs.c.id == run_id)).one_or_none()
+        return _run(row) if row else None
+
+    def jobs(self, run_id: str) -> list[JobRecord]:
+        """The jobs of a run in the order of its plan."""
+        with self._database.reading() as connection:
+            rows = connection.execute(select(jobs).where(jobs.c.run_id == run_id).order_by(jobs.c.position)).all()
+            written = connection.execute(
+                select(outputs).where(outputs.c.run_id == run_id).order_by(outputs.c.position)
+            ).all()
+        return [_job(row, tuple(_output(o) for o in written if o.job == row.name)) for row in rows]
+
+    def attempts(self, run_id: str) -> list[AttemptRecord]:
+        """Every attempt of a run, in the order in which they began."""
+        query = select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.started, attempts.c.number)
+        with self._database.reading() as connection:
+            return [_attempt(row) for row in connection.execute(query)]
+
+
+def _runs() -> Select[Any]:
+    held = func.coalesce(leases.c.expires > database_time(), False)
+    lost = and_(runs.c.status == "running", ~held)
+    in_time = or_(runs.c.status != "running", held)
+    of_run = jobs.c.run_id == runs.c.id
+    return select(
+        runs.c.id,
+        runs.c.workflow,
+        runs.c.file,
+        case((in_time, runs.c.status), else_="dead").label("status"),
+        runs.c.reference_time,
+        runs.c.started,
+        runs.c.resumed,
+        case(
+            (lost, func.coalesce(func.nullif(leases.c.expires, 0.0), runs.c.started)),
+            else_=func.coalesce(runs.c.finished, database_time()),
+        ).label("ended"),
+        select(func.count()).select_from(jobs).where(of_run).scalar_subquery().label("jobs"),
+        select(func.count())
+        .select_from(jobs)
+        .where(of_run, jobs.c.status == "succeeded")
+        .scalar_subquery()
+        .label("succeeded"),
+    ).select_from(runs.outerjoin(leases, leases.c.name == lease_name("") + runs.c.id))
+
+
+def _run(row: Row[Any]) -> RunRecord:
+    return RunRecord(**row._mapping)
+
+
+def _job(row: Row[Any], written: tuple[OutputRecord, ...]) -> JobRecord:
+    return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, written)
+
+
+def _output(row: Row[Any]) -> OutputRecord:
+    return OutputRecord(row.name, row.dataset, row.write_id, row.rows_written, row.files_written, row.snapshot_id)
+
+
+def _attempt(row: Row[Any]) -> AttemptRecord:
+    return AttemptRecord(row.job, row.number, row.engine, row.status, row.started, row.finished, row.error)

@@ -1,0 +1,75 @@
+"""The tables as the newest migration leaves them: names and types for queries. Keys and indexes live in migrations."""
+
+from __future__ import annotations
+
+from sqlalchemy import JSON, BigInteger, Double, Integer, String, column, table
+from sqlalchemy.sql.expression import TableClause
+
+runs: TableClause = table(
+    "runs",
+    column("id", String),
+    column("workflow", String),
+    column("file", String),
+    column("status", String),
+    column("reference_time", String),
+    column("started", Double),
+    column("resumed", Double),
+    column("finished", Double),
+)
+
+jobs: TableClause = table(
+    "jobs",
+    column("run_id", String),
+    column("name", String),
+    column("position", Integer),
+    column("status", String),
+    column("attempts", Integer),
+    column("started", Double),
+    column("finished", Double),
+    column("error", JSON(none_as_null=True)),
+)
+
+attempts: TableClause = table(
+    "attempts",
+    column("run_id", String),
+    column("job", String),
+    column("number", Integer),
+    column("engine", String),
+    column("status", String),
+    column("started", Double),
+    column("finished", Double),
+    column("error", JSON(none_as_null=True)),
+)
+
+outputs: TableClause = table(
+    "outputs",
+    column("run_id", String),
+    column("job", String),
+    column("name", String),
+    column("position", Integer),
+    column("dataset", String),
+    column("write_id", String),
+    column("rows_written", BigInteger),
+    column("files_written", BigInteger),
+    column("snapshot_id", BigInteger),
+)
+
+events: TableClause = table(
+    "events",
+    column("run_id", String),
+    column("number", Integer),
+    column("at", Double),
+    column("kind", String),
+    column("job", String),
+    column("attempt", Integer),
+    column("engine", String),
+    column("data", JSON),
+)
+
+leases: TableClause = table(
+    "leases",
+    column("name", String),
+    column("owner", String),
+    column("fence", BigInteger),
+    column("expires", Double),
+)

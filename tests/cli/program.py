@@ -1,0 +1,99 @@
+"""Drives the real `catchment` program as a person or a script would: as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MARK = "CATCHMENT_TEST_MARK"
+PROGRAM = str(Path(sys.executable).parent / "catchment")
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+def call(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), **env: str) -> Answer:
+    """Run the program to its end."""
+    command = [*prefix, PROGRAM, *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, timeout=200, check=False
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@dataclass
+class Running:
+    """A program that is still running; every process it starts carries a mark by which it can be found."""
+
+    process: subprocess.Popen[str]
+    mark: str
+    log: Path
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def told(self) -> str:
+        return self.log.read_text()
+
+    def finish(self, timeout: float = 120) -> Answer:
+        out, _ = self.process.communicate(timeout=timeout)
+        return Answer(self.process.returncode, out, self.told)
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def family(self) -> dict[int, str]:
+        """Every living process that this program started, itself included: pid -> command line."""
+        return {pid: _read(pid, "cmdline") for pid in _pids() if f"{MARK}={self.mark}" in _read(pid, "environ")}
+
+
+def begin(*arguments: str | Path, cwd: Path) -> Running:
+    """Start the program and leave it running."""
+    mark = uuid.uuid4().hex
+    log = cwd / f"{mark}.err"
+    with log.open("w") as err:
+        process = subprocess.Popen(
+            [PROGRAM, *map(str, arguments)],
+            cwd=cwd,
+            env=os.environ | {MARK: mark},
+            stdout=subprocess.PIPE,
+            stderr=err,
+            text=True,
+            start_new_session=True,
+        )
+    return Running(process, mark, log)
+
+
+def wait_until(true: Callable[[], object], what: str, timeout: float = 60) -> None:
+    """Wait for something to become true; say what was waited for if it does not."""
+    end = time.monotonic() + timeout
+    while not true():
+        assert time.monotonic() < end, f"waited {timeout} s in vain: {what}"
+        time.sleep(0.1)
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _read(pid: int, what: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{what}").read_text(errors="replace").replace("\0", " ")
+    except OSError:
+        return ""

@@ -1,0 +1,105 @@
+"""What fails at run time fails in one paragraph, with a code and a place, and leaves nothing half-written."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli import program, projects
+
+READ_BACK = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+"""Root may write anywhere; without these two capabilities the usual rules hold for it too."""
+
+JOBS = {
+    "missing-path": projects.job("missing-path", "SELECT trip_id FROM trips", source="dropzone:none/nothing-here.json"),
+    "missing-column": projects.job("missing-column", "SELECT trip_id, no_such FROM trips"),
+    "missing-view": projects.job("missing-view", "SELECT trip_id FROM tripz"),
+    "bad-syntax": projects.job("bad-syntax", "|\n            SELECT trip_id\n            FROM trips WHERE WHERE"),
+    "wrong-type": projects.job("wrong-type", "SELECT 'text' AS trip_id, vendor_id, fare FROM trips"),
+    "no-permission": projects.job("no-permission", "SELECT trip_id FROM trips", to="locked:none/out", form="parquet"),
+    "dependant": projects.job("dependant", "SELECT trip_id FROM trips", after="wrong-type"),
+}
+CODES = {
+    "missing-path": "input-not-found",
+    "missing-column": "column-not-found",
+    "missing-view": "table-or-view-not-found",
+    "bad-syntax": "sql-syntax",
+    "wrong-type": "schema-mismatch",
+    "no-permission": "no-permission",
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = projects.SETTINGS.replace("engines:", "  locked: {kind: files, location: ./locked}\nengines:")
+    root = projects.make(tmp_path_factory.mktemp("bad"), settings)
+    (root / "locked").mkdir(mode=0o555)
+    good = projects.job("good", "SELECT trip_id, vendor_id, fare FROM trips")
+    (root / "good.yaml").write_text(projects.workflow("good", good))
+    (root / "bad.yaml").write_text(projects.workflow("bad", *JOBS.values()))
+    return root
+
+
+@pytest.fixture(scope="module")
+def answer(project: Path) -> program.Answer:
+    good = program.call("run", "good.yaml", cwd=project)
+    assert good.code == 0, good.err
+    return program.call("run", "bad.yaml", "-o", "json", cwd=project, prefix=UNPRIVILEGED)
+
+
+@pytest.fixture(scope="module")
+def errors(answer: program.Answer) -> dict[str, Any]:
+    return {job["name"]: job["error"] for job in answer.data["jobs"]}
+
+
+def line_of(file: Path, text: str) -> int:
+    return next(number for number, line in enumerate(file.read_text().splitlines(), 1) if text in line)
+
+
+def test_each_failure_has_its_code(answer: program.Answer, errors: dict[str, Any]) -> None:
+    assert answer.code == 1
+    assert {name: error["code"] for name, error in errors.items() if name in CODES} == CODES
+    assert {job["name"]: job["status"] for job in answer.data["jobs"]}["dependant"] == "skipped"
+
+
+def test_each_failure_is_one_paragraph_with_a_hint(answer: program.Answer, errors: dict[str, Any]) -> None:
+    for name in CODES:
+        error = errors[name]
+        assert error["hint"], name
+        assert error["file"].endswith("bad.yaml"), name
+        assert len(error["message"]) < 1000, name
+        assert error["code"] in answer.err
+    assert "Traceback" not in answer.err
+    assert "\tat " not in answer.err
+
+
+def test_sql_errors_point_into_the_yaml(project: Path, errors: dict[str, Any]) -> None:
+    file = project / "bad.yaml"
+    line = line_of(file, "WHERE WHERE")
+    assert (errors["bad-syntax"]["line"], errors["bad-syntax"]["column"]) == (line, 35)
+    line = line_of(file, "no_such")
+    text = file.read_text().splitlines()[line - 1]
+    assert (errors["missing-column"]["line"], errors["missing-column"]["column"]) == (line, text.index("no_such") + 1)
+
+
+def test_nothing_half_written(project: Path, answer: program.Answer) -> None:
+    assert answer.code == 1
+    assert program.call("query", READ_BACK, "-o", "json", cwd=project).data["rows"] == [[20, 20]]
+    assert list((project / "locked").iterdir()) == []
+
+
+def test_an_engine_that_cannot_start_is_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        conf = f"{{spark.driver.port: {taken.getsockname()[1]}, spark.port.maxRetries: 0}}"
+        projects.make(tmp_path, projects.SETTINGS.replace("{spark.driver.memory: 1g}", conf))
+        (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT trip_id FROM trips")))
+        answer = program.call("run", "w.yaml", "--output", "json", cwd=tmp_path)
+    assert answer.code != 0
+    assert "port-in-use" in answer.out
+    assert "error[port-in-use]" in answer.err
+    assert "Traceback" not in answer.err

@@ -1,0 +1,105 @@
+"""Runs that are interrupted, killed, resumed, or not alone."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+from tests.cli import program, projects
+
+NEVER_ENDS = "SELECT sum(id) AS trip_id FROM range(0, 1000000000000000)"
+COUNT = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
+
+
+def running_job(root: Path, running: program.Running) -> str:
+    """Wait until a job is in the engine; the id of the run."""
+    program.wait_until(lambda: _job_started(root) or running.process.poll() is not None, "a job starts")
+    assert running.process.poll() is None, running.told
+    return _events(root)[-1].parent.name
+
+
+def _events(root: Path) -> list[Path]:
+    return sorted(root.glob(".catchment/runs/*/events.jsonl"))
+
+
+def _job_started(root: Path) -> bool:
+    return any('"job-started"' in file.read_text() for file in _events(root))
+
+
+def slow_project(root: Path) -> Path:
+    projects.make(root)
+    slow = projects.job("slow", NEVER_ENDS)
+    (root / "slow.yaml").write_text(projects.workflow("slow", slow, projects.job("later", "SELECT 1", after="slow")))
+    return root
+
+
+def test_ctrl_c_cancels_and_leaves_no_process(tmp_path: Path) -> None:
+    running = program.begin("run", "slow.yaml", "-o", "json", cwd=slow_project(tmp_path))
+    run_id = running_job(tmp_path, running)
+    assert len(running.family()) >= 2
+
+    held = program.call("resume", run_id, cwd=tmp_path)
+    assert held.code == 4
+    assert "error[lease-held]" in held.err
+    assert program.call("runs", "-o", "json", cwd=tmp_path).data["runs"][0]["status"] == "running"
+
+    running.interrupt()
+    answer = running.finish(timeout=15)
+    assert answer.code == 130
+    assert answer.data["status"] == "cancelled"
+    assert {job["status"] for job in answer.data["jobs"]} == {"cancelled"}
+    assert running.family() == {}
+    assert program.call("runs", run_id, "-o", "json", cwd=tmp_path).data["status"] == "cancelled"
+
+
+def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: Path) -> None:
+    slow_project(tmp_path)
+    fast = projects.job("fast", "SELECT trip_id FROM trips")
+    text = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))
+    (tmp_path / "both.yaml").write_text(text)
+    running = program.begin("run", "both.yaml", "-o", "json", cwd=tmp_path)
+    run_id = running_job(tmp_path, running)
+    events = tmp_path / ".catchment" / "runs" / run_id / "events.jsonl"
+    program.wait_until(lambda: events.read_text().count('"job-started"') == 2, "the second job starts")
+    jvm = [pid for pid, command in running.family().items() if "java" in command.split(" ")[0]]
+    assert len(jvm) == 1
+    os.kill(jvm[0], signal.SIGKILL)
+    answer = running.finish(timeout=60)
+    assert answer.code == 1
+    results = {job["name"]: job for job in answer.data["jobs"]}
+    assert results["fast"]["status"] == "succeeded"
+    assert results["slow"]["error"]["code"] == "engine-lost"
+    assert "error[engine-lost]" in answer.err
+    assert running.family() == {}
+
+    (tmp_path / "both.yaml").write_text(text.replace(NEVER_ENDS, "SELECT 100 + trip_id AS trip_id FROM trips"))
+    resumed = program.call("resume", run_id, "--output", "json", cwd=tmp_path)
+    assert resumed.code == 0, resumed.err
+    results = {job["name"]: job for job in resumed.data["jobs"]}
+    assert resumed.data["run_id"] == run_id
+    assert (results["fast"]["attempts"], results["slow"]["attempts"]) == (1, 2)
+    assert results["slow"]["outputs"][0]["write_id"] == f"{run_id}/slow/result"
+    assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[40, 40]]
+
+
+def test_two_runs_at_once_while_somebody_queries(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    for part in (0, 1):
+        jobs = [
+            projects.job(f"j{n}", f"SELECT trip_id + {100 * (2 * part + n)} AS trip_id FROM trips") for n in range(2)
+        ]
+        (tmp_path / f"w{part}.yaml").write_text(projects.workflow(f"w{part}", *jobs))
+    first = program.call("run", "w0.yaml", cwd=tmp_path)
+    assert first.code == 0, first.err
+    running = [program.begin("run", f"w{part}.yaml", "-q", "-o", "json", cwd=tmp_path) for part in (0, 1)]
+    seen = []
+    while any(one.process.poll() is None for one in running):
+        query = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=tmp_path)
+        assert query.code == 0, query.err
+        seen.append(query.data["rows"][0][0])
+    answers = [one.finish() for one in running]
+    assert [answer.code for answer in answers] == [0, 0], json.dumps([answer.err for answer in answers])
+    assert answers[0].err == ""
+    assert all(count % 20 == 0 for count in seen)
+    rows = program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"]
+    assert rows == [[120, 80]]  # w0 ran twice and appends: its 40 ids are there twice

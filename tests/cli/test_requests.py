@@ -1,0 +1,179 @@
+"""Requests that never reach Spark: good and bad files, shapes, exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli import program, projects
+
+SEEDS = Path(__file__).parent.parent / "workflows"
+DIAGNOSTIC = {"file", "line", "column", "severity", "code", "message", "hint"}
+
+
+def test_the_published_seed_gets_its_error_at_the_right_line(tmp_path: Path) -> None:
+    file = SEEDS / "seed-000-published.yaml"
+    answer = program.call("validate", file, cwd=tmp_path)
+    assert answer.code == 2
+    assert f"{file}:99:27: error[value-and-block]" in answer.out
+    assert "- sequence: ny_taxi_ts" in answer.out
+    assert "^" in answer.out
+    assert "hint:" in answer.out
+    assert answer.err == ""
+
+
+@pytest.mark.parametrize("seed", ["seed-000.yaml", "seed-004.yaml"])
+def test_seeds_are_valid(tmp_path: Path, seed: str) -> None:
+    answer = program.call("validate", SEEDS / seed, "--output", "json", cwd=tmp_path)
+    assert answer.code == 0
+    assert answer.data["diagnostics"]
+    for diagnostic in answer.data["diagnostics"]:
+        assert set(diagnostic) == DIAGNOSTIC
+        assert diagnostic["severity"] == "warning"
+
+
+def test_validate_tells_every_problem_of_every_file(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    bad = projects.job("one", "SELECT 1", after="nobody", mode="upsert")
+    (tmp_path / "a.yaml").write_text(projects.workflow("Bad_Name", bad))
+    (tmp_path / "b.yaml").write_text(projects.workflow("b", projects.job("one", "SELECT 1", to="lakehous:raw/trips")))
+    answer = program.call("validate", "a.yaml", "b.yaml", "-o", "json", cwd=tmp_path)
+    assert answer.code == 2
+    assert [(d["file"], d["line"], d["code"]) for d in answer.data["diagnostics"]] == [
+        ("a.yaml", 1, "bad-name"),
+        ("a.yaml", 22, "bad-save-mode"),
+        ("a.yaml", 23, "unknown-dependency"),
+        ("b.yaml", 20, "unknown-depot"),
+    ]
+
+
+def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    (tmp_path / "a.yaml").write_text(projects.workflow("a", projects.job("one", "SELECT 1", to="lakehous:raw/trips")))
+    answer = program.call("run", "a.yaml", "--output", "json", cwd=tmp_path)
+    assert answer.code == 2
+    assert [d["code"] for d in answer.data["diagnostics"]] == ["unknown-depot"]
+    assert "a.yaml:20:" in answer.err
+    assert "lakehouse" in answer.err
+    assert not (tmp_path / ".catchment").exists()
+
+
+def test_what_only_parses_is_refused_when_run(tmp_path: Path) -> None:
+    answer = program.call("run", SEEDS / "seed-004.yaml", "-o", "json", cwd=tmp_path)
+    assert answer.code == 2
+    errors = {d["code"] for d in answer.data["diagnostics"] if d["severity"] == "error"}
+    assert errors == {"unsupported-incremental", "unsupported-toolbox"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("validate", "missing.yaml"), "file-not-found"),
+        (("plan", "missing.yaml"), "file-not-found"),
+        (("run", "missing.yaml"), "file-not-found"),
+        (("apply", "-f", "missing.yaml"), "file-not-found"),
+        (("runs", "20240101-000000-abcdef"), "run-not-found"),
+        (("logs", "20240101-000000-abcdef"), "run-not-found"),
+        (("resume", "20240101-000000-abcdef"), "run-not-found"),
+        (("logs",), "no-runs"),
+        (("table", "ls", "nowhere"), "unknown-depot"),
+        (("table", "show", "lakehouse.raw.trips"), "bad-address"),
+        (("table", "files", "dataos://lakehouse:raw"), "no-dataset"),
+        (("table", "show", "dataos://lakehouse:raw/../trips"), "address-escapes-depot"),
+        (("query", "SELECT 1", "--engine", "nobody"), "unknown-engine"),
+        (("query", "--file", "missing.sql"), "file-unreadable"),
+    ],
+)
+def test_wrong_requests_have_a_code_and_leave_with_two(tmp_path: Path, arguments: tuple[str, ...], code: str) -> None:
+    projects.make(tmp_path)
+    answer = program.call(*arguments, cwd=tmp_path)
+    assert answer.code == 2
+    assert f"error[{code}]" in answer.out + answer.err
+    assert "Traceback" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("nonsense",), ("run",), ("run", "x.yaml", "--jobs", "0"), ("query",), ("query", "a", "-f", "b")]
+)
+def test_wrong_usage_leaves_with_two(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    answer = program.call(*arguments, cwd=tmp_path)
+    assert answer.code == 2
+    assert "Usage: catchment" in answer.err
+
+
+def test_schemas_are_json_schemas(tmp_path: Path) -> None:
+    for kind in ("workflow", "project"):
+        schema = program.call("schema", kind, cwd=tmp_path).data
+        assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+
+
+def test_the_plan_is_printed_and_is_data(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    both = projects.workflow("both", projects.job("one", "SELECT 1 AS a"), projects.job("two", "SELECT 2 AS a"))
+    (tmp_path / "both.yaml").write_text(both)
+    text, data = (program.call("plan", "both.yaml", "-o", form, cwd=tmp_path) for form in ("text", "json"))
+    assert "dataos://lakehouse:raw/trips: one, two: both append" in text.out
+    assert [job["name"] for job in data.data["jobs"]] == ["one", "two"]
+    assert data.data["shared"][0]["jobs"] == ["one", "two"]
+
+
+def test_secrets_are_not_printed(tmp_path: Path) -> None:
+    settings = projects.SETTINGS.replace("{kind: iceberg,", "{kind: iceberg, conf: {spark.hadoop.x: '${env:TOKEN}'},")
+    projects.make(tmp_path, settings)
+    (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT 1 AS a")))
+    answer = program.call("plan", "w.yaml", "-o", "json", cwd=tmp_path, TOKEN="hunter22")
+    assert answer.code == 0
+    assert "hunter22" not in answer.out + answer.err
+    assert "***" in answer.out
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    first = program.call("init", "shop", cwd=tmp_path)
+    assert first.code == 0
+    assert first.out.split() == ["shop/catchment.yaml", "shop/orders.yaml", "shop/data/orders.json"]
+    (tmp_path / "shop" / "catchment.yaml").write_text("mine")
+    again = program.call("init", "shop", cwd=tmp_path)
+    assert again.code == 2
+    assert "error[already-exists]" in again.err
+    assert (tmp_path / "shop" / "catchment.yaml").read_text() == "mine"
+
+
+def test_what_init_writes_is_valid(tmp_path: Path) -> None:
+    program.call("init", cwd=tmp_path)
+    answer = program.call("validate", "orders.yaml", "-o", "json", cwd=tmp_path)
+    assert json.loads(answer.out) == {"diagnostics": []}
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    import subprocess
+
+    command = f"{program.PROGRAM} schema | head -c 10"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+
+
+def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
+    broken = (
+        "  lakehouse: {kind: iceberg, location: ./not-a-directory}\n"
+        "  remote: {kind: iceberg, location: 's3a://bucket/lake', catalog: {type: rest, uri: 'http://127.0.0.1:9/'}}\n"
+    )
+    settings = projects.SETTINGS.replace("  lakehouse: {kind: iceberg, location: ./lake}\n", broken)
+    projects.make(tmp_path, settings)
+    (tmp_path / "not-a-directory").write_text("")
+    answer = program.call("doctor", "-o", "json", cwd=tmp_path)
+    checks = {check["name"]: check for check in answer.data["checks"]}
+    assert answer.code == 1
+    for fine in ("python", "java", "engine default", "metastore", "depot dropzone", "catalog lakehouse"):
+        assert checks[fine]["status"] == "ok", checks[fine]
+    for broken in ("depot lakehouse", "catalog remote"):
+        assert checks[broken]["status"] == "problem"
+        assert checks[broken]["hint"]
+
+
+def test_doctor_without_java_says_so(tmp_path: Path) -> None:
+    answer = program.call("doctor", cwd=tmp_path, JAVA_HOME=str(tmp_path))
+    assert answer.code == 1
+    assert "problem  java:" in answer.out
+    assert "JAVA_HOME" in answer.out

@@ -1,0 +1,174 @@
+"""Every problem that only the plan can see has a code and an exact place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.unit.plan.flows import ADDRESS_COLUMN, FILES, INPUT, JOB_LINES, OUTPUT, PROJECT, J, flow, place, prepare
+
+ITEM_COLUMN = 11
+SECOND = JOB_LINES
+MONTH = "{type: month, column: at, name: m}"
+YEAR = "{type: year, column: at, name: y}"
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    jobs: tuple[J, ...]
+    code: str
+    line: int
+    column: int
+    message: str = ""
+    error: bool = True
+
+
+def reading(name: str, address: str, code: str, more: str = ", format: json") -> Case:
+    return Case(name, (J("a", read=address, read_more=more),), code, INPUT, ADDRESS_COLUMN)
+
+
+def writing(name: str, address: str, code: str, more: str = "") -> Case:
+    return Case(name, (J("a", write=address, write_more=more),), code, OUTPUT, ADDRESS_COLUMN)
+
+
+CASES = [
+    reading("no address", "trips.json", "bad-address"),
+    reading("unknown key of an address", "dataos://drop:none/x?branch=b", "bad-address"),
+    reading("bad acl", "dataos://drop:none/x?acl=w", "bad-acl"),
+    reading("escape", "dataos://drop:none/../x", "address-escapes-depot"),
+    reading("encoded escape", "dataos://drop:none/%2e%2e/x", "address-escapes-depot"),
+    reading("unknown depot", "dataos://dorp:none/x", "unknown-depot"),
+    reading("no dataset", "dataos://drop:none", "no-dataset"),
+    reading("no format", "dataos://drop:none/x", "no-format", ""),
+    reading("json from tables", "dataos://lakehouse:raw/x", "format-mismatch"),
+    reading("table without collection", "dataos://lakehouse:none/x", "bad-address", ""),
+    writing("read-only output", "dataos://lakehouse:raw/x?acl=r", "read-only-output"),
+    writing("iceberg to files", "dataos://drop:none/x?acl=rw", "format-mismatch", ", format: iceberg"),
+    writing("escape of an output", "dataos://drop:none/../x?acl=rw", "address-escapes-depot"),
+    writing("name of a table", "dataos://lakehouse:raw/a.b?acl=rw", "bad-address"),
+    Case(
+        "output without acl", (J("a", write="dataos://lakehouse:raw/x"),), "no-acl", OUTPUT, ADDRESS_COLUMN, error=False
+    ),
+    Case(
+        "files over their own input",
+        (J("a", read="dataos://drop:none/out/day1", write=FILES),),
+        "overwrites-own-input",
+        OUTPUT,
+        ITEM_COLUMN,
+    ),
+    Case("two wait for each other", (J("a", "b"), J("b", "a")), "dependency-cycle", 18, 20, "a -> b -> a"),
+    Case(
+        "three wait in a circle",
+        (J("free"), J("a", "c"), J("b", "a"), J("c", "free, b")),
+        "dependency-cycle",
+        40,
+        26,
+        "b -> a -> c -> b",
+    ),
+    Case("unknown compute", (J("a", compute="bg"),), "unknown-compute", 6, 5, error=False),
+    Case(
+        "other partitions",
+        (J("a", partitions=MONTH), J("b", partitions=YEAR)),
+        "partition-specs-differ",
+        OUTPUT + SECOND,
+        144,
+    ),
+    Case(
+        "one partition more",
+        (J("a", partitions=MONTH), J("b", partitions=f"{MONTH}, {{type: identity, column: v}}")),
+        "partition-specs-differ",
+        OUTPUT + SECOND,
+        180,
+    ),
+    Case(
+        "partitions undeclared",
+        (J("a", partitions=MONTH), J("b")),
+        "partition-spec-undeclared",
+        OUTPUT + SECOND,
+        ITEM_COLUMN,
+        error=False,
+    ),
+    Case(
+        "other properties",
+        (J("a", properties="k: v"), J("b", properties="k: w")),
+        "properties-differ",
+        OUTPUT + SECOND,
+        ITEM_COLUMN,
+        error=False,
+    ),
+    Case(
+        "full overwrite beside an append",
+        (J("a"), J("b", mode="overwrite")),
+        "full-overwrite-shared",
+        OUTPUT + SECOND,
+        ITEM_COLUMN,
+        error=False,
+    ),
+    Case(
+        "partitions replaced beside an append",
+        (J("a"), J("b", mode="overwrite-partitions")),
+        "append-and-replace-shared",
+        OUTPUT + SECOND,
+        ITEM_COLUMN,
+        error=False,
+    ),
+    Case(
+        "two writers of files",
+        (J("a", write=FILES), J("b", write=FILES)),
+        "concurrent-file-writers",
+        OUTPUT + SECOND,
+        ITEM_COLUMN,
+    ),
+    Case(
+        "files within files",
+        (J("a", write=FILES), J("b", write="dataos://drop:none/out/inner?acl=rw")),
+        "nested-file-outputs",
+        OUTPUT + SECOND,
+        ITEM_COLUMN,
+        error=False,
+    ),
+    Case(
+        "files read while written",
+        (J("a", write=FILES), J("b", read="dataos://drop:none/out")),
+        "read-while-written",
+        INPUT + SECOND,
+        ITEM_COLUMN,
+        error=False,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bad_plan(case: Case, tmp_path: Path) -> None:
+    prepared = prepare(tmp_path, flow(*case.jobs))
+    (found,) = prepared.diagnostics
+    assert place(found) == (case.code, case.line, case.column)
+    assert found.is_error == case.error
+    assert (prepared.plan is None) == case.error
+    assert case.message in found.message
+    assert found.hint
+
+
+def test_two_cycles_are_both_told(tmp_path: Path) -> None:
+    found = prepare(tmp_path, flow(J("a", "b"), J("b", "a"), J("x", "y"), J("y", "x"))).diagnostics
+    assert [each.message.partition(": ")[2] for each in found] == ["a -> b -> a", "x -> y -> x"]
+
+
+def test_problems_of_workflow_project_and_plan_come_together(tmp_path: Path) -> None:
+    text = flow(J("a", "nobody", read="dataos://dorp:none/x"), J("b", write="dataos://lakehouse:raw/x?acl=r"))
+    found = prepare(tmp_path, text).diagnostics
+    assert [each.code for each in found] == ["unknown-dependency", "unknown-depot", "read-only-output"]
+    found = prepare(tmp_path, text, PROJECT.replace("iceberg", "delta")).diagnostics
+    assert [each.code for each in found] == ["unknown-dependency", "unsupported-depot-kind"]
+
+
+def test_a_format_that_the_workflow_file_was_refused_for_is_not_told_twice(tmp_path: Path) -> None:
+    found = prepare(tmp_path, flow(J("a", read_more=", format: hudi", write_more=", format: delta"))).diagnostics
+    assert [each.code for each in found] == ["unsupported-format", "unsupported-format"]
+
+
+def test_without_a_project_file_no_depot_is_unknown(tmp_path: Path) -> None:
+    assert prepare(tmp_path, flow(J("a", read="dataos://dorp:none/x")), project=None).diagnostics == ()

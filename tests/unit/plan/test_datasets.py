@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import RequestError
+from catchment.plan import datasets
+from catchment.plan.model import Dataset
+from catchment.project.model import Catalog, Depot, Engine, Project
+
+
+def configured(root: Path) -> Project:
+    lake = Depot("lakehouse", "iceberg", str(root / "lake"), Catalog("jdbc", database=str(root / "lake/catalog.db")))
+    drop = Depot("drop", "files", str(root / "drop"))
+    here = Depot("here", "files", str(root))
+    deep = Depot("deep", "iceberg", str(root / "far" / "down"), Catalog("rest", "https://host"))
+    depots = {depot.name: depot for depot in (lake, drop, here, deep)}
+    return Project(root, root / "catchment.yaml", "", depots, {"default": Engine("default")})
+
+
+def bare(root: Path) -> Project:
+    return Project(root, None, "", {}, {"default": Engine("default")})
+
+
+def test_a_table(tmp_path: Path) -> None:
+    found = datasets.of_input("dataos://lakehouse:raw01/ny_taxi_ts?acl=r", None, configured(tmp_path))
+    address = "dataos://lakehouse:raw01/ny_taxi_ts"
+    assert found == Dataset(address, "lakehouse", "iceberg", namespace="raw01", table="ny_taxi_ts")
+    assert found.identifier == "`lakehouse`.`raw01`.`ny_taxi_ts`"
+
+
+def test_the_other_name_of_the_lake_is_the_same_table(tmp_path: Path) -> None:
+    project = configured(tmp_path)
+    one = datasets.of_input("dataos://icebase:raw01/t", None, project)
+    assert one == datasets.of_output("lake://lakehouse:raw01/t?acl=rw", "out", None, project)
+
+
+def test_files(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    found = datasets.of_input("dataos://drop:none/ny-taxi-data", "json", configured(root))
+    assert found == Dataset("dataos://drop:none/ny-taxi-data", "drop", "json", path=f"{root}/drop/ny-taxi-data")
+    found = datasets.of_input("dataos://drop:day1/dir/a.csv", None, configured(root))
+    assert (found.path, found.format) == (f"{root}/drop/day1/dir/a.csv", "csv")
+
+
+def test_an_embedded_depot_holds_tables_and_files(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    assert datasets.of_input("dataos://any:raw/t", None, bare(root)).table == "t"
+    files = datasets.of_input("dataos://any:none/t", "json", bare(root))
+    assert files.path == f"{root}/.catchment/depots/any/files/t"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "format"),
+    [
+        ("dataos://drop:none/x", None, "parquet"),
+        ("dataos://drop:none/x", "orc", "orc"),
+        ("dataos://drop:none/x.json", None, "json"),
+        ("dataos://drop:none/x.csv.gz", None, "csv"),
+        ("dataos://drop:none/x.NDJSON", None, "json"),
+        ("dataos://drop:none/v1.2", None, "parquet"),
+        ("dataos://lakehouse:raw/x", None, "iceberg"),
+        ("dataos://lakehouse:raw/x", "iceberg", "iceberg"),
+    ],
+)
+def test_the_format_of_an_output(text: str, given: str | None, format: str, tmp_path: Path) -> None:
+    assert datasets.of_output(text, "out", given, configured(tmp_path)).format == format
+
+
+@pytest.mark.parametrize(("text", "format"), [("dataos://any:raw/x", "iceberg"), ("dataos://any:none/x.json", "json")])
+def test_the_format_in_an_embedded_depot(text: str, format: str, tmp_path: Path) -> None:
+    assert datasets.of_output(text, "out", None, bare(tmp_path)).format == format
+    assert datasets.of_input(text, None, bare(tmp_path)).format == format
+
+
+def test_an_output_without_dataset_takes_its_own_name(tmp_path: Path) -> None:
+    project = configured(tmp_path)
+    assert datasets.of_output("dataos://lakehouse:raw?acl=rw", "trips", None, project).table == "trips"
+    assert str(datasets.of_output("dataos://drop:none", "trips", None, project).path).endswith("/drop/trips")
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "code"),
+    [
+        ("dataos://lakehouse:raw", None, "no-dataset"),
+        ("dataos://drop:none/x", None, "no-format"),
+        ("dataos://lakehouse:raw/x", "json", "format-mismatch"),
+        ("dataos://drop:none/x", "iceberg", "format-mismatch"),
+        ("dataos://lakehouse:none/x", None, "bad-address"),
+        ("dataos://lakehouse:raw/a/b", None, "bad-address"),
+        ("dataos://lakehouse:raw/a.b", None, "bad-address"),
+        ("dataos://lakehouse:raw 1/x", None, "bad-address"),
+        ("dataos://nowhere:raw/x", None, "unknown-depot"),
+        ("dataos://drop:none/../x", "json", "address-escapes-depot"),
+    ],
+)
+def test_inputs_that_name_no_dataset(text: str, given: str | None, code: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as caught:
+        datasets.of_input(text, given, configured(tmp_path))
+    assert caught.value.code == code
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "code"),
+    [
+        ("dataos://lakehouse:raw/x?acl=r", "out", "read-only-output"),
+        ("dataos://lakehouse:raw?acl=rw", "a b", "bad-address"),
+        ("dataos://drop:none?acl=rw", "..", "address-escapes-depot"),
+        ("dataos://here:none/lake?acl=rw", "out", "depots-overlap"),
+        ("dataos://here:lake/raw01/t?acl=rw", "out", "depots-overlap"),
+        ("dataos://here:none/far?acl=rw", "out", "depots-overlap"),
+    ],
+)
+def test_outputs_that_may_not_be_written(text: str, name: str, code: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as caught:
+        datasets.of_output(text, name, None, configured(tmp_path.resolve()))
+    assert caught.value.code == code
+    assert caught.value.hint
+
+
+def test_files_beside_the_tables_are_fine(tmp_path: Path) -> None:
+    found = datasets.of_output("dataos://here:none/lake2?acl=rw", "out", None, configured(tmp_path.resolve()))
+    assert found.path == f"{tmp_path.resolve()}/lake2"

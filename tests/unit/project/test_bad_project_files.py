@@ -1,0 +1,118 @@
+"""Every problem of a project file has a code and an exact place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from catchment import project
+from catchment.errors import Diagnostic, InvalidFiles
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    text: str
+    code: str
+    line: int
+    column: int
+    hint: str = ""
+
+
+CASES = [
+    Case("broken YAML", "depots: {lake: {kind: iceberg\n", "yaml-syntax", 1, 16),
+    Case("empty", "# nothing yet\n", "empty-file", 1, 1),
+    Case("a list", "- depots\n", "wrong-type", 1, 1),
+    Case("duplicate key", "depots: {}\ndepots: {}\n", "duplicate-key", 2, 1),
+    Case("unknown key", "depot: {}\n", "unknown-key", 1, 1, "did you mean `depots`?"),
+    Case("unknown key of a depot", "depots:\n  a: {kind: files, location: ., loc: x}\n", "unknown-key", 2, 33),
+    Case("depot without kind", "depots:\n  a:\n    location: .\n", "missing-field", 2, 3, "add `kind:` to `a`"),
+    Case("depot without location", "depots:\n  a: {kind: files}\n", "missing-field", 2, 3),
+    Case("tables without location", "depots:\n  a: {kind: iceberg}\n", "missing-field", 2, 3),
+    Case("empty depot", "depots:\n  a:\n", "wrong-type", 2, 5),
+    Case("depots as list", "depots:\n  - a\n", "wrong-type", 2, 3),
+    Case(
+        "misspelled kind", "depots:\n  a: {kind: icberg, location: .}\n", "bad-value", 2, 13, "did you mean `iceberg`?"
+    ),
+    Case("delta", "depots:\n  a: {kind: delta, location: .}\n", "unsupported-depot-kind", 2, 13),
+    Case("paimon", "depots:\n  a: {kind: paimon, location: .}\n", "unsupported-depot-kind", 2, 13),
+    Case("jdbc", "depots:\n  a: {kind: jdbc}\n", "unsupported-depot-kind", 2, 13),
+    Case("name of a depot", "depots:\n  my.lake: {kind: files, location: .}\n", "bad-depot-name", 2, 3),
+    Case("Spark's own catalog", "depots:\n  spark_catalog: {kind: iceberg, location: .}\n", "bad-depot-name", 2, 3),
+    Case("empty location", 'depots:\n  a: {kind: files, location: ""}\n', "bad-location", 2, 30),
+    Case("location with NUL", 'depots:\n  a: {kind: files, location: "a\\0b"}\n', "bad-location", 2, 30),
+    Case("files with a catalog", "depots:\n  a: {kind: files, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
+    Case("catalog type", "depots:\n  a: {kind: iceberg, location: ., catalog: {type: glue}}\n", "bad-value", 2, 51),
+    Case("rest without uri", "depots:\n  a: {kind: iceberg, catalog: {type: rest}}\n", "missing-field", 2, 22),
+    Case(
+        "jdbc uri", "depots:\n  a: {kind: iceberg, location: ., catalog: {uri: sqlite:x}}\n", "bad-catalog-uri", 2, 50
+    ),
+    Case(
+        "uri of a hadoop catalog",
+        "depots:\n  a: {kind: iceberg, location: ., catalog: {type: hadoop, uri: hdfs://x}}\n",
+        "bad-catalog-uri",
+        2,
+        64,
+    ),
+    Case("PostgreSQL", "metastore: postgresql://u@h/db\n", "unsupported-metastore", 1, 12),
+    Case("unknown metastore", "metastore: mysql://h/db\n", "bad-metastore", 1, 12),
+    Case("metastore in memory", "metastore: 'sqlite:///:memory:'\n", "bad-metastore", 1, 12),
+    Case("no path", "metastore: sqlite://\n", "bad-metastore", 1, 12),
+    Case("Spark line", "engines:\n  default: {spark: 3.3}\n", "unsupported-spark", 2, 20),
+    Case("master", "engines:\n  default: {master: 'local[0]'}\n", "bad-master", 2, 21),
+    Case("isolation", "engines:\n  default: {isolation: thread}\n", "bad-value", 2, 24),
+    Case("package", "engines:\n  default: {packages: [a:b]}\n", "bad-package", 2, 24),
+    Case("setting with a list", "engines:\n  default: {conf: {spark.x: [1]}}\n", "wrong-type", 2, 29),
+    Case("name of an engine", "engines:\n  big/one: {}\n", "bad-engine-name", 2, 3),
+    Case("unset variable", "metastore: sqlite:///${env:NO_SUCH}/m.db\n", "unset-variable", 1, 22),
+    Case("missing file", "metastore: ${file:no/such/file}\n", "file-not-found", 1, 12),
+    Case("directory for a file", "metastore: ${file:.}\n", "file-unreadable", 1, 12),
+    Case("bare reference", "metastore: sqlite:///${HOME}/m.db\n", "bad-reference", 1, 22, "${env:HOME}"),
+    Case("reference without a name", "metastore: ${env:}\n", "bad-reference", 1, 12),
+]
+
+
+def problems(directory: Path, text: str, env: dict[str, str] | None = None) -> tuple[Diagnostic, ...]:
+    (directory / "catchment.yaml").write_text(text)
+    with pytest.raises(InvalidFiles) as caught:
+        project.load(directory, env=env or {})
+    return tuple(found for found in caught.value.diagnostics if found.is_error)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bad_project_file(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (found,) = problems(tmp_path, case.text)
+    assert found.where is not None
+    assert (found.code, found.where.line, found.where.column) == (case.code, case.line, case.column)
+    assert found.where.file == "catchment.yaml"
+    assert case.hint in (found.hint or "")
+
+
+def test_all_problems_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = """\
+metastore: ${env:NO_SUCH}
+engines:
+  default: {spark: "2.4", mastr: local}
+depots:
+  a: {kind: delta, location: .}
+  b: {kind: iceberg, location: ., catalog: {type: rest}}
+"""
+    codes = [(found.code, found.where and found.where.line) for found in problems(tmp_path, text)]
+    assert codes == [
+        ("unset-variable", 1),
+        ("unsupported-spark", 3),
+        ("unknown-key", 3),
+        ("unsupported-depot-kind", 5),
+        ("missing-field", 6),
+    ]
+
+
+def test_messages_do_not_tell_secrets(tmp_path: Path) -> None:
+    text = "metastore: mysql://u:${env:PASSWORD}@h/db\nengines: {default: {master: '${env:PASSWORD}'}}\n"
+    found = problems(tmp_path, text, {"PASSWORD": "hunter2hunter2"})
+    assert [each.code for each in found] == ["bad-metastore", "bad-master"]
+    assert "hunter2" not in "".join(each.message + str(each.hint) for each in found)
+    assert all("***" in each.message for each in found)

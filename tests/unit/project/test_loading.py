@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from catchment import project
+from catchment.errors import InvalidFiles
+from catchment.project.model import Catalog, Engine
+
+EXAMPLE = """\
+metastore: sqlite:///.catchment/metastore.db
+engines:
+  default: {spark: "4.1", master: "local[*]", isolation: shared, conf: {spark.driver.memory: 2g}}
+depots:
+  thirdparty01: {kind: files, location: ./dropzone}
+  lakehouse: {kind: iceberg, location: ./lake, catalog: {type: jdbc}}     # embedded SQLite catalog
+"""
+
+
+def write(directory: Path, text: str) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / "catchment.yaml"
+    file.write_text(text)
+    return directory
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    root = write(tmp_path, EXAMPLE).resolve()
+    found = project.load(tmp_path)
+    assert (found.root, found.file, found.home) == (root, root / "catchment.yaml", root / ".catchment")
+    assert found.metastore == f"sqlite:///{root}/.catchment/metastore.db"
+    assert found.engines["default"].conf == {"spark.driver.memory": "2g"}
+    dropzone, lake = found.depots["thirdparty01"], found.depots["lakehouse"]
+    assert (dropzone.kind, dropzone.files, dropzone.catalog) == ("files", f"{root}/dropzone", None)
+    assert (lake.kind, lake.warehouse) == ("iceberg", f"{root}/lake")
+    assert lake.catalog == Catalog("jdbc", database=f"{root}/lake/catalog.db")
+    assert lake.where is not None
+    assert (lake.where.line, lake.where.column) == (6, 3)
+
+
+def test_the_file_is_found_above_a_workflow(tmp_path: Path) -> None:
+    root = write(tmp_path, EXAMPLE).resolve()
+    workflow = tmp_path / "flows" / "daily" / "taxi.yaml"
+    workflow.parent.mkdir(parents=True)
+    workflow.touch()
+    for start in (workflow, workflow.parent, workflow.parent / "missing.yaml", tmp_path / "catchment.yaml"):
+        assert project.load(start).root == root
+
+
+def test_without_a_file_the_directory_is_the_project(tmp_path: Path) -> None:
+    found = project.load(tmp_path / "taxi.yaml")
+    assert (found.root, found.file, found.depots) == (tmp_path.resolve(), None, {})
+    assert found.engines == {"default": Engine("default")}
+    assert found.metastore == f"sqlite:///{tmp_path.resolve()}/.catchment/metastore.db"
+
+
+def test_the_default_engine_exists_beside_others(tmp_path: Path) -> None:
+    write(tmp_path, "engines:\n  old: {spark: 3.5, isolation: process, packages: ['a:b:1'], spark_home: spark}\n")
+    engines = project.load(tmp_path).engines
+    assert engines["default"] == Engine("default")
+    old = engines["old"]
+    assert (old.spark, old.isolation, old.packages) == ("3.5", "process", ("a:b:1",))
+    assert old.spark_home == str(tmp_path.resolve() / "spark")
+
+
+def test_sections_may_be_empty(tmp_path: Path) -> None:
+    write(tmp_path, "depots:\n#  lake: {kind: files, location: .}\nengines:\n")
+    assert project.load(tmp_path).depots == {}
+
+
+@pytest.mark.parametrize(
+    ("entry", "location", "catalog"),
+    [
+        (
+            "location: s3a://bucket/lake/",
+            "s3a://bucket/lake",
+            Catalog("jdbc", database="{root}/.catchment/depots/d/catalog.db"),
+        ),
+        ("location: /data/lake", "/data/lake", Catalog("jdbc", database="/data/lake/catalog.db")),
+        ("location: file:///data/lake", "/data/lake", Catalog("jdbc", database="/data/lake/catalog.db")),
+        (
+            "location: lake, catalog: {uri: 'jdbc:postgresql://h/c', properties: {jdbc.user: 1}}",
+            "{root}/lake",
+            Catalog("jdbc", "jdbc:postgresql://h/c", properties={"jdbc.user": "1"}),
+        ),
+        ("catalog: {type: rest, uri: 'https://h/i'}", "", Catalog("rest", "https://h/i")),
+        ("location: wh, catalog: {type: rest, uri: 'https://h/i'}", "wh", Catalog("rest", "https://h/i")),
+        ("catalog: {type: hive, uri: 'thrift://h:9083'}", "", Catalog("hive", "thrift://h:9083")),
+        ("location: ../lake, catalog: {type: hadoop}", "{parent}/lake", Catalog("hadoop")),
+    ],
+)
+def test_locations_and_catalogs(entry: str, location: str, catalog: Catalog, tmp_path: Path) -> None:
+    root = write(tmp_path, f"depots:\n  d: {{kind: iceberg, {entry}}}\n").resolve()
+    depot = project.load(tmp_path).depots["d"]
+    assert depot.location == location.format(root=root, parent=root.parent)
+    database = catalog.database and catalog.database.format(root=root)
+    assert depot.catalog == Catalog(catalog.type, catalog.uri, database, catalog.properties)
+
+
+def test_a_hadoop_catalog_is_warned_of(tmp_path: Path) -> None:
+    write(tmp_path, "depots:\n  d: {kind: iceberg, location: ., catalog: {type: hadoop}}\n")
+    (warning,) = project.load(tmp_path).warnings
+    assert (warning.code, warning.is_error) == ("hadoop-catalog", False)
+    assert warning.where is not None
+    assert (warning.where.line, warning.where.column) == (2, 51)
+
+
+def test_references_are_filled_in_and_secret(tmp_path: Path) -> None:
+    (tmp_path / "key.txt").write_text("abc-key\n")
+    text = """\
+depots:
+  d:
+    kind: iceberg
+    location: s3a://bucket
+    catalog:
+      uri: jdbc:postgresql://user:${env:PASSWORD}@host/db
+    conf:
+      spark.hadoop.fs.s3a.secret.key: ${file:key.txt}
+      spark.hadoop.hadoop.tmp.dir: /tmp/${user.name}
+      again: ${env:PASSWORD}
+      literal: $${env:PASSWORD}
+"""
+    write(tmp_path, text)
+    found = project.load(tmp_path, env={"PASSWORD": "hunter2"})
+    depot = found.depots["d"]
+    assert depot.catalog is not None
+    assert depot.catalog.uri == "jdbc:postgresql://user:hunter2@host/db"
+    assert depot.conf == {
+        "spark.hadoop.fs.s3a.secret.key": "abc-key",
+        "spark.hadoop.hadoop.tmp.dir": "/tmp/${user.name}",
+        "again": "hunter2",
+        "literal": "${env:PASSWORD}",
+    }
+    assert found.secrets == ("hunter2", "abc-key")
+
+
+def test_the_environment_is_the_process_unless_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKE", "warehouse")
+    write(tmp_path, "depots:\n  d: {kind: files, location: './${env:LAKE}'}\n")
+    assert project.load(tmp_path).depots["d"].location.endswith("/warehouse")
+    with pytest.raises(InvalidFiles):
+        project.load(tmp_path, env={})
+
+
+def test_a_variable_cannot_change_the_structure(tmp_path: Path) -> None:
+    write(tmp_path, "depots:\n  d: {kind: files, location: '${env:X}'}\n")
+    depots = project.load(tmp_path, env={"X": "a}\nmetastore: x"}).depots
+    assert list(depots) == ["d"]
+
+
+def test_loading_needs_neither_spark_nor_the_database(tmp_path: Path) -> None:
+    write(tmp_path, EXAMPLE)
+    program = (
+        "import sys; from pathlib import Path; from catchment import project; project.load(Path(sys.argv[1])); "
+        "assert not {'pyspark', 'py4j', 'sqlalchemy'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)

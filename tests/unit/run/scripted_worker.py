@@ -1,0 +1,145 @@
+"""An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
+
+The text is a list of words separated by `;`:
+  sleep S · note · fail KIND [N] · die [N] · nonsense [N] · hang · stubborn
+With N, only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+TRACE = os.environ.get("TRACE", os.devnull)
+speaking = threading.Lock()
+cancelled: dict[str, threading.Event] = {}
+
+
+class Over(Exception):
+    """The attempt was answered."""
+
+
+def say(kind: str, **fields: Any) -> None:
+    with speaking:
+        sys.stdout.write(json.dumps({"kind": kind, **fields}) + "\n")
+        sys.stdout.flush()
+
+
+def trace(what: str, **fields: Any) -> None:
+    line = json.dumps({"what": what, "at": time.time(), "pid": os.getpid(), **fields}) + "\n"
+    handle = os.open(TRACE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(handle, line.encode())
+    os.close(handle)
+
+
+def failed(attempt: str | None, kind: str) -> None:
+    flags = {"retryable": kind == "transient", "setup": kind == "setup"}
+    where = {"file": "w.yaml", "line": 3, "column": 7}
+    hint = None if kind == "transient" else "mend it"
+    message = f"it said no, {os.environ.get('SAYS', 'for a reason')}"
+    say("failed", attempt=attempt, code=f"script-{kind}", message=message, hint=hint, where=where, **flags)
+
+
+def act(command: dict[str, Any], words: list[str]) -> None:
+    attempt, verb = command["attempt"], words[0]
+    limit = int(words[-1]) if verb in {"fail", "die", "nonsense"} and words[-1].isdigit() else sys.maxsize
+    if verb == "sleep":
+        time.sleep(float(words[1]))
+    elif verb == "note":
+        say("note", attempt=attempt, event="progress", data={"done": 1, "total": 2})
+        say("note", attempt=attempt, event="warning", data={"message": "mind the gap"})
+    elif verb == "hang":
+        cancelled[attempt].wait()
+        say("failed", attempt=attempt, code="cancelled", message="cancelled", retryable=False)
+        raise Over
+    elif verb == "stubborn":
+        time.sleep(600)
+    elif command["number"] <= limit:
+        misbehave(attempt, words)
+
+
+def misbehave(attempt: str, words: list[str]) -> None:
+    if words[0] == "fail":
+        failed(attempt, words[1])
+        raise Over
+    if words[0] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if words[0] == "nonsense":
+        with speaking:
+            sys.stdout.write("Exception in thread main\n")
+            sys.stdout.flush()
+        time.sleep(600)
+
+
+def run_job(command: dict[str, Any]) -> None:
+    job, attempt = command["job"], command["attempt"]
+    told = {"job": job["name"], "number": command["number"], "reference_time": command["reference_time"]}
+    trace("begin", run=command["run_id"], **told)
+    try:
+        for words in job["steps"][0]["sql"].split(";"):
+            if words.strip():
+                act(command, words.split())
+    except Over:
+        trace("end", **told)
+        return
+    trace("end", **told)
+    outputs = [
+        {
+            "name": output["name"],
+            "dataset": output["dataset"]["address"],
+            "write_id": f"{command['run_id']}/{job['name']}/{output['name']}",
+            "rows": 10,
+            "files": 2,
+            "snapshot_id": 2**62,
+        }
+        for output in job["outputs"]
+    ]
+    say("done", attempt=attempt, outputs=outputs)
+
+
+def answer(command: dict[str, Any]) -> None:
+    attempt = command["attempt"]
+    if command.get("sql") == "bad":
+        failed(attempt, "job")
+    elif command["kind"] == "run-query":
+        say("rows", attempt=attempt, columns=["a"], rows=[[command["sql"]], [command["limit"]]])
+    else:
+        say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "namespace", "table")})
+
+
+def start() -> None:
+    trace("start")
+    if "REFUSES" in os.environ:
+        failed(None, os.environ["REFUSES"])
+        sys.exit(1)
+    say("preparing", message="getting ready")
+    time.sleep(float(os.environ.get("STARTS_IN", "0")))
+    say("ready", spark_version="0", application_id="scripted")
+
+
+def main() -> None:
+    for line in sys.stdin:
+        command = json.loads(line)
+        kind = command["kind"]
+        if kind == "start":
+            start()
+        elif kind == "run-job":
+            cancelled[command["attempt"]] = threading.Event()
+            threading.Thread(target=run_job, args=(command,), daemon=True).start()
+        elif kind == "cancel":
+            cancelled[command["attempt"]].set()
+        elif kind == "stop":
+            break
+        else:
+            answer(command)
+    trace("stop")
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

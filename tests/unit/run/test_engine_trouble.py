@@ -1,0 +1,67 @@
+"""Engines that die, talk nonsense or cannot start fail the attempts they had, and never the run."""
+
+from __future__ import annotations
+
+from catchment.run import history
+from catchment.spec.model import Retry
+from tests.unit.run.conftest import Lab, Recorder, job, statuses
+
+
+def test_an_engine_that_dies_fails_its_attempts_and_the_run_goes_on(lab: Lab, recorder: Recorder) -> None:
+    result = lab.run(
+        job("dies", "sleep 0.3; die"),
+        job("beside", "sleep 5"),
+        job("elsewhere", "sleep 0.6", engine="other"),
+        job("later", "", "elsewhere"),
+        sinks=[recorder],
+    )
+    assert statuses(result) == {
+        "dies": "failed",
+        "beside": "failed",
+        "elsewhere": "succeeded",
+        "later": "succeeded",
+    }
+    assert [each.error.code for each in result.jobs if each.error] == ["engine-lost", "engine-lost"]
+    pids = {line["job"]: line["pid"] for line in lab.trace("begin")}
+    assert pids["later"] not in (pids["dies"], pids["elsewhere"])
+    assert len(recorder.of("engine-lost")) == 1
+
+
+def test_an_attempt_lost_with_its_engine_is_tried_again_on_a_new_one(lab: Lab) -> None:
+    result = lab.run(job("a", "die 1", retry=Retry(1, "OnTransientError")))
+    assert [(each.status, each.attempts) for each in result.jobs] == [("succeeded", 2)]
+    assert len({line["pid"] for line in lab.trace("begin")}) == 2
+
+
+def test_without_a_retry_a_lost_attempt_is_a_failure(lab: Lab) -> None:
+    (only,) = lab.run(job("a", "die")).jobs
+    assert (only.status, only.attempts) == ("failed", 1)
+
+
+def test_an_engine_that_talks_nonsense_is_lost(lab: Lab) -> None:
+    result = lab.run(job("a", "nonsense 1", retry=Retry(1)), job("b", "", "a"))
+    assert statuses(result) == {"a": "succeeded", "b": "succeeded"}
+    assert result.jobs[0].attempts == 2
+
+
+def test_an_engine_that_cannot_start_fails_all_its_jobs_at_once(lab: Lab) -> None:
+    result = lab.run(job("a"), job("b"), job("c"), jobs=2, envs={"REFUSES": "setup"})
+    assert [(each.status, each.attempts) for each in result.jobs] == [("failed", 1)] * 3
+    assert {each.error.code for each in result.jobs if each.error} == {"script-setup"}
+    assert len(lab.trace("start")) == 1
+
+
+def test_a_refused_start_is_tried_again_where_the_job_asks_for_it(lab: Lab) -> None:
+    (only,) = lab.run(job("a", retry=Retry(1, "OnError")), envs={"REFUSES": "setup"}).jobs
+    assert (only.status, only.attempts) == ("failed", 2)
+    assert len(lab.trace("start")) == 2
+
+
+def test_logs_of_a_run_are_found(lab: Lab) -> None:
+    result = lab.run(job("a"), job("b", engine="other"))
+    directory = lab.root / ".catchment" / "runs" / result.run_id
+    for name in ("a.1.log", "a.10.log", "a.2.log"):
+        (directory / name).write_text("")
+    assert {path.name for path in history.log_files(lab.project, result.run_id)} >= {"engine-default.log", "a.1.log"}
+    told = history.log_files(lab.project, result.run_id, "a")
+    assert [path.name for path in told] == ["a.1.log", "a.2.log", "a.10.log"]

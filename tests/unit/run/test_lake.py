@@ -1,0 +1,73 @@
+"""Questions about the lake, asked of one engine that is gone when they are answered."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import RequestError, SetupError
+from catchment.project.model import Catalog, Depot, Project
+from catchment.run import lake
+from tests.unit.run.conftest import Lab, launch
+
+
+@pytest.fixture
+def project(lab: Lab) -> Project:
+    depot = Depot("lake", "iceberg", str(lab.root), Catalog())
+    return replace(lab.project, depots={"lake": depot})
+
+
+def test_a_query_is_answered_with_rows(project: Project) -> None:
+    told: list[str] = []
+    rows = lake.query(project, "select 1", limit=7, tell=told.append, launch=launch)
+    assert (rows.columns, rows.rows) == (("a",), (("select 1",), (7,)))
+    assert told == ["getting ready"]
+
+
+def test_a_question_that_was_answered_leaves_no_log(project: Project) -> None:
+    lake.query(project, "select 1", limit=None, launch=launch)
+    assert list((project.home / "questions").iterdir()) == []
+
+
+def test_a_query_that_fails_is_an_error_without_secrets(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAYS", "hunter22")
+    with pytest.raises(RequestError) as caught:
+        lake.query(project, "bad", limit=None, launch=launch)
+    assert (caught.value.code, caught.value.message, caught.value.hint) == ("script-job", "it said no, ***", "mend it")
+
+
+def test_an_engine_that_cannot_start_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSES", "setup")
+    with pytest.raises(SetupError) as caught:
+        lake.query(project, "select 1", limit=None, launch=launch)
+    assert caught.value.code == "script-setup"
+
+
+@pytest.mark.parametrize(
+    ("address", "namespace", "table"),
+    [("lake", None, None), ("dataos://lake:raw/t", "raw", "t"), ("lake://lake:raw", "raw", None)],
+)
+def test_facts_are_asked_by_depot_or_address(
+    project: Project, address: str, namespace: str | None, table: str | None
+) -> None:
+    facts = lake.inspect(project, "tables", address, launch=launch)
+    assert facts == {"what": "tables", "depot": "lake", "namespace": namespace, "table": table}
+
+
+def test_an_unknown_depot_is_refused_before_an_engine_starts(project: Project) -> None:
+    with pytest.raises(RequestError) as caught:
+        lake.inspect(project, "tables", "river", launch=launch)
+    assert caught.value.code == "unknown-depot"
+    assert not (project.home / "questions").exists()
+
+
+def test_nothing_is_left_behind(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("TRACE", str(trace))
+    lake.query(project, "select 1", limit=None, launch=launch)
+    pid = int(trace.read_text().split('"pid": ')[1].split("}")[0])
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

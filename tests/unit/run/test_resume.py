@@ -1,0 +1,164 @@
+"""Taking a run up again: what succeeded stays, the rest runs under the same id, whatever ended it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catchment import run
+from catchment.errors import InvalidFiles, LeaseHeld, LeaseLost, RequestError
+from catchment.plan import prepare
+from catchment.project.model import Project
+from catchment.run import history
+from catchment.store import open_store
+from catchment.store.runs import lease_name
+from tests.unit.run.conftest import QUICK, Lab, Recorder, job, launch, statuses
+from tests.unit.run.workflow_file import write_workflow
+
+Jobs = dict[str, tuple[str, list[str]]]
+
+
+def _write(lab: Lab, jobs: Jobs, table: str = "t") -> tuple[Project, Path]:
+    file = write_workflow(lab.root, lab.trace_file, jobs, table)
+    return replace(prepare(file).require()[0], secrets=lab.project.secrets), file
+
+
+def _start(lab: Lab, jobs: Jobs, **options: Any) -> run.Run:
+    project, file = _write(lab, jobs)
+    return run.start(prepare(file).require()[1], project, launch=launch, timing=QUICK, **options)
+
+
+def _resume(lab: Lab, run_id: str, **options: Any) -> run.Run:
+    project, _ = prepare(lab.root / "flow.yaml").require()
+    return run.resume(run_id, project, **{"launch": launch, "timing": QUICK, **options})
+
+
+def test_only_what_did_not_succeed_runs_again(lab: Lab, recorder: Recorder) -> None:
+    first = _start(lab, {"a": ("", []), "b": ("fail job", ["a"]), "c": ("", ["b"])})
+    assert statuses(first) == {"a": "succeeded", "b": "failed", "c": "skipped"}
+    _write(lab, {"a": ("", []), "b": ("", ["a"]), "c": ("", ["b"])})  # the SQL is mended
+    second = _resume(lab, first.run_id, sinks=[recorder])
+    assert (second.run_id, second.status) == (first.run_id, "succeeded")
+    assert [(each.name, each.attempts) for each in second.jobs] == [("a", 1), ("b", 2), ("c", 1)]
+    assert second.jobs[1].error is None
+    assert [(line["job"], line["number"]) for line in lab.trace("begin")] == [("a", 1), ("b", 1), ("b", 2), ("c", 1)]
+    assert len({line["reference_time"] for line in lab.trace("begin")}) == 1
+    assert [output.write_id for each in second.jobs for output in each.outputs] == [
+        f"{first.run_id}/{name}/s" for name in "abc"
+    ]
+    assert recorder.of("run-started")[0].data["resumed"] is True
+    shown = history.show(lab.project, first.run_id)
+    assert (shown.status, statuses(shown)) == ("succeeded", statuses(second))
+
+
+def test_a_run_that_succeeded_is_left_as_it_is(lab: Lab) -> None:
+    first = _start(lab, {"a": ("", [])})
+    second = _resume(lab, first.run_id)
+    assert (second.status, statuses(second)) == ("succeeded", {"a": "succeeded"})
+    assert len(lab.trace("begin")) == 1
+
+
+def test_a_resumed_run_may_fail_again(lab: Lab) -> None:
+    first = _start(lab, {"a": ("fail job", [])})
+    assert _resume(lab, first.run_id).jobs[0].attempts == 2
+    assert _resume(lab, first.run_id).jobs[0].attempts == 3
+
+
+def test_changed_outputs_of_a_kept_job_are_told(lab: Lab, recorder: Recorder) -> None:
+    first = _start(lab, {"a": ("", []), "b": ("fail job", [])})
+    _write(lab, {"a": ("", []), "b": ("", [])}, table="other")
+    _resume(lab, first.run_id, sinks=[recorder])
+    (note,) = recorder.of("job-note")
+    assert (note.job, note.data["event"]) == ("a", "warning")
+
+
+def test_jobs_that_came_and_went_with_the_file(lab: Lab) -> None:
+    first = _start(lab, {"a": ("fail job", []), "b": ("", [])})
+    _write(lab, {"b": ("", []), "c": ("", ["b"])})
+    assert statuses(_resume(lab, first.run_id)) == {"b": "succeeded", "c": "succeeded"}
+    assert statuses(history.show(lab.project, first.run_id)) == {"b": "succeeded", "c": "succeeded"}
+
+
+def test_an_unknown_run_cannot_be_resumed(lab: Lab) -> None:
+    _write(lab, {"a": ("", [])})
+    with pytest.raises(RequestError) as caught:
+        _resume(lab, "20240101-000000-abcdef")
+    assert caught.value.code == "run-not-found"
+
+
+def test_a_workflow_that_got_worse_is_refused_and_the_run_is_as_before(lab: Lab) -> None:
+    first = _start(lab, {"a": ("fail job", [])})
+    project, file = _write(lab, {"a": ("", [])})
+    file.write_text("name: [")
+    with pytest.raises(InvalidFiles):
+        run.resume(first.run_id, project, launch=launch, timing=QUICK)
+    assert history.show(project, first.run_id).status == "failed"
+
+
+def test_a_run_that_is_alive_is_not_resumed(lab: Lab) -> None:
+    first = _start(lab, {"a": ("fail job", [])})
+    with open_store(lab.project.metastore) as store:
+        store.leases.acquire(lease_name(first.run_id), "another process", 60)
+    with pytest.raises(LeaseHeld) as caught:
+        _resume(lab, first.run_id)
+    assert caught.value.code == "lease-held"
+    assert len(lab.trace("start")) == 1
+
+
+def test_a_run_that_is_taken_over_stops_and_writes_no_more(lab: Lab) -> None:
+    class TakesOver(Recorder):
+        """Another process that took this one for dead."""
+
+        def emit(self, event: Any) -> None:
+            if event.kind == "job-started":
+                with open_store(lab.project.metastore) as store, store.database.writing() as connection:
+                    connection.exec_driver_sql("UPDATE leases SET owner = 'you', fence = fence + 1")
+
+    with pytest.raises(LeaseLost):
+        lab.run(job("a", "hang"), sinks=[TakesOver()], timing=replace(QUICK, lease=0.4))
+    (summary,) = history.runs(lab.project, 1)
+    assert summary.succeeded == 0
+    for line in lab.trace("start"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(line["pid"], 0)
+
+
+def _begun(lab: Lab, count: int) -> None:
+    deadline = time.monotonic() + 30
+    while len(lab.trace("begin")) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_run_that_was_killed_is_dead_to_readers_and_can_be_resumed(lab: Lab) -> None:
+    project, file = _write(lab, {"a": ("", []), "b": ("hang", ["a"])})
+    process = subprocess.Popen([sys.executable, "-m", "tests.unit.run.workflow_file", str(file), "3"])
+    _begun(lab, 2)
+    (summary,) = history.runs(project, 1)
+    assert summary.status == "running"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with pytest.raises(LeaseHeld):
+        _resume(lab, summary.run_id)
+    time.sleep(3.2)
+    dead = history.show(project, summary.run_id)
+    assert (dead.status, statuses(dead)) == ("dead", {"a": "succeeded", "b": "running"})
+    assert history.runs(project, 1)[0].status == "dead"
+    assert len(lab.trace("stop")) == 1, "the worker outlived the run"
+    _write(lab, {"a": ("", []), "b": ("", ["a"])})
+    resumed = _resume(lab, summary.run_id)
+    assert [(each.name, each.status, each.attempts) for each in resumed.jobs] == [
+        ("a", "succeeded", 1),
+        ("b", "succeeded", 2),
+    ]
+    with open_store(project.metastore) as store:
+        told = [(attempt.job, attempt.number, attempt.status) for attempt in store.runs.attempts(summary.run_id)]
+    assert told == [("a", 1, "succeeded"), ("b", 1, "lost"), ("b", 2, "succeeded")]

@@ -1,0 +1,86 @@
+"""The workflows as they were published: what is wrong is told, what is clear is understood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from catchment.errors import Position
+from catchment.spec import load
+from catchment.spec.model import Incremental, Key, PartitionField, Sort, SortColumn, Toolbox, Workflow
+
+WORKFLOWS = Path(__file__).parents[2] / "workflows"
+
+
+def found(name: str) -> list[tuple[str, str, int, int]]:
+    diagnostics = load(WORKFLOWS / name, env={}).diagnostics
+    return [(d.severity.value, d.code, d.where.line, d.where.column) for d in diagnostics if d.where]
+
+
+def workflow(name: str) -> Workflow:
+    loaded = load(WORKFLOWS / name, env={}).workflow
+    assert loaded
+    return loaded
+
+
+def test_seed_000_as_published_is_refused_at_the_line_to_mend() -> None:
+    diagnostic = load(WORKFLOWS / "seed-000-published.yaml", env={}).diagnostics[0]
+    assert found("seed-000-published.yaml") == [("error", "value-and-block", 99, 27)]
+    assert diagnostic.message == "`sequence` has both a value, `ny_taxi_ts`, and a block below it (from line 100)"
+    assert diagnostic.hint == "remove `ny_taxi_ts`, so that the line ends with `sequence:`"
+
+
+def test_seed_000_repaired_only_warns() -> None:
+    assert found("seed-000.yaml") == [
+        ("warning", "misplaced-key", 46, 21),
+        ("warning", "misplaced-key", 49, 21),
+        ("warning", "output-takes-last-step", 81, 23),
+    ]
+
+
+def test_seed_000_becomes_two_writers_of_one_table() -> None:
+    one, two = workflow("seed-000.yaml").jobs
+    assert (one.name, two.name) == ("nytaxi-vendor-one", "nytaxi-vendor-two")
+    for job in (one, two):
+        output = job.outputs[0]
+        assert output.source == "ny_taxi_ts"
+        assert output.dataset == "dataos://lakehouse:raw01/ny_taxi_ts?acl=rw"
+        assert output.mode == "append"
+        assert [(p.transform, p.column, p.name) for p in output.partitions] == [("month", "date_col", "month")]
+        assert output.tags == ("Connect", "NY-Taxi")
+        assert output.title == "NY-Taxi Data Partitioned"
+        assert job.explain
+        assert job.dependencies == ()
+    assert (one.outputs[0].format, two.outputs[0].format) == ("iceberg", None)
+    assert (one.outputs[0].name, two.outputs[0].name) == ("ny_taxi_ts", "output02")
+    assert one.steps[1].sql.endswith("as version, now() as ts_ny_taxi FROM ny_taxi_changed_dateformat")
+
+
+def test_seed_004_validates_with_what_does_not_run_yet() -> None:
+    assert found("seed-004.yaml") == [
+        ("warning", "unsupported-incremental", 29, 14),
+        ("warning", "unsupported-toolbox", 72, 14),
+    ]
+
+
+def test_seed_004_is_read_whole() -> None:
+    file = str(WORKFLOWS / "seed-004.yaml")
+    read, tool = workflow("seed-004.yaml").jobs
+    assert read.inputs[0].incremental == Incremental(
+        context="incremental_order_8",
+        sql="select * from incremental_order_8 where order_date > '$|start|' AND order_date <= '$|end|'",
+        keys=(
+            Key("start", "select to_timestamp('2020-01-01 00:00:00')", Position(file, 33, 19)),
+            Key("end", "select to_timestamp('$|start|') + INTERVAL '1' MONTH", Position(file, 36, 19)),
+        ),
+        state={"start": "end"},
+        where=Position(file, 30, 16),
+    )
+    output = read.outputs[0]
+    assert output.mode == "overwrite-partitions"
+    assert output.sort == Sort("global", (SortColumn("order_date", descending=True),))
+    assert output.partitions == (PartitionField("day", "order_date", Position(file, 62, 23), "day_partition"),)
+    assert "overwrite-mode" not in output.properties
+    assert (read.log_level, read.envs["FLARE_AUDIT_MODE"]) == ("WARN", "LOG")
+    assert tool.dependencies == (("order-incremental-08", Position(file, 80, 9)),)
+    address = "dataos://icebase:sample/order_incremental_08?acl=rw"
+    assert tool.toolbox == Toolbox(address, "set_version", "latest", Position(file, 75, 9), Position(file, 75, 18))
