@@ -38,7 +38,7 @@ def _dataset(question: Inspect) -> Dataset:
 def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:
     catalog = catalogs.open_catalog(spark, depot)
     for namespace in sorted(catalog.listNamespaces(), key=str):
-        for name in sorted(str(name.name()) for name in catalog.listTables(namespace)):
+        for name in sorted(str(found.name()) for found in catalog.listTables(namespace)):
             yield {"namespace": str(namespace), "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
 
 
