@@ -8,13 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JError, Py4JJavaError
-
 from catchment.engine.jvm import Throwable, causes, stack_trace
 from catchment.errors import (
     CatchmentError,
     CommitConflict,
-    EngineLost,
     JobError,
     Retryable,
     SetupError,
@@ -132,8 +129,6 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
     """The error that a failure inside Spark means; `otherwise` is the code where nothing more is known."""
     if isinstance(error, CatchmentError):
         return error
-    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
-        return EngineLost(f"Java does not answer any more: {error}")
     detail = stack_trace(error)
     chain = tuple(causes(error))
     return _by_rule(chain, detail) or _by_system(chain, detail) or _by_condition(chain, detail, otherwise, error)
