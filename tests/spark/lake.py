@@ -186,4 +186,5 @@ class LiveEngine:
 def engine_plan(*depots: Depot, key: str = "default", **engine: Any) -> EnginePlan:
     settings = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
     settings = replace(settings, **engine)
-    return EnginePlan(key=key, engine=settings, conf=settings.conf, depots=depots)
+    metastore = f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}"
+    return EnginePlan(key=key, engine=settings, conf=settings.conf, depots=depots, metastore=metastore)

@@ -39,9 +39,9 @@ def _contents(session: SparkSession, branch: fork.Fork, buffer: str) -> Contents
     iceberg: Any = session._jvm.org.apache.iceberg
     forked = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, branch.identifier)
     snapshot = forked.currentSnapshot()
-    if snapshot is None:
+    descriptors = tuple(_descriptors(forked, snapshot, iceberg.ContentFileParser)) if snapshot is not None else ()
+    if not descriptors:
         return Contents((), 0, 0, 0)
-    descriptors = tuple(_descriptors(forked, snapshot, iceberg.ContentFileParser))
     rows = sum(int(d["record-count"]) for d in descriptors)
     _check(forked.io(), buffer, descriptors, rows, int(snapshot.summary().get("added-records") or 0))
     return Contents(descriptors, rows, sum(int(d["file-size-in-bytes"]) for d in descriptors), len(descriptors))
