@@ -18,6 +18,7 @@ from catchment.engine.protocol import (
     Inspect,
     Note,
     OutputReport,
+    Preparing,
     Ready,
     Reply,
     Rows,
@@ -118,6 +119,7 @@ class LiveEngine:
         self.log_dir = log_dir
         self.plan = plan
         self.general: queue.Queue[Reply | EngineLost] = queue.Queue()
+        self.lost: EngineLost | None = None
         self._pending: dict[str, Pending] = {}
         self.process = EngineProcess.start(plan, log_dir=log_dir, secrets=secrets, inbox=self._inbox)
 
@@ -125,13 +127,14 @@ class LiveEngine:
         assert key == self.plan.key
         attempt = getattr(reply, "attempt", None)
         if isinstance(reply, EngineLost):
+            self.lost = reply
             for pending in self._pending.values():
                 pending.replies.put(reply)
         (self._pending[attempt].replies if attempt else self.general).put(reply)
 
     def ready(self, patience: float = PATIENCE) -> Ready:
         reply = self.general.get(timeout=patience)
-        while reply.code == "preparing" if isinstance(reply, EngineLost) else reply.kind == "preparing":
+        while isinstance(reply, Preparing):
             reply = self.general.get(timeout=patience)
         assert isinstance(reply, Ready), reply
         return reply
@@ -139,6 +142,8 @@ class LiveEngine:
     def _send(self, make: Any) -> Pending:
         pending = Pending(f"attempt-{next(_numbers)}")
         self._pending[pending.id] = pending
+        if self.lost:
+            pending.replies.put(self.lost)
         self.process.send(make(pending.id))
         return pending
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from catchment.engine.channel import Channel
 from catchment.engine.failures import from_spark
-from catchment.engine.protocol import Done, Facts, Failed, Inspect, Note, Reply, RunJob, RunQuery, Start, failure
+from catchment.engine.protocol import Done, Facts, Inspect, Note, Reply, RunJob, RunQuery, Start, failure
 from catchment.engine.session import Application
 from catchment.errors import Cancelled, CatchmentError, EngineLost
 from catchment.formats.inspection import inspect
@@ -46,9 +46,11 @@ class Attempt:
         try:
             _claim(application.context, self.work)
             with application.session() as session:
-                reply = self._answer(session)
+                reply: Reply = self._answer(session)
         except Exception as error:
-            reply = self._failed(error)
+            if not application.answers():
+                raise EngineLost("Java has ended") from error
+            reply = failure(self._meaning(error), self.id)
         with self._talking:
             self._answered = True
             self._channel.send(reply)
@@ -84,12 +86,6 @@ class Attempt:
                 problem = self._meaning(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
                 raise problem from error
-
-    def _failed(self, error: Exception) -> Failed:
-        problem = self._meaning(error)
-        if isinstance(problem, EngineLost):
-            raise problem from error
-        return failure(problem, self.id)
 
     def _meaning(self, error: Exception) -> CatchmentError:
         # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.

@@ -9,6 +9,7 @@ from subprocess import Popen
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -61,7 +62,10 @@ class Application:
 
     def answers(self) -> bool:
         """Ask the JVM for a sign of life; does not return while it hangs."""
-        return self.process.poll() is None and bool(self._gateway.jvm.System.nanoTime())
+        try:
+            return self.process.poll() is None and bool(self._gateway.jvm.System.nanoTime())
+        except (Py4JError, OSError):
+            return False
 
     @property
     def process(self) -> Popen[bytes]:

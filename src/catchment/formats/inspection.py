@@ -37,11 +37,9 @@ def _dataset(question: Inspect) -> Dataset:
 
 def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:
     catalog = catalogs.open_catalog(spark, depot)
-    namespaces = sorted(str(namespace.toString()) for namespace in catalog.listNamespaces())
-    for namespace in namespaces:
-        names = catalog.listTables(spark._jvm.org.apache.iceberg.catalog.Namespace.of(namespace.split(".")))
-        for name in sorted(str(name.name()) for name in names):
-            yield {"namespace": namespace, "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
+    for namespace in sorted(catalog.listNamespaces(), key=str):
+        for name in sorted(str(found.name()) for found in catalog.listTables(namespace)):
+            yield {"namespace": str(namespace), "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
 
 
 def _snapshot(snapshot: history.Snapshot) -> Facts:

@@ -11,6 +11,7 @@ from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import JobError
 from catchment.formats import Write, format_of
 from catchment.job.inputs import open_input
+from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.plan.model import JobPlan, OutputPlan
@@ -120,6 +121,8 @@ def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame) -> OutputRep
 def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> Exception:
     """The error with its place: the SQL it comes from if that is known, else the output."""
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
+    if output and problem.code == "write-failed":
+        problem = refusal(attempt.spark, output.dataset, problem) or problem
     if problem.where is None:
         problem.where = blame(error, problem, attempt.job.steps) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:

@@ -19,15 +19,16 @@ FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write) -> Any:
     """The partition spec of a new table."""
-    builder = spark._jvm.org.apache.iceberg.PartitionSpec.builderFor(schema)
+    new_builder = spark._jvm.org.apache.iceberg.PartitionSpec.builderFor
+    whole = new_builder(schema)
     for field in write.output.partitions:
+        column = column_of(frame, field, write)
         try:
-            _add(builder, field, column_of(frame, field, write))
-        except JobError:
-            raise
+            _add(new_builder(schema), field, column).build()  # alone first: so we know which field is at fault
+            _add(whole, field, column)
         except Exception as error:
             raise _invalid(field, error) from error
-    return builder.build()
+    return whole.build()
 
 
 def check_spec(table: Any, write: Write) -> None:
@@ -63,13 +64,13 @@ def column_of(frame: DataFrame, field: PartitionField, write: Write) -> str:
     return found
 
 
-def _add(builder: Any, field: PartitionField, column: str) -> None:
+def _add(builder: Any, field: PartitionField, column: str) -> Any:
     arguments: list[Any] = [column]
     if field.argument is not None:
         arguments.append(field.argument)
     if field.name is not None:
         arguments.append(field.name)
-    getattr(builder, field.transform)(*arguments)
+    return getattr(builder, field.transform)(*arguments)
 
 
 def _invalid(field: PartitionField, error: Exception) -> JobError:

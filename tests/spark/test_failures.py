@@ -1,0 +1,86 @@
+"""What goes wrong inside a job, and where it says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import Position
+from catchment.plan.model import InputPlan, StepPlan
+from catchment.spec.model import SourceLine
+from tests.spark.lake import HERE, LiveEngine, files, job, output, step, table, writing
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "column"),
+    [
+        ("SELECT id FORM range(3)", "sql-syntax", 41 + 15),
+        ("SELECT id, nothing FROM range(3)", "column-not-found", 41 + 11),
+        ("SELECT id FROM no_such_view", "table-or-view-not-found", 41 + 15),
+        ("SELECT nofunc(id) FROM range(3)", "sql-failed", 41 + 7),
+        ("", "sql-syntax", 41),
+    ],
+)
+def test_bad_sql_is_found_at_its_place(engine: LiveEngine, fresh: str, sql: str, code: str, column: int) -> None:
+    steps = [StepPlan("rows", sql, HERE, Position("w.yaml", 7, 41), (SourceLine(0, 7, 41),))]
+    failed = engine.fail(job(output("rows", table(fresh)), steps=steps))
+    assert (failed.code, failed.where) == (code, Position("w.yaml", 7, column))
+    assert "\n" not in failed.message
+    assert not failed.retryable
+    assert failed.detail
+
+
+def test_the_place_survives_several_lines(engine: LiveEngine, fresh: str) -> None:
+    sql = "SELECT id\nFROM range(3)\nWHERE nothing = 1"
+    lines = (SourceLine(0, 10, 5), SourceLine(10, 11, 5), SourceLine(24, 12, 9))
+    steps = [StepPlan("rows", sql, HERE, Position("w.yaml", 10, 5), lines)]
+    failed = engine.fail(job(output("rows", table(fresh)), steps=steps))
+    assert failed.where == Position("w.yaml", 12, 15)
+
+
+def test_what_fails_while_data_moves_is_found_in_its_step(engine: LiveEngine, fresh: str) -> None:
+    lines = (SourceLine(0, 3, 10),)
+    steps = [
+        StepPlan("first", "SELECT id, 10 DIV (id - 2) AS x FROM range(5)", HERE, Position("w.yaml", 3, 10), lines),
+        step("rows", "SELECT * FROM first"),
+    ]
+    failed = engine.fail(job(output("rows", table(fresh)), steps=steps))
+    assert (failed.code, failed.where) == ("write-failed", Position("w.yaml", 3, 10 + 11))
+    assert "zero" in failed.message
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 0
+
+
+def test_a_missing_path(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
+    source = InputPlan("trips", files(tmp_path / "nothing", "json"), Position("w.yaml", 5, 3))
+    failed = engine.fail(job(output("trips", table(fresh)), inputs=[source]))
+    assert (failed.code, failed.where) == ("input-not-found", Position("w.yaml", 5, 3))
+    assert str(tmp_path / "nothing") in failed.message
+
+
+def test_an_empty_path(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
+    source = InputPlan("trips", files(tmp_path, "parquet"), HERE)
+    assert engine.fail(job(output("trips", table(fresh)), inputs=[source])).code == "input-empty"
+
+
+def test_a_missing_table(engine: LiveEngine, fresh: str) -> None:
+    source = InputPlan("trips", table("no_such_table"), Position("w.yaml", 5, 3))
+    failed = engine.fail(job(output("trips", table(fresh)), inputs=[source]))
+    assert (failed.code, failed.where) == ("table-not-found", Position("w.yaml", 5, 3))
+
+
+def test_a_setting_that_spark_refuses(engine: LiveEngine, fresh: str) -> None:
+    work = job(output("rows", table(fresh)), steps=[step("rows", "SELECT 1")], conf={"spark.sql.warehouse.dir": "x"})
+    assert engine.fail(work).code == "setting-refused"
+
+
+def test_the_log_of_a_failed_job_has_the_whole_story(engine: LiveEngine, fresh: str) -> None:
+    engine.fail(writing("SELECT nothing FROM range(3)", table(fresh), name=fresh))
+    log = engine.log(fresh)
+    assert "SELECT nothing FROM range(3)" in log
+    assert "column-not-found" in log
+    assert "org.apache.spark.sql" in log
+
+
+def test_a_bad_query(engine: LiveEngine) -> None:
+    assert engine.refused_query("SELECT 1 FORM x").code == "sql-syntax"

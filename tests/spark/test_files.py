@@ -1,0 +1,93 @@
+"""Plain files in and out."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from catchment.plan.model import InputPlan, Sort
+from catchment.spec.model import SortColumn
+from tests.spark.lake import HERE, LiveEngine, by, files, job, output, table, writing
+
+
+def read_back(engine: LiveEngine, path: Path, format: str, name: str, **more: str) -> list[tuple[object, ...]]:
+    """The rows at a path, taken through a job and a table."""
+    source = InputPlan("rows", files(path, format), HERE, options=more)
+    engine.run(job(output("rows", table(name)), inputs=[source]))
+    return sorted(engine.rows(f"SELECT * FROM lake.raw.{name}"), key=str)
+
+
+@pytest.mark.parametrize("format", ["json", "parquet", "orc", "avro", "csv"])
+def test_every_format_comes_back(engine: LiveEngine, fresh: str, tmp_path: Path, format: str) -> None:
+    options = {"header": "true", "inferSchema": "true"} if format == "csv" else {}
+    sql = "SELECT CAST(id AS INT) AS id, concat('n', id) AS text FROM range(3)"
+    [report] = engine.run(writing(sql, files(tmp_path / "d", format), options=options))
+    assert (report.rows, report.snapshot_id) == (3, None)
+    assert report.files == len(list((tmp_path / "d").glob("part-*")))
+    assert read_back(engine, tmp_path / "d", format, fresh, **options) == [(0, "n0"), (1, "n1"), (2, "n2")]
+
+
+def test_text(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
+    engine.run(writing("SELECT concat('line ', id) AS value FROM range(2)", files(tmp_path / "d", "text")))
+    assert read_back(engine, tmp_path / "d", "text", fresh) == [("line 0",), ("line 1",)]
+
+
+def test_modes_and_partitions(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
+    place = files(tmp_path / "d", "parquet")
+    spec = (by("identity", "part"),)
+
+    def write(sql: str, mode: str) -> int | None:
+        [report] = engine.run(writing(sql, place, mode=mode, partitions=spec, compression="gzip"))
+        return report.files
+
+    assert write("SELECT 1 AS id, 'a' AS part UNION ALL SELECT 2, 'b'", "overwrite") == 2
+    assert write("SELECT 3 AS id, 'a' AS part", "append") == 1
+    assert read_back(engine, tmp_path / "d", "parquet", f"{fresh}a") == [(1, "a"), (2, "b"), (3, "a")]
+    assert write("SELECT 4 AS id, 'a' AS part", "overwrite-partitions") == 1
+    assert read_back(engine, tmp_path / "d", "parquet", f"{fresh}b") == [(2, "b"), (4, "a")]
+    assert write("SELECT 5 AS id, 'c' AS part", "overwrite") == 1
+    assert read_back(engine, tmp_path / "d", "parquet", f"{fresh}c") == [(5, "c")]
+    assert list((tmp_path / "d" / "part=c").glob("*.gz.parquet"))
+
+
+def test_sorted_files(engine: LiveEngine, tmp_path: Path) -> None:
+    sort = Sort("global", (SortColumn("id", descending=True),))
+    engine.run(writing("SELECT id FROM range(50)", files(tmp_path / "d", "csv"), sort=sort))
+    written = [[int(line) for line in part.read_text().split()] for part in sorted((tmp_path / "d").glob("part-*"))]
+    assert list(chain(*written)) == list(range(49, -1, -1))
+
+
+def test_a_transform_is_refused(engine: LiveEngine, tmp_path: Path) -> None:
+    work = writing("SELECT now() AS ts", files(tmp_path / "d", "parquet"), partitions=(by("month", "ts"),))
+    assert engine.fail(work).code == "partition-invalid"
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ("id BIGINT, text STRING", "spark"),
+        (
+            '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}},'
+            '{"name":"text","type":"string","nullable":true,"metadata":{}}]}',
+            "spark",
+        ),
+        (
+            '{"type":"record","name":"r","fields":[{"name":"id","type":"long"},'
+            '{"name":"text","type":["null","string"]}]}',
+            "avro",
+        ),
+    ],
+)
+def test_given_schemas(engine: LiveEngine, fresh: str, tmp_path: Path, schema: str, kind: str) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1, "text": "x", "more": true}\n')
+    source = InputPlan("rows", files(tmp_path / "a.json", "json"), HERE, schema=schema, schema_type=kind)  # type: ignore[arg-type]
+    engine.run(job(output("rows", table(fresh)), inputs=[source]))
+    assert engine.ask(f"SELECT * FROM lake.raw.{fresh}").columns == ("id", "text")
+
+
+def test_a_broken_schema(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n')
+    source = InputPlan("rows", files(tmp_path / "a.json", "json"), HERE, schema="id NO SUCH TYPE")
+    assert engine.fail(job(output("rows", table(fresh)), inputs=[source])).code == "schema-invalid"
