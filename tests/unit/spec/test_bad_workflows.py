@@ -53,7 +53,7 @@ SYNTAX = {
     "an open quote": ("yaml-syntax", 'name: taxi\nversion: §"v1\ntype: workflow\n'),
     "an open bracket": ("yaml-syntax", "name: taxi\ntags: §[a, b\n"),
     "a stray colon": ("yaml-syntax", "name: taxi\ndescription: note§: this\n"),
-    "a value and a block": ("value-and-block", "steps:\n  - sequence: last # why\n\n      - name§: a\n"),
+    "a value and a block": ("value-and-block", "steps:\n  - sequence: last # why\n\n      §- name: a\n"),
     "a value and a mapping": ("value-and-block", "workflow: w\n  dag§: []\n"),
     "wrong indentation": ("yaml-syntax", "a:\n  b: 1\n §c: 2\n"),
     "two documents": ("several-documents", "name: a\n§---\nname: b\n"),
