@@ -134,6 +134,14 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
     return _by_rule(chain, detail) or _by_system(chain, detail) or _by_condition(chain, detail, otherwise, error)
 
 
+def from_system(number: int, about: str, detail: str | None) -> CatchmentError | None:
+    """The error that a number of the operating system means, None for numbers that say nothing to a user."""
+    if number not in SYSTEM_ERRORS:
+        return None
+    code, message, hint = SYSTEM_ERRORS[number]
+    return JobError(f"{message}: {about}", code=code, hint=hint, detail=detail)
+
+
 def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
     return next((rule.says(cause, detail) for rule, cause in found), None)
@@ -142,9 +150,9 @@ def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
 def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     for cause in chain:
         if cause.classes & {"java.io.IOException", "org.apache.hadoop.fs.FSError"}:
-            for number, (code, message, hint) in SYSTEM_ERRORS.items():
-                if os.strerror(number) in cause.message:
-                    return JobError(f"{message}: {first_line(cause)}", code=code, hint=hint, detail=detail)
+            numbers = (number for number in SYSTEM_ERRORS if os.strerror(number) in cause.message)
+            if (number := next(numbers, None)) is not None:
+                return from_system(number, first_line(cause), detail)
     return None
 
 

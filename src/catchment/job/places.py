@@ -1,20 +1,25 @@
-"""Places on this machine: Hadoop says only that it could not write there, this says why."""
+"""Why a place on this machine took no data. Where Java cannot make a directory it does not say why; we can ask."""
 
 from __future__ import annotations
 
-import os
+import tempfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from catchment.engine.failures import from_system
+from catchment.errors import CatchmentError
 from catchment.plan.model import Dataset
 
 
-def locked_directory(spark: SparkSession, dataset: Dataset) -> Path | None:
-    """The directory that keeps a dataset from being written because we may not write to it, if that is so."""
-    place = dataset.path or spark.conf.get(f"spark.sql.catalog.{dataset.depot}.warehouse", "") or ""
-    path = Path(place.removeprefix("file:"))
-    if not path.is_absolute():
+def refusal(spark: SparkSession, dataset: Dataset, problem: CatchmentError) -> CatchmentError | None:
+    """What the operating system says about writing there; None where it has no objection or the place is remote."""
+    place = dataset.path or spark.conf.get(f"spark.sql.catalog.{dataset.depot}.warehouse", "")
+    if not place or not place.startswith("/"):
         return None
-    there = next(each for each in (path, *path.parents) if each.exists())
-    return None if os.access(there, os.W_OK | os.X_OK) else there
+    existing = next(parent for parent in (Path(place), *Path(place).parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return None
+    except OSError as error:
+        return from_system(error.errno, f"{existing} ({problem.message})", problem.detail) if error.errno else None

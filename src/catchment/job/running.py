@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +12,7 @@ from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import JobError
 from catchment.formats import Write, format_of
 from catchment.job.inputs import open_input
-from catchment.job.places import locked_directory
+from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.plan.model import JobPlan, OutputPlan
@@ -44,12 +42,6 @@ def run_job(spark: SparkSession, command: RunJob, story: Story, writer: Writer) 
         _transform(attempt, views)
         return tuple(_write(attempt, output, views[output.source]) for output in attempt.job.outputs)
     finally:
-        _forget(spark, views)
-
-
-def _forget(spark: SparkSession, views: Iterable[str]) -> None:
-    # Java may be gone by now; what failed first is what must be told.
-    with contextlib.suppress(Exception):
         for name in views:
             spark.catalog.dropTempView(name)
 
@@ -131,9 +123,8 @@ def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame) -> OutputRep
 def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> Exception:
     """The error with its place: the SQL it comes from if that is known, else the output."""
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
-    if output and problem.code == "write-failed" and (locked := locked_directory(attempt.spark, output.dataset)):
-        hint = "check who owns it and may write to it, or move the depot's location"
-        problem = JobError(f"{locked} may not be written", code="no-permission", hint=hint, detail=problem.detail)
+    if output and problem.code == "write-failed":
+        problem = refusal(attempt.spark, output.dataset, problem) or problem
     if problem.where is None:
         problem.where = blame(error, problem, attempt.job.steps) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:

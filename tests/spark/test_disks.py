@@ -1,0 +1,73 @@
+"""Disks that are full or may not be written."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catchment.project.model import Depot
+from tests.spark.lake import LiveEngine, files, lake_depot, table, writing
+
+NOISE = "SELECT id, uuid() AS a, uuid() AS b, uuid() AS c FROM range(0, 300000, 1, 2)"
+
+
+@pytest.fixture(scope="module")
+def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Path]]:
+    """Mount small file systems; they vanish with the module."""
+    mounted: list[Path] = []
+
+    def mount(name: str, options: str) -> Path:
+        place = tmp_path_factory.mktemp(name)
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+            pytest.skip("only root may mount file systems")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.fixture(scope="module")
+def depots(tmp_path_factory: pytest.TempPathFactory, mount: Callable[[str, str], Path]) -> dict[str, Depot]:
+    """Depots whose catalogs are fine and whose tables lie on bad disks."""
+    root = tmp_path_factory.mktemp("catalogs")
+    places = {"small": mount("small", "size=4m"), "locked": mount("locked", "ro")}
+    return {name: replace(lake_depot(root, name), location=str(place)) for name, place in places.items()}
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory, depots: dict[str, Depot]) -> Iterator[LiveEngine]:
+    from tests.spark.lake import engine_plan
+
+    live = LiveEngine(engine_plan(*depots.values()), tmp_path_factory.mktemp("logs"))
+    live.ready()
+    yield live
+    live.process.stop(grace=5)
+
+
+def test_a_full_disk(damaged: LiveEngine) -> None:
+    damaged.run(writing("SELECT 0L AS id, 'a' AS a, 'b' AS b, 'c' AS c", table("t", "small"), mode="append"))
+    failed = damaged.fail(writing(NOISE, table("t", "small"), mode="append"))
+    assert (failed.code, failed.retryable) == ("disk-full", False)
+    assert damaged.value("SELECT count(*) FROM small.raw.t") == 1
+
+
+def test_a_full_disk_for_files(damaged: LiveEngine, depots: dict[str, Depot]) -> None:
+    place = Path(depots["small"].location) / "csv"
+    assert damaged.fail(writing(NOISE, files(place, "csv"))).code == "disk-full"
+
+
+def test_a_place_that_may_not_be_written(damaged: LiveEngine) -> None:
+    failed = damaged.fail(writing("SELECT 1 AS id", table("t", "locked")))
+    assert (failed.code, failed.retryable) == ("no-permission", False)
+
+
+def test_files_that_may_not_be_written(damaged: LiveEngine, depots: dict[str, Depot]) -> None:
+    place = Path(depots["locked"].location) / "csv"
+    assert damaged.fail(writing("SELECT 1 AS id", files(place, "csv"))).code == "no-permission"
