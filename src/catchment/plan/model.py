@@ -111,7 +111,7 @@ class EnginePlan:
     """Every depot the engine must know as a catalog or reach as a store."""
     metastore: str = ""
     """Where the engine keeps the ledger of its writes."""
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     """The project's."""
 
 
