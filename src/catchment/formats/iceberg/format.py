@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.writer import Writer
+from catchment.commit.writer import Listener, Writer
 from catchment.formats.iceberg import writing
-from catchment.formats.model import Capabilities, Warn, Write, Written
+from catchment.formats.model import Capabilities, Write, Written
 from catchment.plan.model import InputPlan
 
 
@@ -21,6 +21,6 @@ class Iceberg:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Commit the rows, unless this very write has been committed before."""
-        return writing.commit(spark, frame, write, writer, warn)
+        return writing.commit(spark, frame, write, writer, listener)
