@@ -42,8 +42,11 @@ def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes
     if dry_run:
         _echo({"dry_run": True, "tables": [_expected(table) for table in found]}, output)
         return
-    facts = recovery.recover(project, found, remove=yes or _may_remove(found), tell=printing.tell)
-    tables = [{**table, "alive": each.alive} for table, each in zip(facts["tables"], found, strict=True)]
+    remove = yes or _may_remove(found)
+    todo = [table for table in found if remove or table.sealed or table.lost]
+    facts = recovery.recover(project, todo, remove=remove, tell=printing.tell)
+    done = {table["table"]: table for table in facts["tables"]}
+    tables = [{**_kept(table), **done.get(table.target, {})} for table in found]
     _echo({"dry_run": False, "tables": tables}, output)
     if any(table["error"] or table["refused"] for table in tables):
         raise click.exceptions.Exit(failures.JOB_FAILED)
@@ -81,6 +84,11 @@ def _expected(table: Unfinished) -> Mapping[str, Any]:
     }
 
 
+def _kept(table: Unfinished) -> Mapping[str, Any]:
+    """A table that stays as it is."""
+    return {**_expected(table), "removed": (), "kept": table.buffers}
+
+
 def _echo(facts: Mapping[str, Any], output: str) -> None:
     shown = secrecy.redactor().data(facts)
     if output == "json":
@@ -102,6 +110,10 @@ def _rows(tables: Sequence[Mapping[str, Any]], *, dry_run: bool) -> Iterator[tup
         for key, word in words.items():
             yield from ((table["table"], word, which) for which in table[key])
         for each in table["refused"]:
-            yield table["table"], f"refused: {each['code']}", f"{each['write_id']}: {each['message']}"
+            yield table["table"], f"refused: {each['code']}", f"{each['write_id']}: {_advice(each)}"
         if table["error"]:
-            yield table["table"], f"failed: {table['error']['code']}", table["error"]["message"]
+            yield table["table"], f"failed: {table['error']['code']}", _advice(table["error"])
+
+
+def _advice(error: Mapping[str, Any]) -> str:
+    return "; ".join(part for part in (error["message"], error["hint"]) if part)

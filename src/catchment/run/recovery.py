@@ -33,6 +33,8 @@ def recover(
     launch: Launch = EngineProcess.start,
 ) -> Mapping[str, Any]:
     """Recover tables; files of abandoned writes are removed only where `remove` says so."""
+    if not found:
+        return {"tables": []}
     tables = [_dataset(parse(each.target)) for each in found]
     with Reader(project, tell=tell, launch=launch) as reader:
         return reader.recover(tables, remove=remove)
