@@ -90,7 +90,11 @@ def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Cal
     left = outcome.left(batch)
     if left:
         staged = _staged(table, left)
-        tried([replace(write, tried=True) for write in left] if outcome.sent else left)
+        try:
+            tried([replace(write, tried=True) for write in left] if outcome.sent else left)
+        except Exception:
+            _clean(table, staged.startMetadata(), staged.currentMetadata())
+            raise
         outcome.sent = True
         outcome.committed.update(_swap(table, staged))
     return not outcome.left(batch)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import buffer, faults
 from catchment.commit.ledger import Ledger
-from catchment.commit.model import Conflict, Intent, Write, WriteMode
+from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
 from catchment.commit.publish import Publisher
 from catchment.commit.recover import abandon_lost
 from catchment.commit.table import MAIN, LakeTable
@@ -50,6 +50,8 @@ class Order:
     conflict: Conflict = "last-wins"
     branch: str = MAIN
     options: Mapping[str, str] = field(default_factory=dict)
+    since: Base | None = None
+    """What the job began from, where that is earlier than the write and matters."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _intent(order: Order, table: LakeTable, owner: str) -> Intent:
     # A name of its own for every attempt: two attempts at one write never share a directory.
     name = f"{order.write_id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
     location = f"{table.data_location}/{name}"
-    base = table.base(order.branch)
+    base = order.since or table.base(order.branch)
     return Intent(
         order.write_id,
         order.workflow,

@@ -22,6 +22,8 @@ class Package:
     without: tuple[str, ...] = ()
     alone: bool = False
     """Take this jar and none of its dependencies."""
+    classifier: str = ""
+    """Take the artifact's variant of this name, such as `jar-with-dependencies`."""
 
     @property
     def parts(self) -> tuple[str, str, str]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from catchment.commit.model import Base
 from catchment.commit.writer import Listener, Writer
 from catchment.errors import JobError
 from catchment.formats.model import Capabilities, Write, Written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
-from catchment.plan.model import InputPlan
+from catchment.plan.model import InputPlan, OutputPlan
 
 FILE_FORMATS = frozenset({"json", "csv", "parquet", "orc", "avro", "text"})
 
@@ -31,6 +32,10 @@ class Files:
         reader: DataFrameReader = spark.read.format(self.name).options(**source.options)
         schema = given_schema(spark, source)
         return (reader.schema(schema) if schema else reader).load(source.dataset.path)
+
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """Files have no states."""
+        return None
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Write files at a path, the way Spark does."""

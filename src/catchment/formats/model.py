@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.model import Base
 from catchment.commit.writer import Listener, Writer
 from catchment.plan.model import InputPlan, OutputPlan
 
@@ -34,6 +35,8 @@ class Write:
     workflow: str
     job: str
     run_id: str
+    since: Base | None = None
+    """The state of the dataset when the job began, where a later change of it would matter."""
 
     @property
     def id(self) -> str:
@@ -57,6 +60,10 @@ class Format(Protocol):
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of a dataset."""
+        ...
+
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """The state of the dataset before the job reads anything; None where later changes do not matter."""
         ...
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:

@@ -8,7 +8,8 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit.table import MAIN
+from catchment.commit.model import Base
+from catchment.commit.table import MAIN, LakeTable
 from catchment.commit.writer import Listener, Order, Writer
 from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
@@ -16,6 +17,7 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.model import Write, Written
 from catchment.formats.ordering import sorted_rows
+from catchment.plan.model import OutputPlan
 
 Done = TypeVar("Done")
 
@@ -37,6 +39,12 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     _warn_of_properties(table, write, listener)
     way = _directly if write.output.commit == "direct" else _through_buffer
     return way(spark, frame, write, table, writer, listener)
+
+
+def head(spark: SparkSession, output: OutputPlan) -> Base | None:
+    """The state of the table now; None where there is no table yet."""
+    table = catalogs.find_table(spark, output.dataset)
+    return LakeTable(spark, table).base(output.options.get("branch", MAIN)) if table is not None else None
 
 
 def _through_buffer(
@@ -81,6 +89,7 @@ def _order(write: Write) -> Order:
         output.conflict,
         options.pop("branch", MAIN),
         options,
+        write.since,
     )
 
 
