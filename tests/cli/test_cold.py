@@ -26,7 +26,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("run", "--help"), ("query", "--help"), ("doctor", "--help"), ("table", "--help")]
+    "arguments", [(verb, "--help") for verb in ("run", "query", "doctor", "table", "writers", "recover")]
 )
 def test_help_of_a_verb_imports_nothing_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert not imported(tmp_path, *arguments) & {*HEAVY, "pydantic", "yaml"}
@@ -47,7 +47,7 @@ def test_the_public_api_is_light(tmp_path: Path) -> None:
 
 def test_help_lists_every_verb(tmp_path: Path) -> None:
     answer = program.call("--help", cwd=tmp_path)
-    verbs = "init validate schema plan run apply resume runs logs query table doctor demo"
+    verbs = "init validate schema plan run apply resume runs logs query table writers recover doctor demo"
     assert answer.code == 0
     assert [line.split()[0] for line in answer.out.partition("Verbs:\n")[2].splitlines()] == verbs.split()
 

@@ -20,6 +20,7 @@ from catchment.engine.protocol import (
     OutputReport,
     Preparing,
     Ready,
+    Recover,
     Reply,
     Rows,
     RunJob,
@@ -27,7 +28,7 @@ from catchment.engine.protocol import (
 )
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import Dataset, EnginePlan, InputPlan, JobPlan, OutputPlan, PartitionField, StepPlan
-from catchment.project.model import Catalog, Depot, Engine
+from catchment.project.model import Catalog, Depot, Engine, Settings
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 120.0
@@ -176,6 +177,11 @@ class LiveEngine:
         assert isinstance(reply, Facts), reply
         return reply.data
 
+    def recover(self, *tables: Dataset, remove: bool = True) -> list[Mapping[str, Any]]:
+        reply = self._send(lambda id: Recover(id, tables, remove)).answer()
+        assert isinstance(reply, Facts), reply
+        return list(reply.data["tables"])
+
     def cancel(self, pending: Pending) -> None:
         self.process.send(Cancel(pending.id))
 
@@ -183,9 +189,17 @@ class LiveEngine:
         return (self.log_dir / f"{job}.{number}.log").read_text()
 
 
-def engine_plan(*depots: Depot, key: str = "default", fault: str = "", **engine: Any) -> EnginePlan:
-    settings = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
-    settings = replace(settings, **engine)
-    envs = {"CATCHMENT_FAULT": fault} if fault else {}
-    metastore = f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}"
-    return EnginePlan(key=key, engine=settings, conf=settings.conf, depots=depots, metastore=metastore, envs=envs)
+def engine_plan(
+    *depots: Depot, key: str = "default", fault: str = "", settings: Settings | None = None, **engine: Any
+) -> EnginePlan:
+    configured = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
+    configured = replace(configured, **engine)
+    return EnginePlan(
+        key=key,
+        engine=configured,
+        conf=configured.conf,
+        envs={"CATCHMENT_FAULT": fault} if fault else {},
+        depots=depots,
+        metastore=f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}",
+        settings=settings or Settings(),
+    )

@@ -36,11 +36,14 @@ def test_tables_snapshots_and_files(engine: LiveEngine, fresh: str) -> None:
     assert {"namespace": fresh, "table": fresh, "address": f"dataos://lake:{fresh}/{fresh}"} in listed
     [snapshot] = engine.inspect("snapshots", place)["snapshots"]
     assert snapshot["committed_at"].endswith("+00:00")
-    assert {key: snapshot[key] for key in ("workflow", "job", "run_id", "write_ids", "added_rows", "operation")} == {
+    assert {
+        key: snapshot[key] for key in ("workflow", "job", "run_id", "write_ids", "writes", "added_rows", "operation")
+    } == {
         "workflow": "workflow",
         "job": "writer",
         "run_id": "r-7",
         "write_ids": ["r-7/writer/out"],
+        "writes": [{"write_id": "r-7/writer/out", "rows": 7}],
         "added_rows": 7,
         "operation": "overwrite",
     }

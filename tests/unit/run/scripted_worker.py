@@ -108,6 +108,10 @@ def answer(command: dict[str, Any]) -> None:
         failed(attempt, "job")
     elif command["kind"] == "run-query":
         say("rows", attempt=attempt, columns=["a"], rows=[[command["sql"]], [command["limit"]]])
+    elif command["kind"] == "recover":
+        keys = ("address", "depot", "namespace", "table")
+        tables = [{key: table[key] for key in keys} for table in command["tables"]]
+        say("facts", attempt=attempt, data={"tables": tables, "remove": command["remove"]})
     else:
         say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "namespace", "table")})
 

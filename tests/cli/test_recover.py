@@ -1,0 +1,61 @@
+"""`catchment recover`, as a person meets it."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+from catchment.store import open_store
+from tests.cli import program, projects
+from tests.ledgers import Filled
+
+COUNT = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
+TABLE = "dataos://lakehouse:raw/trips"
+
+
+def answer_at_a_terminal(words: bytes, *arguments: str, cwd: Path) -> program.Answer:
+    """Run the program with a terminal to answer at."""
+    ours, theirs = pty.openpty()
+    command = [program.PROGRAM, *arguments]
+    try:
+        with subprocess.Popen(
+            command, cwd=cwd, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            os.write(ours, words)
+            out, err = process.communicate(timeout=60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return program.Answer(process.returncode, out, err)
+
+
+def test_files_are_removed_only_by_whoever_agrees(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    with open_store(f"sqlite:///{tmp_path}/.catchment/metastore.db") as store:
+        filled = Filled(store)
+        filled.abandon("r/j/o", target=TABLE)
+        answer = answer_at_a_terminal(b"n\n", "recover", cwd=tmp_path)
+        assert answer.code == 0
+        assert "Remove the files of 1 abandoned writes?" in answer.err
+        assert filled.left(TABLE) == ["/lake/data/r.j.o"]
+
+
+def test_what_a_killed_engine_sealed_is_published(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    (tmp_path / "one.yaml").write_text(projects.workflow("one", projects.job("one", "SELECT trip_id FROM trips")))
+    killed = program.call("run", "one.yaml", "-o", "json", cwd=tmp_path, CATCHMENT_FAULT="sealed:kill")
+    assert killed.code == 1
+    assert killed.data["jobs"][0]["error"]["code"] == "engine-lost"
+    write_id = f"{killed.data['run_id']}/one/result"
+
+    [writing] = program.call("writers", "-o", "json", cwd=tmp_path).data["tables"]
+    assert [(write["write_id"], write["state"], write["rows"]) for write in writing["writes"]] == [
+        (write_id, "sealed", 20)
+    ]
+    [expected] = program.call("recover", "--dry-run", "-o", "json", cwd=tmp_path).data["tables"]
+    assert (expected["table"], expected["published"], expected["removed"]) == (TABLE, [write_id], [])
+
+    [done] = program.call("recover", TABLE, "-o", "json", cwd=tmp_path).data["tables"]
+    assert done == {**expected, "kept": []}
+    assert "nothing to recover" in program.call("recover", cwd=tmp_path).err
+    assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[20, 20]]

@@ -1,0 +1,114 @@
+"""`writers` and `recover`, as far as they go without an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from catchment.cli.program import program
+from catchment.store import open_store
+from tests.ledgers import ALIVE, LOST, TARGET, Filled
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Filled]:
+    (tmp_path / "catchment.yaml").write_text("depots:\n  lake: {kind: iceberg, location: ./lake}\n")
+    with open_store(f"sqlite:///{tmp_path}/.catchment/metastore.db") as store:
+        yield Filled(store)
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, filled: Filled) -> Invoke:
+    return lambda *arguments: CliRunner().invoke(program, [*arguments, "--project", str(tmp_path)])
+
+
+def test_nobody_writes(invoke: Invoke) -> None:
+    text, data = invoke("writers"), invoke("writers", "-o", "json")
+    assert (text.exit_code, text.stdout, text.stderr) == (0, "", "nobody writes\n")
+    assert json.loads(data.stdout) == {"tables": []}
+
+
+def test_writers_are_shown_with_their_buffers(invoke: Invoke, filled: Filled) -> None:
+    filled.engine()
+    filled.store.leases.acquire(f"table/{TARGET}", ALIVE, 600.0)
+    filled.open("r/j/open", owner=ALIVE)
+    filled.seal("r/j/sealed", rows=7, owner=LOST)
+    filled.commit("r/j/done", 5)
+    lines = invoke("writers").stdout.splitlines()
+    assert lines[0] == (f"{TARGET}: 1 open, 1 sealed, {ALIVE} consolidates, 0.2 commits/min of 0.2 writes/min")
+    assert lines[1].split() == ["write", "state", "seconds", "rows", "bytes", "engine"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["r/j/open", "open"], ["r/j/sealed", "sealed"]]
+    assert lines[3].split()[3:] == [ALIVE]
+    assert lines[4].split()[3:] == ["7", "100", LOST, "(lost)"]
+
+
+def test_leftovers_are_mentioned_with_what_removes_them(invoke: Invoke, filled: Filled) -> None:
+    filled.abandon("r/j/given-up")
+    assert "files of 1 abandoned writes are left: `catchment recover` removes them" in invoke("writers").stdout
+
+
+def test_writers_as_data(invoke: Invoke, filled: Filled) -> None:
+    filled.seal("r/j/sealed", rows=7)
+    [table] = json.loads(invoke("writers", "-o", "json").stdout)["tables"]
+    assert set(table) == {"target", "writes", "lease", "commits_per_minute", "writes_per_minute", "leftovers"}
+    assert set(table["writes"][0]) == {
+        "write_id", "workflow", "target", "branch", "mode", "state", "engine", "buffer", "alive", "rows", "bytes",
+        "files", "seconds",
+    }  # fmt: skip
+
+
+def test_nothing_to_recover_is_said_at_once(invoke: Invoke, filled: Filled) -> None:
+    filled.commit("r/j/done", 5)
+    text, data = invoke("recover"), invoke("recover", "-o", "json")
+    assert (text.exit_code, text.stdout, text.stderr) == (0, "", "nothing to recover\n")
+    assert json.loads(data.stdout) == {"dry_run": False, "tables": []}
+
+
+def test_writes_of_living_engines_are_not_recovered(invoke: Invoke, filled: Filled) -> None:
+    filled.engine()
+    filled.open("r/j/open", owner=ALIVE)
+    result = invoke("recover", "--yes")
+    assert result.exit_code == 0
+    assert "the engines of 1 open writes were heard from" in result.stderr
+    assert filled.states("r/j/open") == ["open"]
+
+
+def test_a_dry_run_shows_everything_and_changes_nothing(invoke: Invoke, filled: Filled) -> None:
+    filled.engine()
+    filled.open("r/j/mine", owner=ALIVE)
+    filled.open("r/j/lost")
+    filled.seal("r/j/sealed")
+    filled.abandon("r/j/given-up")
+    before = (filled.states("r/j/lost", "r/j/sealed"), filled.left())
+    data, text = invoke("recover", "--dry-run", "-o", "json"), invoke("recover", "--dry-run")
+    expected = {
+        "table": TARGET,
+        "published": ["r/j/sealed"],
+        "refused": [],
+        "abandoned": ["r/j/lost"],
+        "removed": ["/lake/data/r.j.lost", "/lake/data/r.j.given-up"],
+        "kept": [],
+        "alive": ["r/j/mine"],
+        "error": None,
+    }
+    assert json.loads(data.stdout) == {"dry_run": True, "tables": [expected]}
+    rows = [line.split() for line in text.stdout.splitlines()[2:]]
+    assert [TARGET, "would", "be", "published", "r/j/sealed"] in rows
+    assert [TARGET, "left", "to", "its", "engine", "r/j/mine"] in rows
+    assert (filled.states("r/j/lost", "r/j/sealed"), filled.left()) == before
+
+
+def test_files_are_kept_where_nobody_can_be_asked(invoke: Invoke, filled: Filled) -> None:
+    filled.abandon("r/j/given-up")
+    result = invoke("recover", "-o", "json")
+    assert result.exit_code == 0
+    assert "--yes removes them" in result.stderr
+    [table] = json.loads(result.stdout)["tables"]
+    assert (table["kept"], table["removed"]) == (["/lake/data/r.j.given-up"], [])
+    assert filled.left() == ["/lake/data/r.j.given-up"]

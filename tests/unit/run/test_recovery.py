@@ -1,0 +1,63 @@
+"""What there is to recover is read from the metastore; an engine is started only to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from catchment.errors import RequestError
+from catchment.project.model import Catalog, Depot, Project
+from catchment.run import recovery, writers
+from catchment.store import open_store
+from tests.ledgers import TARGET, Filled
+from tests.unit.run.conftest import Lab, launch
+
+
+@pytest.fixture
+def project(lab: Lab) -> Project:
+    depot = Depot("lakehouse", "iceberg", str(lab.root), Catalog())
+    return replace(lab.project, depots={"lakehouse": depot})
+
+
+@pytest.fixture
+def filled(project: Project) -> Iterator[Filled]:
+    with open_store(project.metastore) as store:
+        yield Filled(store)
+
+
+def test_an_address_means_the_table_however_it_is_spelled(project: Project, filled: Filled) -> None:
+    filled.seal("r/j/1", target="dataos://lakehouse:raw/t")
+    filled.seal("r/j/2", target="dataos://lakehouse:raw/other")
+    for address in ("dataos://lakehouse:raw/t", "lake://lakehouse:raw/t?acl=rw", "dataos://icebase:raw/t"):
+        assert [table.sealed for table in recovery.look(project, address)] == [("r/j/1",)]
+    assert len(recovery.look(project)) == 2
+
+
+@pytest.mark.parametrize(("address", "code"), [("dataos://lakehouse:raw", "no-dataset"), ("raw.t", "bad-address")])
+def test_an_address_that_names_no_table_is_refused(project: Project, address: str, code: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        recovery.look(project, address)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_the_engine_is_told_which_tables(project: Project, filled: Filled, remove: bool) -> None:
+    filled.seal("r/j/1")
+    facts = recovery.recover(project, recovery.look(project), remove=remove, launch=launch)
+    table = {"address": TARGET, "depot": "lake", "namespace": "raw", "table": "t"}
+    assert facts == {"tables": [table], "remove": remove}
+
+
+def test_nothing_to_recover_starts_no_engine(project: Project) -> None:
+    assert recovery.recover(project, recovery.look(project), remove=True, launch=launch) == {"tables": []}
+    assert not (project.home / "questions").exists()
+
+
+def test_watching_looks_again(project: Project, filled: Filled) -> None:
+    looks = writers.watch(project, every=0.0)
+    assert next(looks) == ()
+    filled.seal("r/j/1")
+    assert [table.target for table in next(looks)] == [TARGET]
+    assert [table.target for table in writers.writers(project)] == [TARGET]
