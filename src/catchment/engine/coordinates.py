@@ -11,6 +11,8 @@ from catchment.plan.model import EnginePlan
 from catchment.project.model import Depot
 
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
+PACKAGES_SETTING = "spark.jars.packages"
+"""How workflows ask Spark for packages. We bring them, so that Spark need not do it anew at every start."""
 POSTGRESQL = "org.postgresql:postgresql:42.7.13"
 
 
@@ -84,7 +86,9 @@ def packages_of(engine: EnginePlan) -> tuple[Package, ...]:
     """Everything that must be on the class path of an engine, without repeats, in a stable order."""
     line = spark_line(engine)
     needed = [line.avro, *(package for depot in engine.depots for package in _of_depot(depot, line))]
-    needed += [_asked_for(coordinate, engine) for coordinate in engine.engine.packages]
+    listed = engine.conf.get(PACKAGES_SETTING, "").split(",")
+    asked_for = (*engine.engine.packages, *(coordinate.strip() for coordinate in listed if coordinate.strip()))
+    needed += [_asked_for(coordinate, engine) for coordinate in asked_for]
     return tuple(sorted(dict.fromkeys(needed), key=lambda package: package.coordinate))
 
 

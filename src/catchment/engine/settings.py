@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from catchment.engine.coordinates import PACKAGES_SETTING
 from catchment.engine.protocol import Start
 from catchment.errors import SetupError
 from catchment.plan.model import EnginePlan
@@ -24,7 +25,6 @@ AT_LAUNCH = (
 """What the JVM must know before it runs. It is handed over on a command line, which every user of the machine can
 read; all other settings follow over the gateway's own connection."""
 
-RESOLVED_BEFORE = "spark.jars.packages"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 SQLITE_PATIENCE_MS = "60000"
 
@@ -33,7 +33,7 @@ def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: our defaults, then the depots', then what the user asks for."""
     engine = start.engine
     settings = {**_defaults(engine), **_of_depots(engine.depots), **engine.conf}
-    settings.pop(RESOLVED_BEFORE, None)
+    settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
     if any(depot.catalog for depot in engine.depots):
         _append(settings, "spark.sql.extensions", ",", [EXTENSIONS])
     # Jars on the class path from the start load faster than jars added later; executors elsewhere must be sent them.

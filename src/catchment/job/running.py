@@ -16,6 +16,8 @@ from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.plan.model import JobPlan, OutputPlan
 
+SESSION_VARIABLES_SINCE = 4
+
 
 @dataclass(frozen=True)
 class _Attempt:
@@ -53,8 +55,9 @@ def _prepare(attempt: _Attempt) -> None:
     for key, value in attempt.job.conf.items():
         story.log.info("setting %s = %s", key, value)
         _set(attempt, key, value)
-    # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
-    attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
+    if int(attempt.spark.version.partition(".")[0]) >= SESSION_VARIABLES_SINCE:
+        # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
+        attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
 
 
 def _set(attempt: _Attempt, key: str, value: str) -> None:
