@@ -4,8 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from textwrap import dedent, indent
+from textwrap import indent
 
+JOB = """\
+- name: {name}
+  spec:
+    stack: flare:7.0
+    compute: runnable-default
+    stackSpec:
+      job:
+        inputs:
+          - {{name: trips, dataset: "dataos://{source}?acl=r", format: json}}
+        steps:
+          - sequence:
+              - name: result
+                sql: |
+{sql}
+        outputs:
+          - name: result
+            dataset: dataos://{to}?acl=rw
+            format: {form}
+            options: {{saveMode: {mode}}}
+  dependencies: [{after}]
+"""
 SETTINGS = """\
 depots:
   dropzone: {kind: files, location: ./dropzone}
@@ -44,27 +65,4 @@ def job(
     after: str = "",
 ) -> str:
     """A job of one input (`trips`), one step and one output."""
-    dependencies = f"\n  dependencies: [{after}]" if after else ""
-    return (
-        dedent(f"""\
-        - name: {name}
-          spec:
-            stack: flare:7.0
-            compute: runnable-default
-            stackSpec:
-              job:
-                inputs:
-                  - {{name: trips, dataset: "dataos://{source}?acl=r", format: json}}
-                steps:
-                  - sequence:
-                      - name: result
-                        sql: {sql}
-                outputs:
-                  - name: result
-                    dataset: dataos://{to}?acl=rw
-                    format: {form}
-                    options: {{saveMode: {mode}}}
-        """).rstrip()
-        + dependencies
-        + "\n"
-    )
+    return JOB.format(name=name, sql=indent(sql, " " * 18), to=to, source=source, mode=mode, form=form, after=after)

@@ -15,7 +15,7 @@ def test_the_published_seed_gets_its_error_at_the_right_line(tmp_path: Path) -> 
     file = SEEDS / "seed-000-published.yaml"
     answer = program.call("validate", file, cwd=tmp_path)
     assert answer.code == 2
-    assert f"{file}:99:27: error[value-and-block]" in answer.out
+    assert f"{file}:100:25: error[value-and-block]" in answer.out
     assert "- sequence: ny_taxi_ts" in answer.out
     assert "^" in answer.out
     assert "hint:" in answer.out
@@ -41,9 +41,9 @@ def test_validate_tells_every_problem_of_every_file(tmp_path: Path) -> None:
     assert answer.code == 2
     assert [(d["file"], d["line"], d["code"]) for d in answer.data["diagnostics"]] == [
         ("a.yaml", 1, "bad-name"),
-        ("a.yaml", 22, "bad-save-mode"),
-        ("a.yaml", 23, "unknown-dependency"),
-        ("b.yaml", 20, "unknown-depot"),
+        ("a.yaml", 23, "bad-save-mode"),
+        ("a.yaml", 24, "unknown-dependency"),
+        ("b.yaml", 21, "unknown-depot"),
     ]
 
 
@@ -53,7 +53,7 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
     answer = program.call("run", "a.yaml", "--output", "json", cwd=tmp_path)
     assert answer.code == 2
     assert [d["code"] for d in answer.data["diagnostics"]] == ["unknown-depot"]
-    assert "a.yaml:20:" in answer.err
+    assert "a.yaml:21:" in answer.err
     assert "lakehouse" in answer.err
     assert not (tmp_path / ".catchment").exists()
 

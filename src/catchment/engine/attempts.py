@@ -66,7 +66,7 @@ class Attempt:
         with self._talking:
             if progress and not self._answered:
                 done, total = progress
-                self._channel.send(Note(self.id, "progress", {"tasks_done": done, "tasks": total}))
+                self._channel.send(Note(self.id, "progress", {"done": done, "total": total}))
 
     def _answer(self, session: SparkSession) -> Reply:
         match self.work:

@@ -33,8 +33,12 @@ def written(outputs: Any) -> str:
 
 def _output(output: Mapping[str, Any]) -> str:
     rows, files = output.get("rows"), output.get("files")
-    counts = [f"{count:,} {unit}" for count, unit in ((rows, "rows"), (files, "files")) if count is not None]
+    counts = [_count(number, unit) for number, unit in ((rows, "row"), (files, "file")) if number is not None]
     return f"{output['dataset']} ({', '.join(counts)})" if counts else str(output["dataset"])
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def sentence(event: Event) -> str | None:
@@ -66,9 +70,8 @@ def _failed(event: Event) -> str:
 
 
 def _run_started(event: Event) -> str:
-    count = len(event.data["jobs"])
     verb = "resumed" if event.data.get("resumed") else "started"
-    return f"{event.data['workflow']}: run {event.run_id} {verb}, {count} job{'s' if count != 1 else ''}"
+    return f"{event.data['workflow']}: run {event.run_id} {verb}, {_count(len(event.data['jobs']), 'job')}"
 
 
 _TELLERS: Mapping[EventKind, Callable[[Event], str | None]] = {

@@ -65,7 +65,6 @@ class Execution:
         self._hub.open([*self._options.sinks, lines, MetastoreSink(store.events, heartbeat.lease)])
         try:
             self._execute(record, heartbeat)
-            self._engines.close(self._options.timing.stop)
         finally:
             # The events end before the lease and the store do.
             self._engines.close(0.0)

@@ -37,16 +37,16 @@ def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
 
 
 def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
-    """`key: value` with a block below it: blamed on the value, though the parser stumbles over the block."""
+    """`key: value` with a block below it: told where the parser stumbles, with the line that is to be mended."""
     above = _line_above(lines, where.line - 1)
     here = lines[where.line - 1] if where.line <= len(lines) else ""
     owner = _KEY.match(lines[above]) if above is not None else None
     if owner is None or above is None or not _BLOCK_START.match(here) or _indent(here) <= len(owner["lead"]):
         return None
     key, value = owner["key"], lines[above][owner.end() :].split(" #")[0].strip()
-    message = f"`{key}` has both a value, `{value}`, and a block below it (from line {where.line})"
-    place = Position(where.file, above + 1, owner.end() + 1)
-    return Diagnostic("value-and-block", message, place, f"remove `{value}`, so that the line ends with `{key}:`")
+    message = f"a block stands below `{key}`, which has the value `{value}` on line {above + 1} already"
+    hint = f"remove `{value}` on line {above + 1}, so that the line ends with `{key}:`"
+    return Diagnostic("value-and-block", message, where, hint)
 
 
 def _other(error: yaml.YAMLError, where: Position) -> Diagnostic:

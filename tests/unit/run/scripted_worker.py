@@ -112,10 +112,16 @@ def answer(command: dict[str, Any]) -> None:
         say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "namespace", "table")})
 
 
+def starts() -> int:
+    with open(TRACE) as lines:  # noqa: PTH123 - quick to start is all that counts here
+        return sum('"start"' in line for line in lines)
+
+
 def start() -> None:
     trace("start")
-    if "REFUSES" in os.environ:
-        failed(None, os.environ["REFUSES"])
+    kind, _, times = os.environ.get("REFUSES", "").partition(" ")
+    if kind and starts() <= int(times or sys.maxsize):
+        failed(None, kind)
         sys.exit(1)
     say("preparing", message="getting ready")
     time.sleep(float(os.environ.get("STARTS_IN", "0")))
@@ -137,6 +143,7 @@ def main() -> None:
             break
         else:
             answer(command)
+    time.sleep(float(os.environ.get("STOPS_IN", "0")))
     trace("stop")
     os._exit(0)
 

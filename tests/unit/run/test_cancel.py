@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from catchment.plan.model import JobPlan
 from catchment.run import Run, history
 from catchment.spec.model import Retry
-from tests.unit.run.conftest import Lab, Recorder, job, statuses
+from tests.unit.run.conftest import QUICK, Lab, Recorder, job, statuses
 
 
 def _cancelled(lab: Lab, *jobs: JobPlan, when: str = "begin", **options: Any) -> tuple[Run, float]:
@@ -46,6 +47,7 @@ def test_running_and_waiting_jobs_are_cancelled(lab: Lab, recorder: Recorder) ->
     assert statuses(result) == {"a": "cancelled", "b": "cancelled"}
     assert seconds < 5
     assert recorder.kinds("a") == ["job-started", "job-cancelled"]
+    assert [line["job"] for line in lab.trace("end")] == ["a"], "the engine was not asked to cancel"
     assert history.show(lab.project, result.run_id).status == "cancelled"
     _nothing_left(lab)
 
@@ -80,8 +82,16 @@ def test_a_job_waiting_for_its_next_attempt_is_cancelled(lab: Lab) -> None:
     assert seconds < 5
 
 
+def test_no_attempt_begins_after_the_request_to_stop(lab: Lab) -> None:
+    waits = job("waits", "fail job", retry=Retry(5, pause=0.5))
+    result, _ = _cancelled(lab, waits, job("busy", "stubborn"), when="end")
+    assert statuses(result) == {"waits": "cancelled", "busy": "cancelled"}
+    assert [line["job"] for line in lab.trace("begin")].count("waits") == 1
+
+
 def test_cancelling_while_the_engine_is_starting(lab: Lab) -> None:
-    result, seconds = _cancelled(lab, job("a"), when="start", envs={"STARTS_IN": "600"})
+    patient = replace(QUICK, stop=60.0)
+    result, seconds = _cancelled(lab, job("a"), when="start", envs={"STARTS_IN": "600"}, timing=patient)
     assert statuses(result) == {"a": "cancelled"}
     assert seconds < 5
     _nothing_left(lab)

@@ -57,6 +57,11 @@ def test_a_refused_start_is_tried_again_where_the_job_asks_for_it(lab: Lab) -> N
     assert len(lab.trace("start")) == 2
 
 
+def test_an_engine_that_starts_after_all_serves_the_jobs_to_come(lab: Lab) -> None:
+    result = lab.run(job("a", retry=Retry(1, "OnError")), job("b"), jobs=1, envs={"REFUSES": "setup 1"})
+    assert [(each.status, each.attempts) for each in result.jobs] == [("succeeded", 2), ("succeeded", 1)]
+
+
 def test_logs_of_a_run_are_found(lab: Lab) -> None:
     result = lab.run(job("a"), job("b", engine="other"))
     directory = lab.root / ".catchment" / "runs" / result.run_id

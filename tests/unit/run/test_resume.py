@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -122,13 +123,26 @@ def test_a_run_that_is_taken_over_stops_and_writes_no_more(lab: Lab) -> None:
                 with open_store(lab.project.metastore) as store, store.database.writing() as connection:
                     connection.exec_driver_sql("UPDATE leases SET owner = 'you', fence = fence + 1")
 
+    began = time.monotonic()
     with pytest.raises(LeaseLost):
         lab.run(job("a", "hang"), sinks=[TakesOver()], timing=replace(QUICK, lease=0.4))
+    assert time.monotonic() - began < 15
     (summary,) = history.runs(lab.project, 1)
     assert summary.succeeded == 0
     for line in lab.trace("start"):
         with pytest.raises(ProcessLookupError):
             os.kill(line["pid"], 0)
+
+
+def test_a_run_longer_than_its_lease_stays_alive(lab: Lab) -> None:
+    timing = replace(QUICK, lease=1.0)
+    thread = threading.Thread(target=lambda: lab.run(job("a", "sleep 3"), timing=timing))
+    thread.start()
+    _begun(lab, 1)
+    time.sleep(2.0)
+    (summary,) = history.runs(lab.project, 1)
+    thread.join()
+    assert summary.status == "running"
 
 
 def _begun(lab: Lab, count: int) -> None:

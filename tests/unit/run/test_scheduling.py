@@ -149,6 +149,11 @@ def test_nothing_is_left_behind(lab: Lab) -> None:
             os.kill(line["pid"], 0)
 
 
+def test_an_engine_that_takes_time_to_stop_is_waited_for(lab: Lab) -> None:
+    lab.run(job("a"), envs={"STOPS_IN": "0.5"})
+    assert len(lab.trace("stop")) == 1
+
+
 def test_the_reference_time_is_the_moment_the_run_began(lab: Lab) -> None:
     lab.run(job("a"), job("b", "", "a"))
     (moment,) = {line["reference_time"] for line in lab.trace("begin")}

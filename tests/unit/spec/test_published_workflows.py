@@ -22,11 +22,11 @@ def workflow(name: str) -> Workflow:
     return loaded
 
 
-def test_seed_000_as_published_is_refused_at_the_line_to_mend() -> None:
+def test_seed_000_as_published_is_refused_with_the_line_to_mend() -> None:
     diagnostic = load(WORKFLOWS / "seed-000-published.yaml", env={}).diagnostics[0]
-    assert found("seed-000-published.yaml") == [("error", "value-and-block", 99, 27)]
-    assert diagnostic.message == "`sequence` has both a value, `ny_taxi_ts`, and a block below it (from line 100)"
-    assert diagnostic.hint == "remove `ny_taxi_ts`, so that the line ends with `sequence:`"
+    assert found("seed-000-published.yaml") == [("error", "value-and-block", 100, 25)]
+    assert diagnostic.message == "a block stands below `sequence`, which has the value `ny_taxi_ts` on line 99 already"
+    assert diagnostic.hint == "remove `ny_taxi_ts` on line 99, so that the line ends with `sequence:`"
 
 
 def test_seed_000_repaired_only_warns() -> None:
