@@ -41,6 +41,8 @@ def spark_settings(start: Start) -> dict[str, str]:
     if not is_local(engine):
         _append(settings, "spark.jars", ",", start.jars)
     settings.update(_in_scratch(settings, Path(start.scratch)))
+    options = (settings["spark.driver.extraJavaOptions"], *(f'"{option}"' for option in start.java_options))
+    settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings
 
 
