@@ -22,7 +22,7 @@ from catchment.engine.protocol import Start, encode
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
 
-MOST_KEPT = 4
+MOST_KEPT = 6
 """Archives are large, and each fits one Java, one Spark and one set of jars."""
 
 NO_SHARING = "-Xshare:off"
@@ -41,6 +41,7 @@ def java_options(
             if not path.exists():
                 tell("preparing Spark for quick starts (once)")
                 _make(path, engine, installed, cancelled)
+    path.touch()  # what is in use is kept longest
     return (f"-XX:SharedArchiveFile={path}",) if path.stat().st_size else ()
 
 
