@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
@@ -23,7 +22,7 @@ from catchment.engine.protocol import Start, encode
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
 
-MOST_KEPT = 4
+MOST_KEPT = 6
 """Archives are large, and each fits one Java, one Spark and one set of jars."""
 
 NO_SHARING = "-Xshare:off"
@@ -42,6 +41,7 @@ def java_options(
             if not path.exists():
                 tell("preparing Spark for quick starts (once)")
                 _make(path, engine, installed, cancelled)
+    path.touch()  # what is in use is kept longest
     return (f"-XX:SharedArchiveFile={path}",) if path.stat().st_size else ()
 
 
@@ -57,7 +57,7 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as scratch:
         made, request = Path(scratch) / path.name, Path(scratch) / "start.json"
         option = f"-XX:ArchiveClassesAtExit={made}"
-        plan = _training_plan(engine, scratch, installed.jars)
+        plan = _training_plan(engine, scratch)
         request.write_bytes(encode(Start(plan, installed.jars, scratch, scratch, java_options=(option,))))
         command = (sys.executable, "-m", "catchment.engine.training", str(request))
         variables = environment(installed.spark_home, installed.python_path, {}, scratch)
@@ -68,12 +68,10 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
     _prune(path.parent)
 
 
-def _training_plan(engine: EnginePlan, scratch: str, jars: Sequence[str]) -> EnginePlan:
+def _training_plan(engine: EnginePlan, scratch: str) -> EnginePlan:
     """An engine like the one that is to start, on a lake of its own."""
-    sqlite = any("sqlite-jdbc" in jar for jar in jars)
-    catalog = Catalog("jdbc", database=f"{scratch}/catalog.db") if sqlite else Catalog("hadoop")
-    depots = (Depot("lake", "iceberg", f"{scratch}/lake", catalog),) if any("iceberg" in jar for jar in jars) else ()
-    return EnginePlan("training", Engine("training", spark=engine.engine.spark, master="local[2]"), depots=depots)
+    depot = Depot("lake", "iceberg", f"{scratch}/lake", Catalog("jdbc", database=f"{scratch}/catalog.db"))
+    return EnginePlan("training", Engine("training", spark=engine.engine.spark, master="local[2]"), depots=(depot,))
 
 
 def _prune(directory: Path) -> None:

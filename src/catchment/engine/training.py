@@ -26,27 +26,20 @@ def rehearse(start: Start) -> None:
     """Read JSON, run SQL, write a partitioned table and query it."""
     application = Application.start(start)
     with application.session() as session:
-        job = _job(start)
         story = Story("training", logging.Logger("training"), lambda note: None, Event())
-        run_job(session, RunJob("training", job, "training", "training", 1, "2020-01-01T00:00:00Z"), story)
-        if job.outputs[0].dataset.table:
-            run_query(session, RunQuery("training", "SELECT vendor_id, count(*) FROM lake.raw.trips GROUP BY 1"))
+        run_job(session, RunJob("training", _job(start), "training", "training", 1, "2020-01-01T00:00:00Z"), story)
+        run_query(session, RunQuery("training", "SELECT vendor_id, count(*) FROM lake.raw.trips GROUP BY 1"))
     application.stop()
 
 
 def _job(start: Start) -> JobPlan:
-    rows, files = Path(start.scratch) / "trips.json", Path(start.scratch) / "files"
+    rows = Path(start.scratch) / "trips.json"
     rows.write_text(ROWS)
     source = InputPlan("trips", Dataset("trips", "files", "json", path=str(rows)), HERE)
     sql = "SELECT *, to_timestamp(pickup_datetime / 1000) AS at, now() AS seen FROM trips WHERE vendor_id > 0"
-    to_table = Dataset("trips", "lake", "iceberg", namespace="raw", table="trips")
-    to_files = Dataset("trips", "files", "parquet", path=str(files))
+    table = Dataset("trips", "lake", "iceberg", namespace="raw", table="trips")
     months = (PartitionField("month", "at", HERE, "month"),)
-    output = (
-        OutputPlan("out", "rows", to_table, HERE, mode="append", partitions=months)
-        if start.engine.depots
-        else OutputPlan("out", "rows", to_files, HERE)
-    )
+    output = OutputPlan("out", "rows", table, HERE, mode="append", partitions=months)
     step = StepPlan("rows", sql, HERE, HERE)
     return JobPlan("training", "training", HERE, inputs=(source,), steps=(step,), outputs=(output,), explain=True)
 

@@ -33,8 +33,8 @@ def code_of(error: pytest.ExceptionInfo[CatchmentError]) -> str:
 
 def test_packages_follow_from_depots() -> None:
     lake = Depot("lake", "iceberg", "/lake", Catalog(database="/c.db"))
-    assert artifacts(plan()) == {"spark-avro_2.13"}
-    assert artifacts(plan(lake)) == {"spark-avro_2.13", "iceberg-spark-runtime-4.1_2.13", "sqlite-jdbc"}
+    assert artifacts(plan()) == {"spark-avro_2.13", "iceberg-spark-runtime-4.1_2.13", "sqlite-jdbc"}
+    assert packages_of(plan(lake)) == packages_of(plan())
     assert artifacts(plan(lake, spark="3.5")) == {"spark-avro_2.12", "iceberg-spark-runtime-3.5_2.12", "sqlite-jdbc"}
     remote = Depot("lake", "iceberg", "s3://b/lake", Catalog(uri="jdbc:postgresql://h/d"))
     assert {"postgresql", "hadoop-aws", "iceberg-aws-bundle"} <= artifacts(plan(remote))
