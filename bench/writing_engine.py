@@ -33,6 +33,16 @@ RETRIES = {
 }
 
 
+class Unheard:
+    """Nobody hears what a write waits for, and nobody wants it to stop."""
+
+    def warn(self, text: str) -> None:
+        pass
+
+    def check(self) -> None:
+        pass
+
+
 @dataclass
 class Bench:
     spark: SparkSession
@@ -77,7 +87,7 @@ class Bench:
                 if way == "catchment":
                     target = f"dataos://lake:bench/{table}"
                     order = Order(write_id, "bench", target, "lake", "bench", table, "append")
-                    self.writer.write(self.spark, frame, order, lambda _: None)
+                    self.writer.write(self.spark, frame, order, Unheard())
                 else:
                     frame.writeTo(f"lake.bench.{table}").append()
                 self.seconds.append(time.monotonic() - began)
@@ -136,7 +146,7 @@ def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     store = open_store(f"sqlite:///{lake}/metastore.db")
-    bench = Bench(spark, Writer(spark, store, announce(store), scratch / "forks"))
+    bench = Bench(spark, Writer(spark, store, announce(store), scratch / "forks", max_pending=1000))
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         task = json.loads(line)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
     import threading
 
+    from catchment.commit.activity import TableActivity
     from catchment.engine.protocol import Rows
     from catchment.events.model import Sink
     from catchment.plan.model import Plan
@@ -104,6 +105,19 @@ class Project:
         from catchment.run.lake import Reader
 
         return Reader(self.settings, engine=engine)
+
+    def writers(self) -> tuple[TableActivity, ...]:
+        """Who writes which table now."""
+        from catchment.run import writers
+
+        return writers.writers(self.settings)
+
+    def recover(self, address: str | None = None, *, remove: bool = False) -> Mapping[str, Any]:
+        """Finish what writes of lost engines have left unfinished; with `remove`, also remove their files."""
+        from catchment.run import recovery
+
+        found = [table for table in recovery.look(self.settings, address) if table.recoverable]
+        return recovery.recover(self.settings, found, remove=remove)
 
     def query(self, sql: str, *, limit: int | None = None, engine: str = "default") -> Rows:
         """Ask the lake one question in SQL; tables are `depot.collection.table`."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
-from catchment.commit.model import Base, Contents, Intent, Write, WriteState
+from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Intent, Write, WriteState
 from catchment.errors import EngineLost
 from catchment.store.database import Database, database_time
 from catchment.store.schema import leases, leftovers, writes
+
+
+class WritesMoved(Exception):
+    """Writes are no longer as they were read: another consolidator was at them, and they must be read again."""
 
 
 class Ledger:
@@ -34,7 +38,7 @@ class Ledger:
             if known is not None and known.state in ("sealed", "committed"):
                 return known
             if known is not None:
-                _leave(connection, known)
+                _leave(connection, known, known.error)
                 connection.execute(delete(writes).where(writes.c.write_id == intent.write_id))
             connection.execute(insert(writes).values(_row(intent)))
         return Write(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
@@ -86,11 +90,18 @@ class Ledger:
         with self._database.reading() as connection:
             return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
 
-    def mark_tried(self, write_ids: Iterable[str]) -> None:
-        """Remember that a swap is about to be sent: from here on only the table's history tells what became of it."""
-        tried = update(writes).where(writes.c.write_id.in_(tuple(write_ids)), writes.c.tried == 0).values(tried=1)
+    def mark_tried(self, batch: Sequence[Write]) -> None:
+        """Remember that a swap is about to be sent: from here on only the table's history tells what became of it.
+
+        Raises WritesMoved for a consolidator that slept while another one worked: a write that was abandoned since may
+        have lost its files, and one that was tried or committed since may be in a history that is already expired.
+        """
+        these = writes.c.write_id.in_([write.write_id for write in batch])
         with self._database.writing() as connection:
-            connection.execute(tried)
+            rows = connection.execute(select(writes.c.write_id, writes.c.state, writes.c.tried).where(these))
+            if {tuple(row) for row in rows} != {(write.write_id, "sealed", int(write.tried)) for write in batch}:
+                raise WritesMoved
+            connection.execute(update(writes).where(these).values(tried=1))
 
     def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
         """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
@@ -104,24 +115,26 @@ class Ledger:
         with self._database.writing() as connection:
             connection.execute(statement, [{"id": i, "snapshot": s} for i, s in snapshots.items()])
 
-    def abandon(self, write: Write, error: Mapping[str, Any]) -> None:
-        """Give up a write that cannot be published; its files stay until recovery removes them."""
+    def abandon(self, write: Write, error: Mapping[str, Any]) -> bool:
+        """Give up a write that cannot be published; its files stay until recovery removes them.
+
+        False where the write has moved on since it was read: an engine that was taken for dead may have sealed it.
+        """
         with self._database.writing() as connection:
             given_up = connection.execute(
                 update(writes)
                 .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
-                .where(writes.c.state.in_(("open", "sealed")))
+                .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
                 .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
             )
             if given_up.rowcount:
-                _leave(connection, write)
+                _leave(connection, write, error)
+            return bool(given_up.rowcount)
 
-    def ownerless(self, target: str | None = None) -> tuple[Write, ...]:
-        """The open writes whose engine is no longer heard from."""
+    def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Write, ...]:
+        """The writes of a table whose engine is no longer heard from."""
         alive = select(leases.c.name).where(leases.c.expires > database_time())
-        lost = select(writes).where(writes.c.state == "open", writes.c.owner.not_in(alive))
-        if target is not None:
-            lost = lost.where(writes.c.target == target)
+        lost = select(writes).where(writes.c.target == target, writes.c.state == state, writes.c.owner.not_in(alive))
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(lost))
 
@@ -134,7 +147,9 @@ class Ledger:
 
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
         """(write id, directory) of the buffers of a table that nobody will publish."""
+        used = select(writes.c.buffer).where(writes.c.target == target, writes.c.state != "abandoned")
         left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target)
+        left = left.where(leftovers.c.buffer.not_in(used)).order_by(leftovers.c.buffer)
         with self._database.reading() as connection:
             return tuple((row.write_id, row.buffer) for row in connection.execute(left))
 
@@ -155,7 +170,9 @@ def _find(connection: Connection, write_id: str) -> Write | None:
     return _write(row) if row is not None else None
 
 
-def _leave(connection: Connection, write: Write) -> None:
+def _leave(connection: Connection, write: Write, error: Mapping[str, Any] | None) -> None:
+    if error is not None and error.get("code") == FATE_UNKNOWN:
+        return
     intent = write.intent
     known = connection.scalar(select(func.count()).select_from(leftovers).where(leftovers.c.buffer == intent.buffer))
     if not known:

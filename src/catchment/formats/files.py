@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.model import Base
-from catchment.commit.writer import Writer
+from catchment.commit.writer import Listener, Writer
 from catchment.errors import JobError
-from catchment.formats.model import Capabilities, Warn, Write, Written
+from catchment.formats.model import Capabilities, Write, Written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
 from catchment.plan.model import InputPlan, OutputPlan
@@ -37,7 +37,7 @@ class Files:
         """Files have no states."""
         return None
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Write files at a path, the way Spark does."""
         path = str(write.output.dataset.path)
         columns = _partition_columns(frame, write)

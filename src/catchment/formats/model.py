@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.model import Base
-from catchment.commit.writer import Writer
+from catchment.commit.writer import Listener, Writer
 from catchment.plan.model import InputPlan, OutputPlan
-
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -69,6 +66,6 @@ class Format(Protocol):
         """The state of the dataset before the job reads anything; None where later changes do not matter."""
         ...
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Put rows into a dataset, creating it where it is missing."""
         ...

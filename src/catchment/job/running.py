@@ -140,7 +140,7 @@ def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame, since: Base 
     write = Write(output, command.workflow, command.job.name, command.run_id, since)
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     try:
-        written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story.warn)
+        written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
     except Exception as error:
         raise _blamed(attempt, error, f"output {output.name}", output) from error
     report = OutputReport(
