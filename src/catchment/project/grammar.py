@@ -127,7 +127,8 @@ class ProjectFile(_Entry):
 
     metastore: Text = Field(
         DEFAULT_METASTORE,
-        description="Catchment's own database as a URL; a relative SQLite path starts at this file.",
+        description="Catchment's own database: sqlite:///PATH (relative to this file), for engines on one machine, "
+        "or postgresql://user:password@host/database.",
     )
     engines: Annotated[dict[str, EngineEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,
