@@ -71,7 +71,8 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
 def _training_plan(engine: EnginePlan, scratch: str) -> EnginePlan:
     """An engine like the one that is to start, on a lake of its own."""
     depot = Depot("lake", "iceberg", f"{scratch}/lake", Catalog("jdbc", database=f"{scratch}/catalog.db"))
-    return EnginePlan("training", Engine("training", spark=engine.engine.spark, master="local[2]"), depots=(depot,))
+    settings = Engine("training", spark=engine.engine.spark, master="local[2]")
+    return EnginePlan("training", settings, depots=(depot,), metastore=f"sqlite:///{scratch}/metastore.db")
 
 
 def _prune(directory: Path) -> None:

@@ -27,7 +27,8 @@ def rehearse(start: Start) -> None:
     application = Application.start(start)
     with application.session() as session:
         story = Story("training", logging.Logger("training"), lambda note: None, Event())
-        run_job(session, RunJob("training", _job(start), "training", "training", 1, "2020-01-01T00:00:00Z"), story)
+        command = RunJob("training", _job(start), "training", "training", 1, "2020-01-01T00:00:00Z")
+        run_job(session, command, story, application.writer)
         run_query(session, RunQuery("training", "SELECT vendor_id, count(*) FROM lake.raw.trips GROUP BY 1"))
     application.stop()
 
@@ -37,7 +38,7 @@ def _job(start: Start) -> JobPlan:
     rows.write_text(ROWS)
     source = InputPlan("trips", Dataset("trips", "files", "json", path=str(rows)), HERE)
     sql = "SELECT *, to_timestamp(pickup_datetime / 1000) AS at, now() AS seen FROM trips WHERE vendor_id > 0"
-    table = Dataset("trips", "lake", "iceberg", namespace="raw", table="trips")
+    table = Dataset("dataos://lake:raw/trips", "lake", "iceberg", namespace="raw", table="trips")
     months = (PartitionField("month", "at", HERE, "month"),)
     output = OutputPlan("out", "rows", table, HERE, mode="append", partitions=months)
     step = StepPlan("rows", sql, HERE, HERE)
