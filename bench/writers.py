@@ -2,7 +2,8 @@
 
     .venv/bin/python bench/writers.py --quick          about ten minutes
     .venv/bin/python bench/writers.py                  as long as it takes
-    .venv/bin/python bench/writers.py --plot docs/benchmarks/writers.svg
+    .venv/bin/python bench/writers.py --save docs/benchmarks/writers.json
+    .venv/bin/python bench/writers_plot.py docs/benchmarks/writers.json docs/benchmarks/writers.svg
 
 Ways: `plain` is Iceberg with its default retries, `tuned` is Iceberg with 100 retries and waits of at most 2 s,
 `catchment` is the buffered commit. All ways run in the same warm engines, interleaved, on tables of their own, with
@@ -85,7 +86,6 @@ def main() -> None:
     parser.add_argument("--stores", nargs="+", default=["local", "s3"], choices=["local", "s3"])
     parser.add_argument("--writers", type=int, nargs="+")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--plot", type=Path, help="write the picture here (SVG)")
     parser.add_argument("--save", type=Path, help="write the figures here (JSON)")
     asked = parser.parse_args()
     counts = asked.writers or ([1, 16, 64] if asked.quick else [1, 4, 16, 64])
@@ -98,10 +98,6 @@ def main() -> None:
     if asked.save:
         rows = [{**case.__dict__, "outcomes": [o.__dict__ for o in outcomes]} for case, outcomes in found.items()]
         asked.save.write_text(json.dumps(rows, indent=1) + "\n")
-    if asked.plot:
-        from writers_plot import draw  # type: ignore[import-not-found]
-
-        draw(found, asked.plot)
 
 
 @contextmanager

@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.servers.s3 import free_port
+
+GUARDED = "guarded"
+"""The one user that the server asks for a password; everybody else comes in without."""
 
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A running server; its one user needs no password from loopback."""
+    """A server that can be stopped and started again on the same port, with the same data."""
 
     port: int
-    server: Any
+    data: Path
+    user: str | None
+    """The system user that the server runs as; PostgreSQL refuses to be root."""
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        return self.url_of("postgres")
 
     @property
     def jdbc(self) -> str:
         return f"jdbc:postgresql://127.0.0.1:{self.port}/postgres"
 
+    def url_of(self, database: str, user: str = "postgres") -> str:
+        """The address of one of its databases, as catchment.yaml writes it."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start a server that is stopped."""
+        options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories= -c fsync=off"
+        self._control("-w", "-l", str(self.data / "server.log"), "-o", options, "start")
+
     def stop(self) -> None:
-        self.server.cleanup()
+        """Stop it at once: whoever is connected loses his connection."""
+        self._control("-w", "-m", "fast", "stop")
+
+    def restart(self) -> None:
+        """Stop it and start it again."""
+        self.stop()
+        self.start()
+
+    def _control(self, *arguments: str) -> None:
+        import pgserver
+
+        pgserver.pg_ctl(list(arguments), pgdata=self.data, user=self.user)
 
 
 def start(directory: Path) -> PostgresServer:
-    """Make a cluster under `directory` and start it on a free port; pgserver alone would offer a Unix socket only."""
+    """Make a cluster under `directory` and start it on a free port."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", _runtime(directory))  # pgserver warns without it, and warnings are errors
     import pgserver
 
-    server, port = pgserver.get_server(directory / "postgres"), free_port()
-    server.psql(f"ALTER SYSTEM SET port = {port}")
-    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c fsync=off -k {server.pgdata}"
-    pgserver.pg_ctl(["-w", "-o", options, "restart"], pgdata=server.pgdata, user=server.system_user)
-    return PostgresServer(port, server)
+    # pgserver makes the cluster and the user to run it, but would listen on a Unix socket only and, once restarted,
+    # would not know its own server any more. From here on the server is ours.
+    made = pgserver.get_server(directory / "postgres")
+    made.cleanup()
+    rules = f"host all {GUARDED} 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+    (made.pgdata / "pg_hba.conf").write_text(rules)
+    server = PostgresServer(free_port(), made.pgdata, made.system_user)
+    server.start()
+    return server
+
+
+def _runtime(directory: Path) -> str:
+    runtime = directory / "runtime"
+    runtime.mkdir(mode=0o700)
+    return str(runtime)

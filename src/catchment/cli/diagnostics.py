@@ -53,13 +53,15 @@ def _paragraph(diagnostic: Diagnostic, snippet: list[str]) -> list[str]:
 
 def _snippet(where: Position, source: Sequence[str]) -> list[str]:
     """The line and a caret below it; nothing if the file has no such line."""
+    from catchment.project.secrets import source_line
+
     if not 1 <= where.line <= len(source):
         return []
     line, number = source[where.line - 1], str(where.line)
     # Tabs before the place are kept, so that the caret stands below it whatever their width is.
     lead = "".join(c if c == "\t" else " " for c in line[: where.column - 1])
     caret = click.style("^", fg="green", bold=True)
-    return [f"  {number} | {line.rstrip()}", f"  {' ' * len(number)} | {lead}{caret}"]
+    return [f"  {number} | {source_line(line.rstrip())}", f"  {' ' * len(number)} | {lead}{caret}"]
 
 
 def _lines(file: str) -> Sequence[str]:

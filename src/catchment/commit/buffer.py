@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,13 +18,11 @@ def fill(
     frame: DataFrame,
     intent: Intent,
     metadata: Mapping[str, Any],
-    *,
-    forks: Path,
+    place: fork.Place,
     options: Mapping[str, str],
 ) -> Contents:
     """Write the frame into the buffer and say what is in it; every file was seen in the store with its full length."""
-    depot = intent.target.removeprefix("dataos://").partition(":")[0]
-    branch = fork.make(metadata, catalog=f"{fork.FORKS}{depot}", warehouse=forks, buffer=intent.buffer)
+    branch = fork.make(metadata, place, intent.buffer)
     try:
         faults.point("before-data-written")
         frame.writeTo(branch.identifier).options(**options).append()

@@ -34,6 +34,15 @@ REDIRECTIONS = ("write.metadata.path", "write.object-storage.path", "write.folde
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where forks of a depot's tables are made."""
+
+    catalog: str
+    """The Spark catalog that finds them."""
+    directory: Path
+
+
+@dataclass(frozen=True)
 class Fork:
     """One write's private view of a table."""
 
@@ -51,15 +60,15 @@ class Fork:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def make(metadata: Mapping[str, Any], *, catalog: str, warehouse: Path, buffer: str) -> Fork:
+def make(metadata: Mapping[str, Any], place: Place, buffer: str) -> Fork:
     """Fork a table, given its metadata; data files will go to the directory `buffer`."""
     name = uuid.uuid4().hex
-    directory = warehouse / "forks" / name
+    directory = place.directory / "forks" / name
     (directory / "metadata").mkdir(parents=True)
     text = json.dumps(forked(metadata, location=directory.as_uri(), buffer=buffer))
     (directory / "metadata" / "v1.metadata.json").write_text(text)
     (directory / "metadata" / "version-hint.text").write_text("1")
-    return Fork(catalog, name, directory)
+    return Fork(place.catalog, name, directory)
 
 
 def forked(metadata: Mapping[str, Any], *, location: str, buffer: str) -> dict[str, Any]:

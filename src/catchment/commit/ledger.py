@@ -8,12 +8,18 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Intent, Write, WriteState
 from catchment.errors import EngineLost
-from catchment.store.database import Database, database_time
-from catchment.store.schema import leases, leftovers, writes
+from catchment.store.database import Database, database_time, insert_missing
+from catchment.store.schema import leases, leftovers, seals, writes
+
+_OF_AN_ATTEMPT = (
+    *("sealed", "finished", "number", "rows_written", "bytes_written", "files_written"),
+    *("descriptors", "snapshot_id", "error"),
+)
+"""What the attempt before left in the row."""
 
 
 class WritesMoved(Exception):
@@ -34,19 +40,20 @@ class Ledger:
     def open(self, intent: Intent) -> Write:
         """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is."""
         with self._database.writing() as connection:
-            known = _find(connection, intent.write_id)
-            if known is not None and known.state in ("sealed", "committed"):
-                return known
-            if known is not None:
+            if not insert_missing(connection, writes, _row(intent)):
+                known = _locked(connection, intent.write_id)
+                if known.state in ("sealed", "committed"):
+                    return known
                 _leave(connection, known, known.error)
-                connection.execute(delete(writes).where(writes.c.write_id == intent.write_id))
-            connection.execute(insert(writes).values(_row(intent)))
+                # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
+                again = _row(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
+                connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
         return Write(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
 
     def seal(self, intent: Intent, contents: Contents) -> None:
         """The promise: from here on the write will be published, even if this engine dies."""
         with self._database.writing() as connection:
-            number = connection.scalar(select(func.coalesce(func.max(writes.c.number), 0) + 1))
+            number = _next_number(connection, intent.target)
             sealed = connection.execute(
                 update(writes)
                 # The buffer's name is the fence: an attempt that was given up must not seal over its successor.
@@ -97,23 +104,34 @@ class Ledger:
         have lost its files, and one that was tried or committed since may be in a history that is already expired.
         """
         these = writes.c.write_id.in_([write.write_id for write in batch])
+        read = select(writes.c.write_id, writes.c.state, writes.c.tried).where(these)
         with self._database.writing() as connection:
-            rows = connection.execute(select(writes.c.write_id, writes.c.state, writes.c.tried).where(these))
+            rows = connection.execute(read.order_by(writes.c.write_id).with_for_update())
             if {tuple(row) for row in rows} != {(write.write_id, "sealed", int(write.tried)) for write in batch}:
                 raise WritesMoved
             connection.execute(update(writes).where(these).values(tried=1))
 
     def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
         """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
-        if not snapshots:
+        ids = _in_order(snapshots)
+        if not ids:
             return
         statement = (
             update(writes)
-            .where(writes.c.write_id == bindparam("id"))
-            .values(state="committed", finished=database_time(), snapshot_id=bindparam("snapshot"), descriptors=None)
+            .where(writes.c.write_id == bindparam("id"), writes.c.state != "committed")
+            .values(
+                state="committed",
+                finished=database_time(),
+                snapshot_id=bindparam("snapshot"),
+                descriptors=None,
+                error=None,
+            )
         )
+        live = select(writes.c.buffer).where(writes.c.write_id.in_(ids))
         with self._database.writing() as connection:
-            connection.execute(statement, [{"id": i, "snapshot": s} for i, s in snapshots.items()])
+            connection.execute(statement, [{"id": write_id, "snapshot": snapshots[write_id]} for write_id in ids])
+            # Somebody may have given one of them up before it was found in the history: its files stay now.
+            connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
 
     def abandon(self, write: Write, error: Mapping[str, Any]) -> bool:
         """Give up a write that cannot be published; its files stay until recovery removes them.
@@ -123,6 +141,7 @@ class Ledger:
         with self._database.writing() as connection:
             given_up = connection.execute(
                 update(writes)
+                # An engine that was taken for dead may have sealed in the meantime, and a seal is a promise.
                 .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
                 .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
                 .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
@@ -155,8 +174,12 @@ class Ledger:
 
     def forget(self, buffers: Iterable[str]) -> None:
         """The directories are removed."""
+        removed = _in_order(buffers)
+        if not removed:
+            return
+        gone = delete(leftovers).where(leftovers.c.buffer == bindparam("removed"))
         with self._database.writing() as connection:
-            connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(tuple(buffers))))
+            connection.execute(gone, [{"removed": buffer} for buffer in removed])
 
     def active_buffers(self, target: str) -> tuple[str, ...]:
         """Directories that belong to open or sealed writes: nobody may clean there."""
@@ -170,14 +193,32 @@ def _find(connection: Connection, write_id: str) -> Write | None:
     return _write(row) if row is not None else None
 
 
+def _locked(connection: Connection, write_id: str) -> Write:
+    return _write(connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one())
+
+
+def _next_number(connection: Connection, target: str) -> int:
+    """The number of the next seal of a table.
+
+    The row stays locked until the seal is committed, so the order of the numbers is the order in which the seals of a
+    table can be seen: a consolidator that sees one has seen every seal before it. A sequence would not promise that.
+    """
+    insert_missing(connection, seals, {"target": target, "number": 0})
+    count = update(seals).where(seals.c.target == target).values(number=seals.c.number + 1)
+    return int(connection.execute(count.returning(seals.c.number)).scalar_one())
+
+
+def _in_order(keys: Iterable[str]) -> list[str]:
+    """The order in which everybody locks several rows: two who want the same ones never wait for each other."""
+    return sorted(set(keys))
+
+
 def _leave(connection: Connection, write: Write, error: Mapping[str, Any] | None) -> None:
     if error is not None and error.get("code") == FATE_UNKNOWN:
         return
     intent = write.intent
-    known = connection.scalar(select(func.count()).select_from(leftovers).where(leftovers.c.buffer == intent.buffer))
-    if not known:
-        left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
-        connection.execute(insert(leftovers).values(left))
+    left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
+    insert_missing(connection, leftovers, left)
 
 
 def _row(intent: Intent) -> dict[str, Any]:

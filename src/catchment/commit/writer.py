@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import buffer, faults
+from catchment.commit.fork import FORKS, Place
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
 from catchment.commit.publish import Publisher
@@ -85,7 +86,8 @@ class Writer:
         if write.state == "committed":
             return write
         if write.state == "open":
-            contents = buffer.fill(session, frame, intent, metadata, forks=self.forks, options=order.options)
+            place = Place(f"{FORKS}{order.depot}", self.forks)
+            contents = buffer.fill(session, frame, intent, metadata, place, order.options)
             faults.point("before-sealed")
             self.ledger.seal(intent, contents)
             faults.point("sealed")

@@ -31,6 +31,7 @@ class Start:
     scratch: str
     """A directory that the launcher removes once the engine has ended."""
     secrets: tuple[str, ...] = ()
+    java_options: tuple[str, ...] = ()
     version: int = VERSION
     kind: Literal["start"] = "start"
 

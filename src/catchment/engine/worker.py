@@ -66,10 +66,13 @@ class Worker:
 
     def end(self) -> NoReturn:
         """Stop Spark in good order if that works within seconds, and leave nothing running in any case."""
-        threading.Timer(FAREWELL_SECONDS, _end_group).start()
+        threading.Timer(FAREWELL_SECONDS, self._leave).start()
         if self._application.done():
             self._application.result().stop()
-        if self._start:
+        self._leave()
+
+    def _leave(self) -> NoReturn:
+        if self._start:  # the launcher would do it, if it is still there
             shutil.rmtree(self._start.scratch, ignore_errors=True)
         _end_group()
 

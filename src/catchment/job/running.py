@@ -20,6 +20,7 @@ from catchment.plan.model import JobPlan, OutputPlan
 
 MOST_RERUNS = 3
 """How often a job begins again because others changed the partitions that it replaces."""
+SESSION_VARIABLES_SINCE = 4
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,9 @@ def _prepare(attempt: _Attempt) -> None:
     for key, value in attempt.job.conf.items():
         story.log.info("setting %s = %s", key, value)
         _set(attempt, key, value)
-    # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
-    attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
+    if int(attempt.spark.version.partition(".")[0]) >= SESSION_VARIABLES_SINCE:
+        # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
+        attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
 
 
 def _set(attempt: _Attempt, key: str, value: str) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from catchment.errors import Position, RequestError
 from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
 from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
+from catchment.project.metastore import metastore_url
 from catchment.project.model import Catalog, Depot, Engine, Project, Settings
+from catchment.project.paths import absolute
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
 
-_SQLITE = "sqlite:///"
 _NAME_HINT = "begin with a letter or digit, then letters, digits, `_` and `-`"
 
 
@@ -128,32 +128,3 @@ class Canonical:
 
     def _at(self, *path: str) -> Found:
         return follow(self.node, path)
-
-
-def absolute(text: str, root: Path) -> str:
-    """A URI as it is, anything else as an absolute path of this machine; `file:` is a path too."""
-    if text.startswith("file:"):
-        text = unquote(urlsplit(text).path)
-    elif is_uri(text):
-        return text.rstrip("/")
-    if not text.strip():
-        raise RequestError("the path is empty", code="bad-location", hint="write `.` for the project's own directory")
-    try:
-        return str((root / Path(text).expanduser()).resolve())
-    except (OSError, ValueError, RuntimeError) as error:
-        hint = "write a path relative to the project file, or a URI"
-        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location", hint=hint) from error
-
-
-def metastore_url(url: str, root: Path) -> str:
-    """The metastore's URL with an absolute path; raises `RequestError` for what is not supported."""
-    if url.startswith(("postgresql://", "postgresql+", "postgres://")):
-        raise RequestError(
-            "not supported yet: a metastore on PostgreSQL", code="unsupported-metastore", hint="use sqlite:///PATH"
-        )
-    path = url.removeprefix(_SQLITE)
-    if path == url or not path or "?" in path or ":memory:" in path:
-        raise RequestError(
-            f"`{url}` is no metastore", code="bad-metastore", hint=f"write {_SQLITE}.catchment/metastore.db"
-        )
-    return _SQLITE + absolute(path, root)

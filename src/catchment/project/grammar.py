@@ -138,7 +138,8 @@ class ProjectFile(_Entry):
 
     metastore: Text = Field(
         DEFAULT_METASTORE,
-        description="Catchment's own database as a URL; a relative SQLite path starts at this file.",
+        description="Catchment's own database: sqlite:///PATH (relative to this file), for engines on one machine, "
+        "or postgresql://user:password@host/database.",
     )
     settings: Annotated[SettingsEntry, BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=lambda: SettingsEntry.model_validate({}),

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from catchment.errors import Diagnostic, InvalidFiles
-from catchment.project.canonical import Canonical, metastore_url
+from catchment.project.canonical import Canonical
 from catchment.project.grammar import DEFAULT_METASTORE, ProjectFile
+from catchment.project.metastore import metastore_url
 from catchment.project.model import Engine, Project
 from catchment.project.references import References
 from catchment.project.secrets import Redactor

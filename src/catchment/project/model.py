@@ -75,7 +75,7 @@ class Project:
     file: Path | None
     """None where no `catchment.yaml` was found."""
     metastore: str
-    """A SQLAlchemy URL."""
+    """sqlite:///ABSOLUTE-PATH or postgresql://…; may hold a password."""
     depots: Mapping[str, Depot]
     engines: Mapping[str, Engine]
     """Always has `default`."""

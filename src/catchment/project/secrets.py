@@ -12,9 +12,13 @@ MASK = "***"
 SHORTEST = 4
 """Shorter values are words of everyday text; masking them would hide the message and protect nothing."""
 
+_REFERENCE = r"\$\{[^{}]*\}"
+_IN_URL = re.compile(rf"(://[^\s:/@]*:)(?!{_REFERENCE}@)[^\s/@]+@|([?&;](?:ssl)?password=)(?!{_REFERENCE})[^\s&;'\"]+")
+_IN_LINE = re.compile(rf"\b(?:dataos|lake)://[^\s'\"]*|:(?!\s|//|{_REFERENCE}@).*@")
+
 
 class Redactor:
-    """Replaces every secret, in each form it may be written in, by `***`."""
+    """Replaces every secret, in each form it may be written in, and every password in a URL by `***`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets for form in _forms(secret)}
@@ -24,7 +28,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without its secrets."""
-        return self._pattern.sub(MASK, text) if self._pattern else text
+        text = self._pattern.sub(MASK, text) if self._pattern else text
+        return _IN_URL.sub(_masked_password, text) if "://" in text else text
 
     def data(self, data: Any) -> Any:
         """Plain data (mappings, lists, texts) without its secrets, keys included."""
@@ -35,6 +40,17 @@ class Redactor:
         if isinstance(data, list | tuple):
             return type(data)(self.data(item) for item in data)
         return data
+
+
+def source_line(line: str) -> str:
+    """A line of a file as messages show it: a password in an address is hidden, however it is misspelt."""
+    if "://" not in line and "metastore" not in line:
+        return line
+    return _IN_LINE.sub(lambda found: f":{MASK}@" if found[0].startswith(":") else found[0], line)
+
+
+def _masked_password(found: re.Match[str]) -> str:
+    return f"{found[1]}{MASK}@" if found[1] else f"{found[2]}{MASK}"
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import TableClause
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Double
 
-from catchment.errors import CatchmentError, RequestError, SetupError, StorageUnavailable
-
-BUSY_SECONDS = 60
-
-# Primary result codes of SQLite; Python names them only from 3.11 on.
-_NO_ACCESS = {3, 8, 14, 23}  # PERM, READONLY, CANTOPEN, AUTH
-_NO_DATABASE = {11, 26}  # CORRUPT, NOTADB
+from catchment.errors import CatchmentError, RequestError, StorageUnavailable
 
 
 class database_time(FunctionElement[float]):  # noqa: N801 - reads like the SQL function that it is
@@ -41,28 +37,45 @@ def _postgresql_time(*_: Any, **__: Any) -> str:
     return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 
 
+def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:
+    """Insert a row unless its key is there; waits for whoever is inserting the same key. Says whether it did."""
+    insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
+    return connection.execute(insert(table).values(dict(row)).on_conflict_do_nothing()).rowcount == 1
+
+
 class Database:
     """A pool of connections to one database; every use of it is one short transaction."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    @property
-    def name(self) -> str:
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        explain: Callable[[DBAPIError, str], CatchmentError | None],
+        *,
+        reading: Mapping[str, Any] | None = None,
+        writing: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
         """How messages name the database; never with a password."""
-        return self._engine.url.render_as_string(hide_password=True)
+        self._engine = engine
+        self._explain = explain
+        self._reading = reading or {}
+        self._writing = writing or {}
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads: it waits for nobody."""
-        with self._told(), self._engine.connect() as connection, connection.begin():
+        """A transaction that only reads, all of it at one moment: it waits for nobody."""
+        with self._transaction(self._reading) as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes: it waits its turn before it reads anything, so it never loses to a later one."""
-        options = {"catchment_writes": True}
-        with self._told(), self._engine.connect().execution_options(**options) as connection, connection.begin():
+        """A transaction that writes.
+
+        In SQLite it waits its turn before it reads anything. In PostgreSQL writers work side by side: a row that was
+        read in order to be changed must have been locked (`with_for_update`, `insert_missing` or an update) first.
+        """
+        with self._transaction(self._writing) as connection:
             yield connection
 
     def close(self) -> None:
@@ -70,89 +83,54 @@ class Database:
         self._engine.dispose()
 
     @contextmanager
+    def _transaction(self, options: Mapping[str, Any]) -> Iterator[Connection]:
+        with self._told(), self._engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except DatabaseError as error:
-            if type(error) not in (DatabaseError, OperationalError):
+        except DBAPIError as error:
+            ours = self._explain(error, self.name)
+            if ours is None:
                 raise  # a broken constraint or a wrong statement is a defect of ours
-            raise _as_ours(error, self.name) from error
+            raise ours from error
+        except NoConnectionFree as error:
+            raise StorageUnavailable(
+                f"every connection of this process to the metastore {self.name} was in use for too long",
+                code="metastore-unavailable",
+                hint="the database is very slow, or somebody holds its locks; look at it, then try again",
+            ) from error
 
 
 def connect(url: str) -> Database:
-    """The database at a SQLAlchemy URL; a SQLite file and its directory are made if missing."""
+    """The database at a URL; a SQLite file and its directory are made if missing."""
     parsed = _parse(url)
-    _make_directory(parsed)
-    engine = create_engine(parsed)
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return Database(engine)
+    # One of the two is enough, and the driver of the other takes its time to load.
+    if parsed.get_backend_name() == "postgresql":
+        from catchment.store import postgresql
+
+        engine, name = postgresql.engine(parsed), postgresql.name(parsed)
+        return Database(name, engine, postgresql.explain, reading=postgresql.READING)
+    from catchment.store import sqlite
+
+    return Database(str(parsed), sqlite.engine(parsed), sqlite.explain, writing=sqlite.WRITING)
 
 
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:  # neither is quoted: the address may hold a password
         raise RequestError(
-            f"the metastore address {url!r} is not a database URL",
+            "the metastore's address is not a database URL",
             code="bad-metastore",
-            hint="write it as sqlite:///path/to/metastore.db",
+            hint="write it as sqlite:///path/to/metastore.db or postgresql://user:password@host/database",
         ) from error
-    if parsed.get_backend_name() != "sqlite":
+    if parsed.drivername not in ("sqlite", "postgresql"):
         raise RequestError(
-            f"a metastore on {parsed.get_backend_name()} is not supported yet",
+            f"a metastore on {parsed.drivername} is not supported",
             code="unsupported-metastore",
-            hint="use sqlite:///path/to/metastore.db",
+            hint="use sqlite:///path/to/metastore.db or postgresql://user:password@host/database",
         )
     return parsed
-
-
-def _make_directory(url: URL) -> None:
-    directory = Path(url.database or ".").parent
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SetupError(
-            f"the directory {directory} for the metastore cannot be made: {error.strerror}",
-            code="metastore-unreadable",
-            hint="give yourself write permission there, or set `metastore` in catchment.yaml",
-        ) from error
-
-
-def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    # Without this the driver begins transactions by its own rules, always deferred, and a writer that read first
-    # fails at once with SQLITE_BUSY when somebody else wrote in between.
-    connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = FULL")  # what was recorded stays recorded, a power cut included
-    # SQLite does not wait for this one. If it is refused, somebody is at the file and may be switching it himself;
-    # everything is right without it too, and the next connection tries again.
-    with suppress(sqlite3.OperationalError):
-        connection.execute("PRAGMA journal_mode = WAL")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("catchment_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _as_ours(error: DatabaseError, name: str) -> CatchmentError:
-    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-    if code in _NO_ACCESS:
-        return SetupError(
-            f"the metastore {name} cannot be opened for writing: {error.orig}",
-            code="metastore-unreadable",
-            hint="check that the file and its directory belong to you, or set `metastore` in catchment.yaml",
-        )
-    if code in _NO_DATABASE or not isinstance(error.orig, sqlite3.OperationalError):
-        return SetupError(
-            f"the metastore {name} is not usable: {error.orig}",
-            code="metastore-damaged",
-            hint="move the file away (a new one is made), or bring back a copy of it",
-        )
-    return StorageUnavailable(
-        f"the metastore {name} did not answer: {error.orig}",
-        code="metastore-unavailable",
-        hint=f"another process may have held it for more than {BUSY_SECONDS} s; try again",
-    )

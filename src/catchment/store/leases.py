@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from catchment.errors import LeaseHeld, LeaseLost
-from catchment.store.database import Database, database_time
+from catchment.store.database import Database, database_time, insert_missing
 from catchment.store.schema import leases
 
 
@@ -41,7 +40,7 @@ class Leases:
     def acquire(self, name: str, owner: str, seconds: float) -> Lease:
         """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
         with self._database.writing() as connection:
-            _ensure_row(connection, name)
+            insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0})
             fence = connection.scalar(
                 update(leases)
                 .where(leases.c.name == name, leases.c.expires <= database_time())
@@ -90,12 +89,6 @@ class Leases:
                     hint="nothing more was written by this process; look at what the other one did",
                 )
             yield connection
-
-
-def _ensure_row(connection: Connection, name: str) -> None:
-    row = {"name": name, "fence": 0, "expires": 0.0}
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(insert(leases).values(row).on_conflict_do_nothing())
 
 
 def _holder(connection: Connection, name: str) -> Holder | None:

@@ -102,6 +102,12 @@ writes: TableClause = table(
     column("error", JSON(none_as_null=True)),
 )
 
+seals: TableClause = table(
+    "seals",
+    column("target", String),
+    column("number", BigInteger),
+)
+
 leftovers: TableClause = table(
     "leftovers",
     column("buffer", String),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
@@ -15,14 +15,19 @@ Migration = Callable[[Connection], None]
 MIGRATIONS: Mapping[int, Migration] = {1: m0001_runs.apply, 2: m0002_leases.apply, 3: m0003_writes.apply}
 NEWEST = max(MIGRATIONS)
 
+_LOCK = 0x6361746368
+"""Of PostgreSQL's advisory locks, the one of our migrations; SQLite lets only one transaction write anyway."""
+
 
 def migrate(database: Database) -> None:
     """Bring the metastore to the newest form; two processes may do this at once."""
     if _applied(database) == NEWEST:
         return
     with database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
-        # Read again: whoever had the write lock before us may have done the work.
+        # Read again: whoever had the lock before us may have done the work.
         done = _newest(connection)
         for number in range(done + 1, NEWEST + 1):
             MIGRATIONS[number](connection)

@@ -1,4 +1,4 @@
-"""The ledger: writes and what became of them, and the buffers that nobody will publish."""
+"""The ledger: writes and what became of them, how far the seals of each table are numbered, buffers to remove."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ STATEMENTS = (
     )
     """,
     "CREATE INDEX writes_by_target ON writes (target, state, number)",
+    "CREATE UNIQUE INDEX writes_by_seal ON writes (target, number)",
+    """
+    CREATE TABLE seals (
+        target TEXT PRIMARY KEY,
+        number BIGINT NOT NULL
+    )
+    """,
     """
     CREATE TABLE leftovers (
         buffer TEXT PRIMARY KEY,

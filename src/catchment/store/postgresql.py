@@ -1,0 +1,132 @@
+"""A metastore in a PostgreSQL database: processes of several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
+from sqlalchemy import Dialect, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from catchment.errors import CatchmentError, RequestError, SetupError, StorageUnavailable
+
+BUSY_SECONDS = 60
+STALLED_SECONDS = 30
+"""A transaction whose process says nothing for this long is ended, so that a stopped process holds up nobody."""
+READING = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+"""Every statement of a transaction that only reads sees the same moment, as in SQLite."""
+
+# A server that vanished is noticed within a minute; what the address itself says goes first.
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "application_name": "catchment",
+}
+_OWN_WORDS = {"context", "password", "sslpassword"}
+_CROWDED = ("too many clients", "too many connections", "connection slots")
+
+_SETUP = {
+    "42501": "give the user the right to create and change tables: GRANT ALL ON SCHEMA public TO …",
+    "3F000": "give the user a schema to work in: GRANT ALL ON SCHEMA public TO …",
+    "25006": "it is a replica or read-only; set `metastore` to the server that takes writes",
+}
+_DAMAGED = {"XX001", "XX002", "42P01", "42703"}  # damaged pages; tables or columns that somebody removed
+
+
+def engine(url: URL) -> Engine:
+    """Connections to a PostgreSQL database; few of them, because every engine of the lake has its own."""
+    made = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        isolation_level="READ COMMITTED",
+        pool_pre_ping=True,  # a restarted server costs a new connection, not a failed write
+        pool_size=2,
+        max_overflow=4,
+        pool_timeout=BUSY_SECONDS,
+        connect_args={key: value for key, value in _PATIENCE.items() if key not in url.query},
+    )
+    shown = name(url)
+
+    def dial(dialect: Dialect, _record: object, arguments: Any, settings: dict[str, Any]) -> Any:
+        return _dial(dialect, arguments, settings, shown)
+
+    event.listen(made, "do_connect", dial)
+    event.listen(made, "connect", _limit_waiting)
+    return made
+
+
+def name(url: URL) -> str:
+    """The address as messages show it."""
+    return url.difference_update_query(("password", "sslpassword")).render_as_string(hide_password=True)
+
+
+def explain(error: DBAPIError, name: str) -> CatchmentError | None:
+    """A trouble of the database in our words; None where the fault is ours."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    if state in _SETUP:
+        message = f"the metastore {name} does not take what we write: {_words(error.orig)}"
+        return SetupError(message, code="metastore-unreadable", hint=_SETUP[state])
+    if state in _DAMAGED:
+        message = f"the metastore {name} is not usable: {_words(error.orig)}"
+        return SetupError(message, code="metastore-damaged", hint="bring back a copy of it, or use another database")
+    if isinstance(error, OperationalError) or error.connection_invalidated:
+        return _unavailable(name, error.orig)
+    return None
+
+
+def _dial(dialect: Dialect, arguments: Any, settings: dict[str, Any], name: str) -> Any:
+    try:
+        return dialect.connect(*arguments, **settings)
+    except psycopg.ProgrammingError as error:
+        hint = "mend what follows the `?` of `metastore` in catchment.yaml"
+        raise RequestError(f"{name}: {_words(error)}", code="bad-metastore", hint=hint) from error
+    except psycopg.OperationalError as error:
+        if not _answers(settings):
+            raise _unavailable(name, error) from error
+    # The server is there. Either it came back just now, or it refuses us.
+    try:
+        return dialect.connect(*arguments, **settings)
+    except psycopg.OperationalError as error:
+        raise _refused(name, error) from error
+
+
+def _answers(settings: Mapping[str, Any]) -> bool:
+    """Whether the server takes connections, be they ours or not: a failed connection itself has no code to tell."""
+    known = {key: value for key, value in settings.items() if key not in _OWN_WORDS}
+    return PGconn.ping(make_conninfo(**known).encode()) == Ping.OK
+
+
+def _refused(name: str, error: psycopg.OperationalError) -> CatchmentError:
+    words = _words(error)
+    # No code tells these from a wrong password, only the server's words; in another language they do not pass.
+    if any(crowded in words for crowded in _CROWDED):
+        return _unavailable(name, error)
+    return SetupError(
+        f"the metastore {name} does not let us in: {words}",
+        code="metastore-unreadable",
+        hint="check user, password and database of `metastore` in catchment.yaml; the database has to exist",
+    )
+
+
+def _unavailable(name: str, error: BaseException | None) -> StorageUnavailable:
+    return StorageUnavailable(
+        f"the metastore {name} did not answer: {_words(error)}",
+        code="metastore-unavailable",
+        hint="see that the server runs and can be reached from this machine, then try again",
+    )
+
+
+def _words(error: BaseException | None) -> str:
+    return " ".join(str(error).split())
+
+
+def _limit_waiting(connection: psycopg.Connection[Any], _record: object) -> None:
+    connection.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s'")
+    connection.commit()

@@ -1,0 +1,84 @@
+"""A metastore in an SQLite file: several processes of one machine."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
+
+from catchment.errors import CatchmentError, SetupError, StorageUnavailable
+
+BUSY_SECONDS = 60
+WRITING = {"catchment_writes": True}
+"""Marks a transaction that waits its turn before it reads anything."""
+
+# Primary result codes of SQLite; Python names them only from 3.11 on.
+_NO_ACCESS = {3, 8, 14, 23}  # PERM, READONLY, CANTOPEN, AUTH
+_NO_DATABASE = {11, 26}  # CORRUPT, NOTADB
+
+
+def engine(url: URL) -> Engine:
+    """Connections to an SQLite file; the file and its directory are made if missing."""
+    _make_directory(url)
+    made = create_engine(url, pool_timeout=BUSY_SECONDS)
+    event.listen(made, "connect", _prepare)
+    event.listen(made, "begin", _begin)
+    return made
+
+
+def explain(error: DBAPIError, name: str) -> CatchmentError | None:
+    """A trouble of the database in our words; None where the fault is ours."""
+    if type(error) not in (DatabaseError, OperationalError):
+        return None  # a broken constraint or a wrong statement
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    if code in _NO_ACCESS:
+        return SetupError(
+            f"the metastore {name} cannot be opened for writing: {error.orig}",
+            code="metastore-unreadable",
+            hint="check that the file and its directory belong to you, or set `metastore` in catchment.yaml",
+        )
+    if code in _NO_DATABASE or not isinstance(error.orig, sqlite3.OperationalError):
+        return SetupError(
+            f"the metastore {name} is not usable: {error.orig}",
+            code="metastore-damaged",
+            hint="move the file away (a new one is made), or bring back a copy of it",
+        )
+    return StorageUnavailable(
+        f"the metastore {name} did not answer: {error.orig}",
+        code="metastore-unavailable",
+        hint=f"another process may have held it for more than {BUSY_SECONDS} s; try again",
+    )
+
+
+def _make_directory(url: URL) -> None:
+    directory = Path(url.database or ".").parent
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"the directory {directory} for the metastore cannot be made: {error.strerror}",
+            code="metastore-unreadable",
+            hint="give yourself write permission there, or set `metastore` in catchment.yaml",
+        ) from error
+
+
+def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+    # Without this the driver begins transactions by its own rules, always deferred, and a writer that read first
+    # fails at once with SQLITE_BUSY when somebody else wrote in between.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")  # what was recorded stays recorded, a power cut included
+    # SQLite does not wait for this one. If it is refused, somebody is at the file and may be switching it himself;
+    # everything is right without it too, and the next connection tries again.
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("catchment_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
