@@ -21,8 +21,9 @@ $(UV):
 	@tools/prerequisites "$(PYTHON)"
 	@echo "setting up .venv (once; Spark is a large download)" >&2
 	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv
-	@$(UV) pip install --quiet --python $(RUN)/python -r requirements.txt
+	@$(UV) pip install --quiet --compile-bytecode --python $(RUN)/python -r requirements.txt
 	@$(UV) pip install --quiet --python $(RUN)/python --no-deps -e .
+	@$(RUN)/python -m compileall -q src
 	@touch $@
 
 demo: setup ## Two jobs write one Iceberg table while a reader queries it

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from catchment.errors import CatchmentError, Diagnostic, InvalidFiles
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     import os
     import threading
 
+    from catchment.commit.activity import TableActivity
     from catchment.engine.protocol import Rows
     from catchment.events.model import Sink
     from catchment.plan.model import Plan
     from catchment.project.model import Project as Settings
+    from catchment.run.lake import Reader, What
     from catchment.run.model import Run, RunSummary
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
@@ -98,13 +100,32 @@ class Project:
 
         return history.show(self.settings, run_id)
 
+    def reader(self, engine: str = "default") -> Reader:
+        """An engine that answers many questions: `with project.reader() as lake: lake.query(…)`."""
+        from catchment.run.lake import Reader
+
+        return Reader(self.settings, engine=engine)
+
+    def writers(self) -> tuple[TableActivity, ...]:
+        """Who writes which table now."""
+        from catchment.run import writers
+
+        return writers.writers(self.settings)
+
+    def recover(self, address: str | None = None, *, remove: bool = False) -> Mapping[str, Any]:
+        """Finish what writes of lost engines have left unfinished; with `remove`, also remove their files."""
+        from catchment.run import recovery
+
+        found = [table for table in recovery.look(self.settings, address) if table.recoverable]
+        return recovery.recover(self.settings, found, remove=remove)
+
     def query(self, sql: str, *, limit: int | None = None, engine: str = "default") -> Rows:
-        """Ask the lake with SQL; tables are `depot.collection.table`."""
+        """Ask the lake one question in SQL; tables are `depot.collection.table`."""
         from catchment.run import lake
 
         return lake.query(self.settings, sql, limit=limit, engine=engine)
 
-    def inspect(self, what: Literal["tables", "table", "snapshots", "files"], target: str) -> Mapping[str, Any]:
+    def inspect(self, what: What, target: str) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or about the table at an address."""
         from catchment.run import lake
 

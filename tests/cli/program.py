@@ -51,6 +51,14 @@ class Running:
     def told(self) -> str:
         return self.log.read_text()
 
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """A test that fails leaves nothing running: engines end when the program that started them is gone."""
+        self.process.kill()
+        self.process.communicate()
+
     def finish(self, timeout: float = 120) -> Answer:
         out, _ = self.process.communicate(timeout=timeout)
         return Answer(self.process.returncode, out, self.told)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import catchment
+from catchment.project import address
 from tests.cli import program
 
 TABLE = "dataos://lakehouse:shop/orders"
@@ -50,12 +51,10 @@ def test_the_history_has_the_run_and_its_logs(shop: Path, result: dict[str, Any]
     assert "orders-south" not in logs.out
 
 
-def test_a_query_answers_in_three_forms(shop: Path, result: dict[str, Any]) -> None:
+def test_a_query_answers_as_json_and_as_csv(shop: Path, result: dict[str, Any]) -> None:
     sql = "SELECT region, count(*) AS n, max(ordered_on) AS last FROM lakehouse.shop.orders GROUP BY region ORDER BY 1"
     rows = [["north", 2, "2024-01-04"], ["south", 3, "2024-01-05"]]
     assert program.call("query", sql, "-o", "json", cwd=shop).data == {"columns": ["region", "n", "last"], "rows": rows}
-    text = program.call("query", sql, cwd=shop)
-    assert text.out.split("\n")[2].split() == ["north", "2", "2024-01-04"]
     north = next(job for job in result["jobs"] if job["name"] == "orders-north")["outputs"][0]["snapshot_id"]
     travel = f"SELECT order_id FROM lakehouse.shop.orders VERSION AS OF {north} WHERE region = 'north' ORDER BY 1"
     answer = program.call("query", travel, "--output", "csv", "--limit", "1", cwd=shop)
@@ -64,12 +63,10 @@ def test_a_query_answers_in_three_forms(shop: Path, result: dict[str, Any]) -> N
 
 
 def test_tables_can_be_looked_at(shop: Path, result: dict[str, Any]) -> None:
-    tables = program.call("table", "ls", "lakehouse", "-o", "json", cwd=shop).data["tables"]
-    assert len(tables) == 1
+    listed = program.call("table", "ls", "lakehouse", cwd=shop)
+    assert TABLE in listed.out
     shown = program.call("table", "show", TABLE, cwd=shop)
     assert all(column in shown.out for column in ("order_id", "region", "amount", "ordered_on"))
-    files = program.call("table", "files", TABLE, "-o", "json", cwd=shop).data["files"]
-    assert len(files) == sum(job["outputs"][0]["files"] for job in result["jobs"])
 
 
 def test_every_snapshot_says_who_made_it(shop: Path, result: dict[str, Any]) -> None:
@@ -92,4 +89,7 @@ def test_the_same_from_python(shop: Path, result: dict[str, Any]) -> None:
     assert [job.name for job in project.plan("orders.yaml").jobs] == ["orders-north", "orders-south"]
     assert [run.run_id for run in project.runs()] == [result["run_id"]]
     assert project.show(result["run_id"]).status == "succeeded"
-    assert project.query("SELECT count(*) FROM lakehouse.shop.orders").rows == ((5,),)
+    with project.reader() as lake:
+        assert lake.query("SELECT count(*) FROM lakehouse.shop.orders").rows == ((5,),)
+        files = lake.inspect("files", address.parse(TABLE))["files"]
+    assert len(files) == sum(job["outputs"][0]["files"] for job in result["jobs"])

@@ -1,10 +1,12 @@
 """Runs that are interrupted, killed, resumed, or not alone."""
 
-import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import catchment
+from catchment.run.lake import Reader
 from tests.cli import program, projects
 
 NEVER_ENDS = "SELECT sum(id) AS trip_id FROM range(0, 1000000000000000)"
@@ -34,17 +36,15 @@ def slow_project(root: Path) -> Path:
 
 
 def test_ctrl_c_cancels_and_leaves_no_process(tmp_path: Path) -> None:
-    running = program.begin("run", "slow.yaml", "-o", "json", cwd=slow_project(tmp_path))
-    run_id = running_job(tmp_path, running)
-    assert len(running.family()) >= 2
-
-    held = program.call("resume", run_id, cwd=tmp_path)
-    assert held.code == 4
-    assert "error[lease-held]" in held.err
-    assert program.call("runs", "-o", "json", cwd=tmp_path).data["runs"][0]["status"] == "running"
-
-    running.interrupt()
-    answer = running.finish(timeout=15)
+    with program.begin("run", "slow.yaml", "-o", "json", cwd=slow_project(tmp_path)) as running:
+        run_id = running_job(tmp_path, running)
+        assert len(running.family()) >= 2
+        held = program.call("resume", run_id, cwd=tmp_path)
+        assert held.code == 4
+        assert "error[lease-held]" in held.err
+        assert program.call("runs", "-o", "json", cwd=tmp_path).data["runs"][0]["status"] == "running"
+        running.interrupt()
+        answer = running.finish(timeout=15)
     assert answer.code == 130
     assert answer.data["status"] == "cancelled"
     assert {job["status"] for job in answer.data["jobs"]} == {"cancelled"}
@@ -57,14 +57,14 @@ def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: P
     fast = projects.job("fast", "SELECT trip_id FROM trips")
     text = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))
     (tmp_path / "both.yaml").write_text(text)
-    running = program.begin("run", "both.yaml", "-o", "json", cwd=tmp_path)
-    run_id = running_job(tmp_path, running)
-    events = tmp_path / ".catchment" / "runs" / run_id / "events.jsonl"
-    program.wait_until(lambda: events.read_text().count('"job-started"') == 2, "the second job starts")
-    jvm = [pid for pid, command in running.family().items() if "java" in command.split(" ")[0]]
-    assert len(jvm) == 1
-    os.kill(jvm[0], signal.SIGKILL)
-    answer = running.finish(timeout=60)
+    with program.begin("run", "both.yaml", "-o", "json", cwd=tmp_path) as running:
+        run_id = running_job(tmp_path, running)
+        events = tmp_path / ".catchment" / "runs" / run_id / "events.jsonl"
+        program.wait_until(lambda: events.read_text().count('"job-started"') == 2, "the second job starts")
+        jvm = [pid for pid, command in running.family().items() if "java" in command.split(" ")[0]]
+        assert len(jvm) == 1
+        os.kill(jvm[0], signal.SIGKILL)
+        answer = running.finish(timeout=60)
     assert answer.code == 1
     results = {job["name"]: job for job in answer.data["jobs"]}
     assert results["fast"]["status"] == "succeeded"
@@ -82,24 +82,34 @@ def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: P
     assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[40, 40]]
 
 
-def test_two_runs_at_once_while_somebody_queries(tmp_path: Path) -> None:
+def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(tmp_path: Path) -> None:
     projects.make(tmp_path)
     for part in (0, 1):
-        jobs = [
-            projects.job(f"j{n}", f"SELECT trip_id + {100 * (2 * part + n)} AS trip_id FROM trips") for n in range(2)
-        ]
+        sql = "SELECT trip_id + {} AS trip_id FROM trips"
+        jobs = [projects.job(f"j{number}", sql.format(100 * (2 * part + number))) for number in range(2)]
         (tmp_path / f"w{part}.yaml").write_text(projects.workflow(f"w{part}", *jobs))
-    first = program.call("run", "w0.yaml", cwd=tmp_path)
-    assert first.code == 0, first.err
-    running = [program.begin("run", f"w{part}.yaml", "-q", "-o", "json", cwd=tmp_path) for part in (0, 1)]
-    seen = []
-    while any(one.process.poll() is None for one in running):
-        query = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=tmp_path)
-        assert query.code == 0, query.err
-        seen.append(query.data["rows"][0][0])
-    answers = [one.finish() for one in running]
-    assert [answer.code for answer in answers] == [0, 0], json.dumps([answer.err for answer in answers])
-    assert answers[0].err == ""
-    assert all(count % 20 == 0 for count in seen)
-    rows = program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"]
-    assert rows == [[120, 80]]  # w0 ran twice and appends: its 40 ids are there twice
+    project, seen = catchment.open(tmp_path), []
+    with (
+        program.begin("run", "w0.yaml", "-q", "-o", "json", cwd=tmp_path) as one,
+        ThreadPoolExecutor() as pool,
+        project.reader() as lake,
+    ):
+        other = pool.submit(project.run, "w1.yaml")
+        while one.process.poll() is None or not other.done():
+            seen += rows_so_far(lake)
+        answer = one.finish()
+        assert (answer.code, answer.err) == (0, "")
+        assert other.result().status == "succeeded"
+        assert lake.query(COUNT).rows == ((80, 80),)
+    assert seen == sorted(seen)
+    assert set(seen) <= {0, 20, 40, 60, 80}
+
+
+def rows_so_far(lake: Reader) -> list[int]:
+    """How many rows the table has; nothing if there is no table yet."""
+    try:
+        return [lake.query("SELECT count(*) FROM lakehouse.raw.trips").rows[0][0]]
+    except catchment.CatchmentError as error:
+        if error.code != "table-or-view-not-found":
+            raise
+        return []

@@ -16,7 +16,7 @@ def test_the_published_seed_gets_its_error_at_the_right_line(tmp_path: Path) -> 
     answer = program.call("validate", file, cwd=tmp_path)
     assert answer.code == 2
     assert f"{file}:100:25: error[value-and-block]" in answer.out
-    assert "- sequence: ny_taxi_ts" in answer.out
+    assert "remove `ny_taxi_ts` on line 99" in answer.out
     assert "^" in answer.out
     assert "hint:" in answer.out
     assert answer.err == ""

@@ -1,4 +1,4 @@
-"""A real S3 server: s3proxy on the local disk, with an optional latency on every request, and counts by verb."""
+"""A real S3 server: s3proxy on the local disk, with an optional latency on every request."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
-COORDINATE = "org.gaul:s3proxy:4.1.0"
+from catchment.engine import java, maven, packages
+from catchment.engine.coordinates import Package
+
+PACKAGE = Package("org.gaul:s3proxy:4.1.0", alone=True, classifier="jar-with-dependencies")
 KEY, SECRET = "catchment-access", "catchment-secret-value"
 
 
@@ -34,14 +37,15 @@ class S3Server:
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         }
 
-    def requests(self) -> Counter[str]:
-        """How many requests of each verb were answered so far (only with `count`)."""
-        words = (line.split() for line in self.log.read_text(errors="replace").splitlines() if "S3ProxyHandler" in line)
-        return Counter(verb for line in words for verb in line if verb in {"GET", "PUT", "HEAD", "DELETE", "POST"})
-
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def jar() -> str:
+    """The server's jar, downloaded once."""
+    [found] = maven.jars((PACKAGE,), java.find(), packages._ivy(), print, Event())
+    return found
 
 
 def start(jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), latency_ms: int = 0) -> S3Server:

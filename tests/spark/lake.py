@@ -183,8 +183,9 @@ class LiveEngine:
         return (self.log_dir / f"{job}.{number}.log").read_text()
 
 
-def engine_plan(*depots: Depot, key: str = "default", **engine: Any) -> EnginePlan:
+def engine_plan(*depots: Depot, key: str = "default", fault: str = "", **engine: Any) -> EnginePlan:
     settings = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
     settings = replace(settings, **engine)
+    envs = {"CATCHMENT_FAULT": fault} if fault else {}
     metastore = f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}"
-    return EnginePlan(key=key, engine=settings, conf=settings.conf, depots=depots, metastore=metastore)
+    return EnginePlan(key=key, engine=settings, conf=settings.conf, depots=depots, metastore=metastore, envs=envs)

@@ -49,7 +49,12 @@ def _print_text(scenes: tuple[story.Scene, ...], directory: Path) -> None:
         rows = ", ".join(f"vendor {vendor}: {count:,} rows" for vendor, count in scene.rows.items())
         click.echo(f"{verdict:5} {scene.title} (round {scene.round})")
         click.echo(f"      {rows}")
-        click.echo(f"      the reader asked {scene.queries} times, saw {scene.states} states, all of them whole writes")
+        click.echo(f"      meanwhile a reader asked {scene.queries} times and saw {_states(scene)}")
         for problem in scene.problems:
             click.echo(f"      problem: {problem}")
     click.echo(f"Look around: cd {directory} && catchment table snapshots dataos://lakehouse:raw01/trips")
+
+
+def _states(scene: story.Scene) -> str:
+    count = "one state" if scene.states == 1 else f"{scene.states} states"
+    return count if scene.problems else f"{count} of the table, every one made of whole writes"

@@ -16,9 +16,9 @@ def tell(line: str) -> None:
     click.echo(line, err=True)
 
 
-def echo_json(data: Any) -> None:
-    """Print data as JSON on standard output."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=_as_text))
+def echo_json(data: Any, *, indent: int | None = 2) -> None:
+    """Print data as JSON on standard output; without an indent, on one line."""
+    click.echo(json.dumps(data, indent=indent, ensure_ascii=False, default=_as_text))
 
 
 def _as_text(value: object) -> str:

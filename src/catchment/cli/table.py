@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,12 +61,12 @@ def show(address: str, where: Path, output: str) -> None:
 @options.output("text", "json")
 @options.debug
 def snapshots(address: str, where: Path, output: str) -> None:
-    """List the snapshots of a table, with the run and the job that made each."""
+    """List the snapshots of a table, with the writes in each and their rows."""
     facts = _inspect(where, "snapshots", _table(address))
     if output == "json":
         printing.echo_json(facts)
     else:
-        _echo_list(facts["snapshots"])
+        _echo_list([line for snapshot in facts["snapshots"] for line in _lines(snapshot)])
 
 
 @table.command()
@@ -81,6 +81,15 @@ def files(address: str, where: Path, output: str) -> None:
         printing.echo_json(facts)
     else:
         _echo_list(facts["files"])
+
+
+def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A line for each write in a snapshot; what they have in common stands on the first."""
+    common = {key: snapshot[key] for key in ("snapshot_id", "committed_at", "operation", "workflow", "added_rows")}
+    writes = snapshot["writes"] or [{"write_id": None, "rows": None}]
+    for write in writes:
+        yield {**common, "write": write["write_id"], "rows": write["rows"]}
+        common = dict.fromkeys(common)
 
 
 def _table(text: str) -> Address:

@@ -12,14 +12,14 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
 from catchment.commit import faults
 from catchment.commit.admission import refusal
-from catchment.commit.model import Write
+from catchment.commit.model import FATE_UNKNOWN, Write
 from catchment.commit.table import MAIN, WRITE_IDS, LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 
@@ -46,6 +46,8 @@ class Outcome:
     committed: dict[str, int | None] = field(default_factory=dict)
     """Write id -> snapshot; None where there was nothing to commit."""
     refused: dict[str, CatchmentError] = field(default_factory=dict)
+    sent: bool = False
+    """Whether a swap was sent on the way here."""
 
     def left(self, batch: Sequence[Write]) -> list[Write]:
         """The writes whose fate is not known yet."""
@@ -57,10 +59,11 @@ class _Refused(Exception):
         self.write, self.why = write, why
 
 
-def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Sequence[str]], None]) -> Outcome:
+def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Sequence[Write]], None]) -> Outcome:
     """Publish a batch of sealed writes, in its order; returns when the fate of each one is known.
 
-    `tried` records durably that a swap with these writes is about to be sent.
+    `tried` records durably that a swap with these writes is about to be sent; it raises where another consolidator
+    has been at them.
     """
     outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
     for _ in _attempts():
@@ -79,7 +82,7 @@ def consolidate(table: LakeTable, batch: Sequence[Write], *, tried: Callable[[Se
     )
 
 
-def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Callable[[Sequence[str]], None]) -> bool:
+def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Callable[[Sequence[Write]], None]) -> bool:
     """Look at the history, then try one swap of what is not in it; True where nothing is left."""
     if outcome.left(batch):
         table.refresh()
@@ -87,7 +90,12 @@ def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Cal
     left = outcome.left(batch)
     if left:
         staged = _staged(table, left)
-        tried([write.write_id for write in left])
+        try:
+            tried([replace(write, tried=True) for write in left] if outcome.sent else left)
+        except Exception:
+            _clean(table, staged.startMetadata(), staged.currentMetadata())
+            raise
+        outcome.sent = True
         outcome.committed.update(_swap(table, staged))
     return not outcome.left(batch)
 
@@ -234,7 +242,7 @@ def _forgotten(table: LakeTable, write: Write) -> bool:
 def _unknowable(write: Write) -> JobError:
     return JobError(
         f"nobody can tell whether {write.write_id} was committed to {write.intent.target}: its history was expired",
-        code="history-expired",
+        code=FATE_UNKNOWN,
         hint="look for its rows and run the job again if they are missing; recover before you expire snapshots",
     )
 

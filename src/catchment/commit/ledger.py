@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
-from catchment.commit.model import Base, Contents, Intent, Write, WriteState
+from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Intent, Write, WriteState
 from catchment.errors import EngineLost
 from catchment.store.database import Database, database_time, insert_missing
 from catchment.store.schema import leases, leftovers, seals, writes
@@ -20,6 +20,10 @@ _OF_AN_ATTEMPT = (
     *("descriptors", "snapshot_id", "error"),
 )
 """What the attempt before left in the row."""
+
+
+class WritesMoved(Exception):
+    """Writes are no longer as they were read: another consolidator was at them, and they must be read again."""
 
 
 class Ledger:
@@ -40,7 +44,7 @@ class Ledger:
                 known = _locked(connection, intent.write_id)
                 if known.state in ("sealed", "committed"):
                     return known
-                _leave(connection, known)
+                _leave(connection, known, known.error)
                 # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
                 again = _row(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
                 connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
@@ -93,14 +97,19 @@ class Ledger:
         with self._database.reading() as connection:
             return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
 
-    def mark_tried(self, write_ids: Iterable[str]) -> None:
-        """Remember that a swap is about to be sent: from here on only the table's history tells what became of it."""
-        ids = _in_order(write_ids)
-        if not ids:
-            return
-        tried = update(writes).where(writes.c.write_id == bindparam("id"), writes.c.tried == 0).values(tried=1)
+    def mark_tried(self, batch: Sequence[Write]) -> None:
+        """Remember that a swap is about to be sent: from here on only the table's history tells what became of it.
+
+        Raises WritesMoved for a consolidator that slept while another one worked: a write that was abandoned since may
+        have lost its files, and one that was tried or committed since may be in a history that is already expired.
+        """
+        these = writes.c.write_id.in_([write.write_id for write in batch])
+        read = select(writes.c.write_id, writes.c.state, writes.c.tried).where(these)
         with self._database.writing() as connection:
-            connection.execute(tried, [{"id": write_id} for write_id in ids])
+            rows = connection.execute(read.order_by(writes.c.write_id).with_for_update())
+            if {tuple(row) for row in rows} != {(write.write_id, "sealed", int(write.tried)) for write in batch}:
+                raise WritesMoved
+            connection.execute(update(writes).where(these).values(tried=1))
 
     def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
         """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
@@ -125,25 +134,26 @@ class Ledger:
             connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
 
     def abandon(self, write: Write, error: Mapping[str, Any]) -> bool:
-        """Give up a write, unless it moved on since it was read; its files stay until recovery removes them."""
+        """Give up a write that cannot be published; its files stay until recovery removes them.
+
+        False where the write has moved on since it was read: an engine that was taken for dead may have sealed it.
+        """
         with self._database.writing() as connection:
             given_up = connection.execute(
                 update(writes)
-                # An engine that was taken for dead may have sealed in the meantime, and a seal is a promise.
                 .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
-                .where(writes.c.state == write.state, writes.c.state.in_(("open", "sealed")))
+                .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
+                .where(writes.c.state.in_(("open", "sealed")))
                 .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
             )
             if given_up.rowcount:
-                _leave(connection, write)
+                _leave(connection, write, error)
             return given_up.rowcount == 1
 
-    def ownerless(self, target: str | None = None) -> tuple[Write, ...]:
-        """The open writes whose engine is no longer heard from."""
+    def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Write, ...]:
+        """The writes of a table whose engine is no longer heard from."""
         alive = select(leases.c.name).where(leases.c.expires > database_time())
-        lost = select(writes).where(writes.c.state == "open", writes.c.owner.not_in(alive))
-        if target is not None:
-            lost = lost.where(writes.c.target == target)
+        lost = select(writes).where(writes.c.target == target, writes.c.state == state, writes.c.owner.not_in(alive))
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(lost))
 
@@ -156,7 +166,9 @@ class Ledger:
 
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
         """(write id, directory) of the buffers of a table that nobody will publish."""
+        used = select(writes.c.buffer).where(writes.c.target == target, writes.c.state != "abandoned")
         left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target)
+        left = left.where(leftovers.c.buffer.not_in(used)).order_by(leftovers.c.buffer)
         with self._database.reading() as connection:
             return tuple((row.write_id, row.buffer) for row in connection.execute(left))
 
@@ -201,7 +213,9 @@ def _in_order(keys: Iterable[str]) -> list[str]:
     return sorted(set(keys))
 
 
-def _leave(connection: Connection, write: Write) -> None:
+def _leave(connection: Connection, write: Write, error: Mapping[str, Any] | None) -> None:
+    if error is not None and error.get("code") == FATE_UNKNOWN:
+        return
     intent = write.intent
     left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
     insert_missing(connection, leftovers, left)

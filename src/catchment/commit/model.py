@@ -10,6 +10,9 @@ WriteState = Literal["open", "sealed", "committed", "abandoned"]
 WriteMode = Literal["append", "overwrite", "overwrite-partitions"]
 Conflict = Literal["last-wins", "fail", "rerun"]
 
+FATE_UNKNOWN = "history-expired"
+"""The error of a write that may be in the table or not: it is given up, but its files are nobody's to remove."""
+
 
 @dataclass(frozen=True)
 class Base:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import uuid
 
@@ -13,7 +15,7 @@ LEASE_SECONDS = 30.0
 
 def announce(store: Store) -> str:
     """Say that this engine is alive, for as long as its process is; returns the lease that says so."""
-    owner = f"engine/{uuid.uuid4().hex}"
+    owner = f"engine/{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     lease = store.leases.acquire(owner, owner, LEASE_SECONDS)
 
     def beat() -> None:

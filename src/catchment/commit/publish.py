@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from catchment.commit import faults
 from catchment.commit.consolidate import consolidate
-from catchment.commit.ledger import Ledger
+from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.model import Write
 from catchment.commit.table import LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld, LeaseLost, StorageUnavailable
@@ -81,7 +81,10 @@ class Publisher:
             batch = self.ledger.pending(self.target, limit=BATCH)
             if not batch:
                 return
-            outcome = consolidate(self.table, batch, tried=self.ledger.mark_tried)
+            try:
+                outcome = consolidate(self.table, batch, tried=self.ledger.mark_tried)
+            except WritesMoved:
+                continue
             faults.point("before-marked")
             self.ledger.mark_committed(outcome.committed)
             for write in batch:

@@ -2,47 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.commit.model import Write
 from catchment.commit.publish import Publisher
+from catchment.errors import CatchmentError, CommitConflict, JobError
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A sealed write that cannot be published any more, and why."""
+
+    write_id: str
+    code: str
+    message: str
+    hint: str | None
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What recovery did to one table, or would do."""
+    """What recovery did to one table."""
 
-    target: str
     published: tuple[str, ...]
+    refused: tuple[Refusal, ...]
     abandoned: tuple[str, ...]
     removed: tuple[str, ...]
-    """Buffers whose files were removed."""
-    busy: bool = False
-    """Somebody else consolidates the table right now: its sealed writes are in good hands."""
+    """Directories of abandoned writes whose files are gone."""
+    kept: tuple[str, ...]
+    """Those whose files stay: the table's history refers to them, or nobody asked to remove them."""
 
 
-def recover(publisher: Publisher, *, dry_run: bool) -> Recovered:
-    """Recover one table."""
-    ledger, target = publisher.ledger, publisher.target
-    sealed = tuple(write.write_id for write in ledger.pending(target, limit=100_000))
-    lost = ledger.ownerless(target)
-    if dry_run:
-        left = tuple(buffer for _, buffer in ledger.leftovers(target)) + tuple(write.intent.buffer for write in lost)
-        return Recovered(target, sealed, tuple(write.write_id for write in lost), left)
-    busy = bool(sealed) and not publisher.consolidate()
-    for write in lost:
-        ledger.abandon(write, {"code": "engine-lost", "message": f"the engine that wrote {write.write_id} is gone"})
-    published = tuple(write_id for write_id in sealed if ledger.state(write_id) == "committed")
-    removed = _remove(publisher)
-    return Recovered(target, published, tuple(write.write_id for write in lost), removed, busy)
-
-
-def _remove(publisher: Publisher) -> tuple[str, ...]:
-    """Remove leftovers, but never a file that any snapshot may still read."""
-    table = publisher.table
-    table.refresh()
+def recover(session: SparkSession, publisher: Publisher, identifier: str, *, remove: bool) -> Recovered:
+    """Recover one table, which Spark SQL calls `identifier`; files are removed only if that was asked for."""
+    abandoned = abandon_lost(publisher)
+    # Before anything is published: the files of what is refused now are not among those that somebody agreed to lose.
     left = [buffer for _, buffer in publisher.ledger.leftovers(publisher.target)]
-    gone = tuple(buffer for buffer in left if not table.refers_to(buffer))
+    published, refused = _finish(publisher)
+    removed = _remove(session, publisher, identifier, left) if remove else ()
+    kept = tuple(buffer for buffer in left if buffer not in removed)
+    return Recovered(published, refused, abandoned, removed, kept)
+
+
+def abandon_lost(publisher: Publisher) -> tuple[str, ...]:
+    """Give up the open writes of engines that are gone; a run that wants one of them begins it anew."""
+    ledger = publisher.ledger
+    return tuple(write.write_id for write in ledger.ownerless(publisher.target) if ledger.abandon(write, _lost(write)))
+
+
+def _lost(write: Write) -> dict[str, str]:
+    return {
+        "code": "engine-lost",
+        "message": f"the engine that wrote {write.write_id} is gone",
+        "hint": "resume its run, or run its job again",
+    }
+
+
+def _finish(publisher: Publisher) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
+    """Publish what is sealed now; what a living engine is about to publish is waited for."""
+    published, refused = [], []
+    for write in publisher.ledger.pending(publisher.target, limit=100_000):
+        try:
+            published.append(publisher.publish(write.write_id).write_id)
+        except (JobError, CommitConflict) as error:
+            refused.append(_refusal(write, error))
+    return tuple(published), tuple(refused)
+
+
+def _refusal(write: Write, error: CatchmentError) -> Refusal:
+    return Refusal(write.write_id, error.code, error.message, error.hint)
+
+
+def _remove(session: SparkSession, publisher: Publisher, identifier: str, buffers: Sequence[str]) -> tuple[str, ...]:
+    """Remove leftovers, but never a file that any snapshot or branch of the table may still read."""
+    if not buffers:
+        return ()
+    live = _live(session, identifier, {_name(buffer) for buffer in buffers})
+    gone = tuple(buffer for buffer in buffers if _name(buffer) not in live)
     for buffer in gone:
-        table.java.io().deletePrefix(buffer)
+        publisher.table.java.io().deletePrefix(f"{buffer}/")
     publisher.ledger.forget(gone)
     return gone
+
+
+def _live(session: SparkSession, identifier: str, names: Collection[str]) -> frozenset[str]:
+    """Which of these directories hold files of any snapshot in the table's history."""
+    files = session.table(f"{identifier}.all_data_files")
+    # By the directory's own name: a store may spell the path before it in several ways.
+    parts = files.select(F.explode(F.split("file_path", "/")).alias("part"))
+    return frozenset(row.part for row in parts.where(F.col("part").isin(*names)).distinct().collect())
+
+
+def _name(buffer: str) -> str:
+    return buffer.rpartition("/")[2]

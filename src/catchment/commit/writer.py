@@ -5,22 +5,35 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import buffer, faults
 from catchment.commit.ledger import Ledger
-from catchment.commit.model import Conflict, Intent, Write, WriteMode
+from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
 from catchment.commit.publish import Publisher
+from catchment.commit.recover import abandon_lost
 from catchment.commit.table import MAIN, LakeTable
 from catchment.store import Store
 
-MAX_PENDING = 1000
-"""Sealed writes of one table that may wait; beyond it, writers wait before they write."""
+LOOK_SECONDS = 0.25
+"""How often a writer that waits for its turn looks whether it has come."""
+
+
+class Listener(Protocol):
+    """Whoever asked for a write: hears why it takes time, and may want it to stop."""
+
+    def warn(self, text: str) -> None:
+        """Hear what a person should know."""
+        ...
+
+    def check(self) -> None:
+        """Raise where the write is no longer wanted."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -37,6 +50,8 @@ class Order:
     conflict: Conflict = "last-wins"
     branch: str = MAIN
     options: Mapping[str, str] = field(default_factory=dict)
+    since: Base | None = None
+    """What the job began from, where that is earlier than the write and matters."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,8 @@ class Writer:
     owner: str
     """The lease that says that this engine is alive."""
     forks: Path
-    max_pending: int = MAX_PENDING
+    max_pending: int
+    """Sealed writes of one table that may wait; beyond it, writers wait before they write."""
     _publishers: dict[str, Publisher] = field(default_factory=dict)
     _tables: dict[str, tuple[LakeTable, threading.Lock]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -58,10 +74,12 @@ class Writer:
     def ledger(self) -> Ledger:
         return Ledger(self.store.database)
 
-    def write(self, session: SparkSession, frame: DataFrame, order: Order, tell: Callable[[str], None]) -> Write:
+    def write(self, session: SparkSession, frame: DataFrame, order: Order, listener: Listener) -> Write:
         """Write the frame once, however often this is called with the same write id."""
-        self._await_turn(order.target, tell)
-        publisher = self.publisher(order)
+        publisher, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
+        if not met_before:
+            _recover_what_is_there(publisher, listener)
+        self._await_turn(publisher, listener)
         intent, metadata = self._begin(order, publisher)
         write = self.ledger.open(intent)
         if write.state == "committed":
@@ -73,16 +91,20 @@ class Writer:
             faults.point("sealed")
         return publisher.publish(order.write_id)
 
-    def publisher(self, order: Order) -> Publisher:
+    def publisher(self, target: str, depot: str, namespace: str, table: str) -> Publisher:
         """The publisher of a table; all threads of an engine share it."""
+        return self._meet(target, depot, namespace, table)[0]
+
+    def _meet(self, target: str, depot: str, namespace: str, table: str) -> tuple[Publisher, bool]:
+        """The publisher of a table, and whether this engine knew the table already."""
         with self._lock:
-            if order.target not in self._publishers:
+            known = target in self._publishers
+            if not known:
                 # Two objects: a consolidation must not see the refreshes of those who fork.
-                forked, published = self._load(order), self._load(order)
-                self._tables[order.target] = (forked, threading.Lock())
-                publisher = Publisher(self.store, self.ledger, order.target, self.owner, published)
-                self._publishers[order.target] = publisher
-            return self._publishers[order.target]
+                forked, published = (LakeTable.load(self.session, depot, namespace, table) for _ in range(2))
+                self._tables[target] = (forked, threading.Lock())
+                self._publishers[target] = Publisher(self.store, self.ledger, target, self.owner, published)
+            return self._publishers[target], known
 
     def _begin(self, order: Order, publisher: Publisher) -> tuple[Intent, Mapping[str, Any]]:
         table, lock = self._tables[publisher.target]
@@ -90,23 +112,38 @@ class Writer:
             table.refresh()
             return _intent(order, table, self.owner), table.metadata()
 
-    def _load(self, order: Order) -> LakeTable:
-        return LakeTable.load(self.session, order.depot, order.namespace, order.table)
-
-    def _await_turn(self, target: str, tell: Callable[[str], None]) -> None:
+    def _await_turn(self, publisher: Publisher, listener: Listener) -> None:
         told = False
-        while (waiting := self.ledger.count_pending(target)) >= self.max_pending:
+        while (waiting := self.ledger.count_pending(publisher.target)) >= self.max_pending:
+            listener.check()
             if not told:
-                tell(f"{target} has {waiting} sealed writes waiting to be published; this write waits for its turn")
+                listener.warn(
+                    f"{publisher.target} has {waiting} sealed writes waiting to be published "
+                    f"(max_pending is {self.max_pending}); this write waits for its turn"
+                )
                 told = True
-            time.sleep(0.25)
+            # Those who sealed them may be gone: whoever waits publishes, or nobody would.
+            if not publisher.consolidate():
+                time.sleep(LOOK_SECONDS)
+
+
+def _recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
+    """The first write to a table finishes what engines that are gone have left there; files are not removed."""
+    abandoned = abandon_lost(publisher)
+    if abandoned:
+        listener.warn(
+            f"{publisher.target}: engines that are gone left {', '.join(abandoned)} unfinished; "
+            "`catchment recover` removes the files"
+        )
+    if publisher.ledger.ownerless(publisher.target, "sealed"):
+        publisher.consolidate()
 
 
 def _intent(order: Order, table: LakeTable, owner: str) -> Intent:
     # A name of its own for every attempt: two attempts at one write never share a directory.
     name = f"{order.write_id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
     location = f"{table.data_location}/{name}"
-    base = table.base(order.branch)
+    base = order.since or table.base(order.branch)
     return Intent(
         order.write_id,
         order.workflow,

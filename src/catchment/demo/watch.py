@@ -10,6 +10,9 @@ from types import TracebackType
 from catchment.demo.acts import State, state
 from catchment.errors import CatchmentError
 
+PAUSE_SECONDS = 0.5
+"""Often enough to catch a half-written state, seldom enough to leave the machine to the writers."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -44,7 +47,7 @@ class Watch:
     def _watch(self) -> None:
         while True:
             self._look()
-            if self._stop.wait(0.2):
+            if self._stop.wait(PAUSE_SECONDS):
                 return
 
     def _look(self) -> None:

@@ -11,16 +11,17 @@ from pyspark.sql import SparkSession
 from catchment.commit.writer import Writer
 from catchment.engine.channel import Channel
 from catchment.engine.failures import from_spark
-from catchment.engine.protocol import Done, Facts, Inspect, Note, Reply, RunJob, RunQuery, Start, failure
+from catchment.engine.protocol import Done, Facts, Inspect, Note, Recover, Reply, RunJob, RunQuery, Start, failure
 from catchment.engine.session import Application
 from catchment.errors import Cancelled, CatchmentError, EngineLost
 from catchment.formats.inspection import inspect
+from catchment.formats.recovery import recover_tables
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
 from catchment.project.secrets import Redactor
 
-Work = RunJob | RunQuery | Inspect
+Work = RunJob | RunQuery | Inspect | Recover
 
 
 class Attempt:
@@ -77,6 +78,8 @@ class Attempt:
                 return run_query(session, self.work)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
+            case Recover():
+                return Facts(self.id, recover_tables(session, self.work, application.writer))
 
     def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"

@@ -7,7 +7,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -41,10 +41,14 @@ def locked(name: str) -> Iterator[None]:
         yield
 
 
-def run_quietly(command: Sequence[str], cancelled: Event) -> tuple[int, str]:
+def run_quietly(
+    command: Sequence[str], cancelled: Event, environment: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Run a program to its end and return its exit code and everything it printed; ends it when cancelled."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
         try:
             while not _finished(process):
                 if cancelled.is_set():

@@ -11,6 +11,8 @@ from catchment.plan.model import EnginePlan
 from catchment.project.model import Depot
 
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
+PACKAGES_SETTING = "spark.jars.packages"
+"""How workflows ask Spark for packages. We bring them, so that Spark need not do it anew at every start."""
 POSTGRESQL = "org.postgresql:postgresql:42.7.13"
 
 
@@ -22,6 +24,8 @@ class Package:
     without: tuple[str, ...] = ()
     alone: bool = False
     """Take this jar and none of its dependencies."""
+    classifier: str = ""
+    """Take the artifact's variant of this name, such as `jar-with-dependencies`."""
 
     @property
     def parts(self) -> tuple[str, str, str]:
@@ -83,25 +87,21 @@ def spark_line(engine: EnginePlan) -> SparkLine:
 def packages_of(engine: EnginePlan) -> tuple[Package, ...]:
     """Everything that must be on the class path of an engine, without repeats, in a stable order."""
     line = spark_line(engine)
-    needed = [line.avro, *(package for depot in engine.depots for package in _of_depot(depot, line))]
-    needed += [_asked_for(coordinate, engine) for coordinate in engine.engine.packages]
+    # What an embedded depot needs is always there, so that nearly all engines of a machine share one set of jars.
+    needed = [line.avro, line.iceberg, Package(SQLITE)]
+    needed += [package for depot in engine.depots for package in _of_depot(depot, line)]
+    listed = engine.conf.get(PACKAGES_SETTING, "").split(",")
+    asked_for = (*engine.engine.packages, *(coordinate.strip() for coordinate in listed if coordinate.strip()))
+    needed += [_asked_for(coordinate, engine) for coordinate in asked_for]
     return tuple(sorted(dict.fromkeys(needed), key=lambda package: package.coordinate))
 
 
 def _of_depot(depot: Depot, line: SparkLine) -> Iterator[Package]:
-    if depot.catalog is not None:
-        yield line.iceberg
-        if depot.catalog.type == "jdbc":
-            yield from _of_database(depot.catalog.uri)
+    uri = depot.catalog.uri if depot.catalog else None
+    if uri and uri.startswith("jdbc:postgresql:"):
+        yield Package(POSTGRESQL)
     if re.match(r"s3[an]?://", depot.location):
         yield from line.s3
-
-
-def _of_database(uri: str | None) -> Iterator[Package]:
-    if uri is None or uri.startswith("jdbc:sqlite:"):
-        yield Package(SQLITE)
-    elif uri.startswith("jdbc:postgresql:"):
-        yield Package(POSTGRESQL)
 
 
 def _asked_for(coordinate: str, engine: EnginePlan) -> Package:

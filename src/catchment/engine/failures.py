@@ -172,6 +172,6 @@ def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error
 def first_line(cause: Throwable) -> str:
     """One paragraph of a JVM message, without Spark's decorations."""
     text = cause.message.strip() or str(cause.java.getClass().getName())
-    line = re.split(r"\n|; line \d+ pos \d+", text, maxsplit=1)[0]
+    line = re.split(r"\n|; line \d+ pos \d+|\(line \d+, pos \d+\)", text, maxsplit=1)[0]
     line = re.sub(r"^\[[A-Z0-9_.]+\] ", "", line)
     return re.sub(r" SQLSTATE: \w{5}", "", line).strip().rstrip(";:")

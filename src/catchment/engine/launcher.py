@@ -15,14 +15,16 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, cast
 
 from pydantic import ValidationError
 
 from catchment.engine import protocol
-from catchment.engine.packages import Installed, install
+from catchment.engine.environment import environment
+from catchment.engine.installed import Installed
+from catchment.engine.packages import install
 from catchment.engine.pipes import LogPump, Nonsense, Silence, lines
 from catchment.engine.protocol import Alive, Command, Failed, Preparing, Ready, Reply, Start, Stop
 from catchment.errors import Cancelled, CatchmentError, EngineLost, SetupError
@@ -35,19 +37,6 @@ SILENCE_SECONDS = 30.0
 """A worker that sends nothing, not even a heartbeat, for this long has hung."""
 FAREWELL_SECONDS = 5.0
 """How long an ended worker may take to leave its exit code, and a killed one to vanish."""
-
-OF_ANOTHER_SPARK = frozenset(
-    {
-        "SPARK_HOME",
-        "SPARK_CONF_DIR",
-        "SPARK_REMOTE",
-        "SPARK_API_MODE",
-        "PYSPARK_SUBMIT_ARGS",
-        "PYSPARK_GATEWAY_PORT",
-        "PYSPARK_GATEWAY_SECRET",
-    }
-)
-"""Settings in the user's shell that would steer the engine's Spark towards another one."""
 
 
 class EngineProcess:
@@ -134,14 +123,16 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=_environment(self.engine, installed, scratch),
+                env=environment(installed.spark_home, installed.python_path, self.engine.envs, scratch),
                 start_new_session=True,
             )
         return self._process
 
     def _converse(self, process: subprocess.Popen[bytes], installed: Installed, scratch: str) -> None:
         stdin, stdout, stderr = (cast(IO[bytes], pipe) for pipe in (process.stdin, process.stdout, process.stderr))
-        start = Start(self.engine, installed.jars, str(self.log_file.parent), scratch, self._secrets)
+        start = Start(
+            self.engine, installed.jars, str(self.log_file.parent), scratch, self._secrets, installed.java_options
+        )
         threading.Thread(target=self._write, args=(stdin, start), daemon=True).start()
         with stdout, stderr:
             log = LogPump(stderr, self.log_file, Redactor(self._secrets))
@@ -197,18 +188,6 @@ class EngineProcess:
             hint=f"read {self.log_file}. An engine that is killed without a word has often used too much memory: "
             "lower spark.driver.memory or run fewer jobs at once.",
         )
-
-
-def _environment(engine: EnginePlan, installed: Installed, scratch: str) -> Mapping[str, str]:
-    """Our environment, with the engine's own pyspark in front and without settings meant for another Spark."""
-    environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_SPARK}
-    environment.update(engine.envs)
-    environment["TMPDIR"] = scratch
-    if installed.spark_home:
-        environment["SPARK_HOME"] = installed.spark_home
-    path = (*installed.python_path, environment.get("PYTHONPATH", ""))
-    environment["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
-    return environment
 
 
 def _unforeseen(engine: EnginePlan, error: Exception) -> SetupError:

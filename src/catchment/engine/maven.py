@@ -18,6 +18,8 @@ from catchment.errors import SetupError
 
 # Ivy's answer is text alone: the summary of what it did not find, and what the network said.
 NOT_FOUND = re.compile(r"::\s+(\S+?)#(\S+?);(\S+?)(?:!\S+|: not found)")
+MAVEN = "http://ant.apache.org/ivy/maven"
+"""The name space in which Ivy reads Maven's own words; a name, not an address."""
 NO_NETWORK = re.compile(r"Host \S+ not found|SERVER ERROR|Connection (?:refused|timed out|reset)|UnknownHost|timed out")
 
 
@@ -83,6 +85,9 @@ def _dependency(dependencies: ElementTree.Element, package: Package) -> None:
     dependency = ElementTree.SubElement(
         dependencies, "dependency", {"org": group, "name": artifact, "rev": version, "conf": scope, "force": "true"}
     )
+    if package.classifier:
+        variant = {"name": artifact, "type": "jar", "ext": "jar", f"{{{MAVEN}}}classifier": package.classifier}
+        ElementTree.SubElement(dependency, "artifact", variant)
     for excluded in package.without:
         org, module = excluded.split(":")
         ElementTree.SubElement(dependency, "exclude", org=org, module=module)

@@ -7,24 +7,15 @@ import importlib.util
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from catchment.engine import cache, java, maven
+from catchment.engine import archive, cache, java, maven
 from catchment.engine.coordinates import SparkLine, packages_of, spark_line
+from catchment.engine.installed import Installed
 from catchment.errors import RequestError, SetupError
 from catchment.plan.model import EnginePlan
-
-
-@dataclass(frozen=True)
-class Installed:
-    """What an engine needs, in place."""
-
-    jars: tuple[str, ...] = ()
-    python_path: tuple[str, ...] = ()
-    """Goes in front of PYTHONPATH."""
-    spark_home: str | None = None
 
 
 def install(engine: EnginePlan, tell: cache.Tell, cancelled: Event | None = None) -> Installed:
@@ -33,7 +24,8 @@ def install(engine: EnginePlan, tell: cache.Tell, cancelled: Event | None = None
     found = java.find()
     home, python_path = _spark(engine, tell, cancelled)
     jars = maven.jars(packages_of(engine), found, _ivy(), tell, cancelled)
-    return Installed(jars, python_path, str(home))
+    installed = Installed(jars, python_path, str(home))
+    return replace(installed, java_options=archive.java_options(engine, installed, found, tell, cancelled))
 
 
 def _spark(engine: EnginePlan, tell: cache.Tell, cancelled: Event) -> tuple[Path, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
-from catchment.plan.model import EnginePlan, JobPlan
+from catchment.plan.model import Dataset, EnginePlan, JobPlan
 
 NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
 
@@ -31,6 +31,7 @@ class Start:
     scratch: str
     """A directory that the launcher removes once the engine has ended."""
     secrets: tuple[str, ...] = ()
+    java_options: tuple[str, ...] = ()
     version: int = VERSION
     kind: Literal["start"] = "start"
 
@@ -70,6 +71,17 @@ class Inspect:
     namespace: str | None = None
     table: str | None = None
     kind: Literal["inspect"] = "inspect"
+
+
+@dataclass(frozen=True)
+class Recover:
+    """Finish or give up what writes have left unfinished in these tables. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    tables: tuple[Dataset, ...]
+    remove: bool
+    """Whether to remove the files of abandoned writes."""
+    kind: Literal["recover"] = "recover"
 
 
 @dataclass(frozen=True)
@@ -167,7 +179,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Command = Annotated[Start | RunJob | RunQuery | Inspect | Cancel | Stop, Field(discriminator="kind")]
+Command = Annotated[Start | RunJob | RunQuery | Inspect | Recover | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
 
 commands: TypeAdapter[Command] = TypeAdapter(Command)

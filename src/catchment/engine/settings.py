@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from catchment.commit.fork import FORKS
+from catchment.engine.coordinates import PACKAGES_SETTING
 from catchment.engine.protocol import Start
 from catchment.errors import SetupError
 from catchment.plan.model import EnginePlan
@@ -25,7 +26,6 @@ AT_LAUNCH = (
 """What the JVM must know before it runs. It is handed over on a command line, which every user of the machine can
 read; all other settings follow over the gateway's own connection."""
 
-RESOLVED_BEFORE = "spark.jars.packages"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 SQLITE_PATIENCE_MS = "60000"
 
@@ -35,7 +35,7 @@ def spark_settings(start: Start) -> dict[str, str]:
     engine = start.engine
     forks = dict(setting for depot in engine.depots for setting in _forks(depot, Path(start.scratch)))
     settings = {**_defaults(engine), **_of_depots(engine.depots), **forks, **engine.conf}
-    settings.pop(RESOLVED_BEFORE, None)
+    settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
     if any(depot.catalog for depot in engine.depots):
         _append(settings, "spark.sql.extensions", ",", [EXTENSIONS])
     # Jars on the class path from the start load faster than jars added later; executors elsewhere must be sent them.
@@ -43,6 +43,8 @@ def spark_settings(start: Start) -> dict[str, str]:
     if not is_local(engine):
         _append(settings, "spark.jars", ",", start.jars)
     settings.update(_in_scratch(settings, Path(start.scratch)))
+    options = (settings["spark.driver.extraJavaOptions"], *(f'"{option}"' for option in start.java_options))
+    settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings
 
 

@@ -24,6 +24,7 @@ from catchment.engine.protocol import (
     Alive,
     Cancel,
     Inspect,
+    Recover,
     RunJob,
     RunQuery,
     Start,
@@ -72,7 +73,7 @@ class Worker:
             shutil.rmtree(self._start.scratch, ignore_errors=True)
         _end_group()
 
-    def _take(self, command: Start | RunJob | RunQuery | Inspect | Cancel) -> None:
+    def _take(self, command: Start | RunJob | RunQuery | Inspect | Recover | Cancel) -> None:
         match command:
             case Start():
                 self._start = command
@@ -97,7 +98,7 @@ class Worker:
         self._channel.send(application.ready())
         self._application.set_result(application)
 
-    def _registered(self, work: RunJob | RunQuery | Inspect) -> Attempt:
+    def _registered(self, work: RunJob | RunQuery | Inspect | Recover) -> Attempt:
         from catchment.engine.attempts import Attempt
 
         if self._start is None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit.writer import Writer
+from catchment.commit.model import Base
+from catchment.commit.writer import Listener, Writer
 from catchment.errors import JobError
-from catchment.formats.model import Capabilities, Warn, Write, Written
+from catchment.formats.model import Capabilities, Write, Written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
-from catchment.plan.model import InputPlan
+from catchment.plan.model import InputPlan, OutputPlan
 
 FILE_FORMATS = frozenset({"json", "csv", "parquet", "orc", "avro", "text"})
 
@@ -32,7 +33,11 @@ class Files:
         schema = given_schema(spark, source)
         return (reader.schema(schema) if schema else reader).load(source.dataset.path)
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """Files have no states."""
+        return None
+
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Write files at a path, the way Spark does."""
         path = str(write.output.dataset.path)
         columns = _partition_columns(frame, write)

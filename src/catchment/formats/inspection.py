@@ -52,6 +52,7 @@ def _snapshot(snapshot: history.Snapshot) -> Facts:
         "job": summary.get(history.JOB),
         "run_id": summary.get(history.RUN),
         "write_ids": list(snapshot.write_ids),
+        "writes": [{"write_id": write_id, "rows": rows} for write_id, rows in snapshot.writes],
         "added_rows": snapshot.written().rows,
     }
 

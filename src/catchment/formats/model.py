@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.writer import Writer
+from catchment.commit.model import Base
+from catchment.commit.writer import Listener, Writer
 from catchment.plan.model import InputPlan, OutputPlan
-
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,8 @@ class Write:
     workflow: str
     job: str
     run_id: str
+    since: Base | None = None
+    """The state of the dataset when the job began, where a later change of it would matter."""
 
     @property
     def id(self) -> str:
@@ -62,6 +62,10 @@ class Format(Protocol):
         """The rows of a dataset."""
         ...
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """The state of the dataset before the job reads anything; None where later changes do not matter."""
+        ...
+
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Put rows into a dataset, creating it where it is missing."""
         ...

@@ -6,16 +6,21 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import OutputReport, RunJob
-from catchment.errors import JobError
+from catchment.errors import CommitConflict, JobError
 from catchment.formats import Write, format_of
 from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.plan.model import JobPlan, OutputPlan
+
+MOST_RERUNS = 3
+"""How often a job begins again because others changed the partitions that it replaces."""
+SESSION_VARIABLES_SINCE = 4
 
 
 @dataclass(frozen=True)
@@ -35,15 +40,40 @@ class _Attempt:
 def run_job(spark: SparkSession, command: RunJob, story: Story, writer: Writer) -> tuple[OutputReport, ...]:
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
     attempt = _Attempt(spark, command, story, writer)
+    _prepare(attempt)
+    for _ in range(MOST_RERUNS):
+        try:
+            return _pass(attempt)
+        except CommitConflict as conflict:
+            if conflict.code != "partitions-changed" or not _reruns(attempt.job):
+                raise
+            story.warn(f"{conflict.message}; the job runs again on the new state")
+    return _pass(attempt)
+
+
+def _reruns(job: JobPlan) -> bool:
+    return any(output.conflict == "rerun" for output in job.outputs)
+
+
+def _pass(attempt: _Attempt) -> tuple[OutputReport, ...]:
+    """Inputs to steps to outputs, once. An output that was committed in an earlier pass is not written again."""
     views: dict[str, DataFrame] = {}
+    # Before anything is read: what others commit from here on, the job has not seen.
+    since = {output.name: _begun(attempt, output) for output in attempt.job.outputs}
     try:
-        _prepare(attempt)
         _read(attempt, views)
         _transform(attempt, views)
-        return tuple(_write(attempt, output, views[output.source]) for output in attempt.job.outputs)
+        return tuple(_write(attempt, out, views[out.source], since[out.name]) for out in attempt.job.outputs)
     finally:
         for name in views:
-            spark.catalog.dropTempView(name)
+            attempt.spark.catalog.dropTempView(name)
+
+
+def _begun(attempt: _Attempt, output: OutputPlan) -> Base | None:
+    try:
+        return format_of(output.dataset.format).begin(attempt.spark, output)
+    except Exception as error:
+        raise _blamed(attempt, error, f"output {output.name}", output) from error
 
 
 def _prepare(attempt: _Attempt) -> None:
@@ -55,8 +85,9 @@ def _prepare(attempt: _Attempt) -> None:
     for key, value in attempt.job.conf.items():
         story.log.info("setting %s = %s", key, value)
         _set(attempt, key, value)
-    # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
-    attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
+    if int(attempt.spark.version.partition(".")[0]) >= SESSION_VARIABLES_SINCE:
+        # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
+        attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
 
 
 def _set(attempt: _Attempt, key: str, value: str) -> None:
@@ -104,12 +135,12 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
         raise _blamed(attempt, error, f"preview of {name}") from error
 
 
-def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame) -> OutputReport:
+def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame, since: Base | None) -> OutputReport:
     command, story, dataset = attempt.command, attempt.story, output.dataset
-    write = Write(output, command.workflow, command.job.name, command.run_id)
+    write = Write(output, command.workflow, command.job.name, command.run_id, since)
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     try:
-        written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story.warn)
+        written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
     except Exception as error:
         raise _blamed(attempt, error, f"output {output.name}", output) from error
     report = OutputReport(

@@ -33,14 +33,18 @@ class Story:
 
     def tell(self, event: NoteEvent, text: str, **data: Any) -> None:
         """Say what comes next; raises when somebody has asked to stop."""
-        if self._cancelled.is_set():
-            raise Cancelled("the job was cancelled")
+        self.check()
         self.log.info(text)
         self.note(event, **data)
 
     def note(self, event: NoteEvent, **data: Any) -> None:
         """Tell the run what has just happened."""
         self._send(Note(self._attempt, event, data))
+
+    def check(self) -> None:
+        """Raise when somebody has asked to stop."""
+        if self._cancelled.is_set():
+            raise Cancelled("the job was cancelled")
 
     def warn(self, text: str) -> None:
         """Say what the user should look at."""

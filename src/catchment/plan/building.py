@@ -29,7 +29,7 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
         return None
     jobs = {job.name: job for job in workflow.jobs}
     needs = [_need(jobs[name], parts[name], project) for name in order]
-    keys, processes = engines.assign(needs, project.engines, project.metastore)
+    keys, processes = engines.assign(needs, project.engines, project.metastore, project.settings)
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
     shared, problems = sharing.examine(plans, graph)
     findings.extend(problems)

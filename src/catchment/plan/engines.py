@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from catchment.errors import RequestError
 from catchment.plan.model import EnginePlan
 from catchment.project import depots
-from catchment.project.model import Depot, Engine, Project
+from catchment.project.model import Depot, Engine, Project, Settings
 from catchment.spec.validation import did_you_mean
 
 DEFAULT = "default"
@@ -47,7 +47,7 @@ def choose(project: Project, compute: str | None) -> Engine | None:
 
 
 def assign(
-    needs: Sequence[Need], names: Collection[str], metastore: str = ""
+    needs: Sequence[Need], names: Collection[str], metastore: str = "", settings: Settings | None = None
 ) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
     """The engine key of each job and the engines to start; `names` are the project's engines."""
     groups: dict[Hashable, list[Need]] = {}
@@ -58,7 +58,7 @@ def assign(
         first = members[0]
         # A process of one engine is never called like another engine.
         key = next(key for key in _keys(first) if key not in plans and (key == first.engine.name or key not in names))
-        plans[key] = _plan(key, members, metastore)
+        plans[key] = replace(_plan(key, members), metastore=metastore, settings=settings or Settings())
     keys = {need.job: key for key, members in zip(plans, groups.values(), strict=True) for need in members}
     return keys, tuple(plans.values())
 
@@ -75,7 +75,12 @@ def reading_engine(project: Project, name: str = DEFAULT) -> EnginePlan:
         )
     tables = (depot for depot in (*project.depots.values(), *depots.embedded_on_disk(project)) if depot.catalog)
     return EnginePlan(
-        engine.name, engine, dict(engine.conf), depots=_by_name(tuple(tables)), metastore=project.metastore
+        engine.name,
+        engine,
+        dict(engine.conf),
+        depots=_by_name(tuple(tables)),
+        metastore=project.metastore,
+        settings=project.settings,
     )
 
 
@@ -86,10 +91,10 @@ def _keys(need: Need) -> Iterator[str]:
     yield from (f"{base}-{number}" for number in count(2))
 
 
-def _plan(key: str, members: Sequence[Need], metastore: str) -> EnginePlan:
+def _plan(key: str, members: Sequence[Need]) -> EnginePlan:
     first = members[0]
     used = tuple(depot for need in members for depot in need.depots)
-    return EnginePlan(key, first.engine, first.application, dict(first.envs), _by_name(used), metastore)
+    return EnginePlan(key, first.engine, first.application, dict(first.envs), _by_name(used))
 
 
 def _by_name(used: Sequence[Depot]) -> tuple[Depot, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from catchment.errors import Position
-from catchment.project.model import Depot, Engine
+from catchment.project.model import Depot, Engine, Settings
 from catchment.spec.model import CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import PartitionField as PartitionField
@@ -111,6 +111,8 @@ class EnginePlan:
     """Every depot the engine must know as a catalog or reach as a store."""
     metastore: str = ""
     """Where the engine keeps the ledger of its writes."""
+    settings: Settings = field(default_factory=Settings)
+    """The project's."""
 
 
 @dataclass(frozen=True)

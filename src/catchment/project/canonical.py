@@ -11,7 +11,7 @@ from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
 from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
 from catchment.project.metastore import metastore_url
-from catchment.project.model import Catalog, Depot, Engine, Project
+from catchment.project.model import Catalog, Depot, Engine, Project, Settings
 from catchment.project.paths import absolute
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
@@ -42,6 +42,7 @@ class Canonical:
             self._metastore(entry.metastore),
             {name: self._depot(name, depot) for name, depot in entry.depots.items()},
             engines,
+            settings=Settings(entry.settings.max_pending),
         )
 
     def _metastore(self, url: str) -> str:

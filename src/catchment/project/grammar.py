@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from catchment.project.address import DEPOT_NAME
-from catchment.spec.validation import Text
+from catchment.project.model import Settings
+from catchment.spec.validation import Text, Whole
 
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 SPARK_LINES = ("4.1", "3.5")
@@ -118,6 +119,16 @@ class EngineEntry(_Entry):
     spark_home: Text | None = Field(None, description="A Spark installation on this machine to use instead.")
 
 
+class SettingsEntry(_Entry):
+    """What holds for the whole project."""
+
+    max_pending: Whole = Field(
+        Settings.max_pending,
+        ge=1,
+        description="Sealed writes of one table that may wait to be published; beyond it, writers wait.",
+    )
+
+
 def _names(pattern: str) -> dict[str, Any]:
     return {"propertyNames": {"pattern": f"^{pattern}$"}}
 
@@ -129,6 +140,10 @@ class ProjectFile(_Entry):
         DEFAULT_METASTORE,
         description="Catchment's own database: sqlite:///PATH (relative to this file), for engines on one machine, "
         "or postgresql://user:password@host/database.",
+    )
+    settings: Annotated[SettingsEntry, BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=lambda: SettingsEntry.model_validate({}),
+        description="Limits that hold for all engines and all tables.",
     )
     engines: Annotated[dict[str, EngineEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,

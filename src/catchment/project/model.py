@@ -61,6 +61,14 @@ class Engine:
 
 
 @dataclass(frozen=True)
+class Settings:
+    """What holds for the whole project."""
+
+    max_pending: int = 1000
+    """Sealed writes of one table that may wait to be published; beyond it, writers wait before they write."""
+
+
+@dataclass(frozen=True)
 class Project:
     root: Path
     """The directory that relative paths start from and that holds `.catchment/`."""
@@ -75,6 +83,7 @@ class Project:
     """Every value that came from the environment or a file: redacted everywhere."""
     warnings: tuple[Diagnostic, ...] = ()
     """What the project file says that is allowed and unwise."""
+    settings: Settings = Settings()
 
     @property
     def home(self) -> Path:

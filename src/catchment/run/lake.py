@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from catchment.engine.launcher import EngineProcess
-from catchment.engine.protocol import Facts, Failed, Inspect, Preparing, Ready, Reply, Rows, RunQuery
+from catchment.engine.protocol import Facts, Failed, Inspect, Preparing, Ready, Recover, Reply, Rows, RunQuery
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.plan.engines import reading_engine
-from catchment.plan.model import EnginePlan
+from catchment.plan.model import Dataset, EnginePlan
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
@@ -73,6 +73,11 @@ class Reader:
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
         self._process.send(Inspect(QUESTION, what, address.depot, address.collection, address.dataset))
+        return self._await(Facts).data
+
+    def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
+        """Finish or give up what writes have left unfinished in these tables."""
+        self._process.send(Recover(QUESTION, tuple(tables), remove))
         return self._await(Facts).data
 
     def _await(self, answer: type[Answer]) -> Answer:

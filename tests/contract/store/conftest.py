@@ -11,6 +11,7 @@ import pytest
 
 from catchment.commit.ledger import Ledger
 from catchment.store import Store, open_store
+from tests.ledgers import Filled
 from tests.servers import postgres
 from tests.servers.postgres import PostgresServer
 
@@ -51,3 +52,8 @@ def store(url: str) -> Iterator[Store]:
 @pytest.fixture
 def ledger(store: Store) -> Ledger:
     return Ledger(store.database)
+
+
+@pytest.fixture
+def filled(store: Store) -> Filled:
+    return Filled(store)

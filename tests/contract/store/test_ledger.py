@@ -153,7 +153,7 @@ def test_tables_do_not_meet(ledger: Ledger) -> None:
 def test_a_swap_that_may_have_been_sent_is_remembered(ledger: Ledger) -> None:
     for name in ("a", "b", "c"):
         _sealed(ledger, f"r1/{name}/out")
-    ledger.mark_tried(["r1/c/out", "r1/a/out", "no/such/write"])
+    ledger.mark_tried([_found(ledger, "r1/c/out"), _found(ledger, "r1/a/out")])
     ledger.mark_tried([])
     assert [write.tried for write in ledger.pending(TABLE, limit=10)] == [True, False, True]
 
@@ -193,7 +193,7 @@ def test_an_abandoned_write_says_why_and_leaves_its_buffer(ledger: Ledger) -> No
 
 def test_an_abandoned_write_can_begin_anew_and_be_sealed(ledger: Ledger) -> None:
     _sealed(ledger, "r1/a/out")
-    ledger.mark_tried(["r1/a/out"])
+    ledger.mark_tried([_found(ledger, "r1/a/out")])
     ledger.abandon(_found(ledger, "r1/a/out"), ERROR)
     again = intent("r1/a/out", attempt=2)
     assert ledger.open(again) == ledger.find("r1/a/out") == Write(again, "open", False, None, None, None)
@@ -247,7 +247,8 @@ def test_open_writes_without_a_living_engine_are_ownerless(ledger: Ledger, store
     ledger.open(sealed)
     ledger.seal(sealed, CONTENTS)
     assert {write.write_id for write in ledger.ownerless(TABLE)} == {"r1/late/out", "r1/unknown/out"}
-    assert len(ledger.ownerless()) == 3
+    assert [write.write_id for write in ledger.ownerless(TABLE, "sealed")] == ["r1/sealed/out"]
+    assert [write.write_id for write in ledger.ownerless(OTHER)] == ["r1/elsewhere/out"]
 
 
 def test_leftovers_are_forgotten_once_they_are_removed(ledger: Ledger) -> None:

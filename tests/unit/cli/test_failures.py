@@ -1,5 +1,6 @@
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ Invoke = Callable[..., Result]
 
 
 @pytest.fixture
-def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
+def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Invoke:
     """Run the program with one more verb, `fail`, that raises what the test wants."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where crash logs go
 
     def call(error: BaseException, *arguments: str, secrets: tuple[str, ...] = ()) -> Result:
         @click.command()
@@ -76,7 +78,6 @@ def test_a_bug_is_called_one_and_leaves_a_log(invoke: Invoke) -> None:
     assert "Traceback" not in result.stderr
     assert log
     kept = Path(log[1]).read_text()
-    Path(log[1]).unlink()
     assert "Traceback" in kept
     assert "s3cret" not in kept + result.output
 

@@ -8,7 +8,7 @@ from catchment.errors import RequestError
 from catchment.plan import engines
 from catchment.plan.engines import Need
 from catchment.project.depots import embedded
-from catchment.project.model import Catalog, Depot, Engine, Project
+from catchment.project.model import Catalog, Depot, Engine, Project, Settings
 
 DEFAULT = Engine("default", conf={"spark.driver.memory": "1g"})
 BIG = Engine("big", isolation="process")
@@ -75,6 +75,14 @@ def test_the_reading_engine_knows_every_table_depot(tmp_path: Path) -> None:
     plan = engines.reading_engine(project)
     assert (plan.key, plan.engine, plan.conf) == ("default", DEFAULT, DEFAULT.conf)
     assert plan.depots == (LAKE, embedded(tmp_path, "old"))
+
+
+def test_every_engine_is_told_where_the_ledger_is_and_what_limits_hold(tmp_path: Path) -> None:
+    settings = Settings(max_pending=7)
+    _, plans = engines.assign([Need("a", DEFAULT), Need("b", BIG)], {"default", "big"}, "sqlite:///m.db", settings)
+    project = Project(tmp_path, None, "sqlite:///m.db", {}, {"default": DEFAULT}, settings=settings)
+    told = [(plan.metastore, plan.settings.max_pending) for plan in (*plans, engines.reading_engine(project))]
+    assert told == [("sqlite:///m.db", 7)] * 3
 
 
 def test_an_unknown_engine_cannot_read(tmp_path: Path) -> None:

@@ -66,6 +66,12 @@ def test_the_default_engine_exists_beside_others(tmp_path: Path) -> None:
     assert old.spark_home == str(tmp_path.resolve() / "spark")
 
 
+def test_settings_have_defaults(tmp_path: Path) -> None:
+    assert project.load(tmp_path).settings.max_pending == 1000
+    assert project.load(write(tmp_path, "settings:\n")).settings.max_pending == 1000
+    assert project.load(write(tmp_path, "settings: {max_pending: 7}\n")).settings.max_pending == 7
+
+
 def test_sections_may_be_empty(tmp_path: Path) -> None:
     write(tmp_path, "depots:\n#  lake: {kind: files, location: .}\nengines:\n")
     assert project.load(tmp_path).depots == {}

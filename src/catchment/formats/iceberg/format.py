@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.writer import Writer
+from catchment.commit.model import Base
+from catchment.commit.writer import Listener, Writer
 from catchment.formats.iceberg import writing
-from catchment.formats.model import Capabilities, Warn, Write, Written
-from catchment.plan.model import InputPlan
+from catchment.formats.model import Capabilities, Write, Written
+from catchment.plan.model import InputPlan, OutputPlan
 
 
 class Iceberg:
@@ -21,6 +22,10 @@ class Iceberg:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
 
-    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """The table's head, for an output that must not replace what others commit from now on."""
+        return writing.head(spark, output) if output.conflict != "last-wins" else None
+
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Commit the rows, unless this very write has been committed before."""
-        return writing.commit(spark, frame, write, writer, warn)
+        return writing.commit(spark, frame, write, writer, listener)

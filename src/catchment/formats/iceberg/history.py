@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.model import Write, Written
 
 WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
+WRITE_ROWS = "catchment.write-rows"
 
 
 def stamp(write: Write) -> dict[str, str]:
@@ -33,6 +35,15 @@ class Snapshot:
     @property
     def write_ids(self) -> tuple[str, ...]:
         return tuple(part for part in self.summary.get(WRITES, "").split(",") if part)
+
+    @property
+    def writes(self) -> tuple[tuple[str, int | None], ...]:
+        """The writes in this snapshot with the rows of each; None where a snapshot of several does not tell."""
+        rows = [int(part) for part in self.summary.get(WRITE_ROWS, "").split(",") if part]
+        if len(self.write_ids) == 1 and not rows:
+            rows = [self.written().rows or 0]
+        known = len(rows) == len(self.write_ids)
+        return tuple(zip(self.write_ids, rows if known else itertools.repeat(None), strict=False))
 
     def written(self) -> Written:
         """What the write that made this snapshot came to."""

@@ -8,14 +8,16 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit.table import MAIN
-from catchment.commit.writer import Order, Writer
+from catchment.commit.model import Base
+from catchment.commit.table import MAIN, LakeTable
+from catchment.commit.writer import Listener, Order, Writer
 from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
-from catchment.formats.model import Warn, Write, Written
+from catchment.formats.model import Write, Written
 from catchment.formats.ordering import sorted_rows
+from catchment.plan.model import OutputPlan
 
 Done = TypeVar("Done")
 
@@ -30,31 +32,41 @@ MOST_SCHEMA_CHANGES = 20
 """How often other writers may change the schema under one write."""
 
 
-def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, warn: Warn) -> Written:
+def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
     """Commit the rows, unless this very write has been committed before."""
     table = catalogs.find_table(spark, write.output.dataset) or _create(spark, frame, write)
     partitions.check_spec(table, write)
-    _warn_of_properties(table, write, warn)
+    _warn_of_properties(table, write, listener)
     way = _directly if write.output.commit == "direct" else _through_buffer
-    return way(spark, frame, write, table, writer, warn)
+    return way(spark, frame, write, table, writer, listener)
+
+
+def head(spark: SparkSession, output: OutputPlan) -> Base | None:
+    """The state of the table now; None where there is no table yet."""
+    table = catalogs.find_table(spark, output.dataset)
+    return LakeTable(spark, table).base(output.options.get("branch", MAIN)) if table is not None else None
 
 
 def _through_buffer(
-    spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, warn: Warn
+    spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
     order = _order(write)
-    done = _fitted(spark, frame, write, table, lambda rows: writer.write(spark, rows, order, warn))
+    done = _fitted(spark, frame, write, table, lambda rows: writer.write(spark, rows, order, listener))
     contents = done.contents
     if contents is None or (contents.files == 0 and order.mode == "overwrite-partitions"):
-        warn(f"output {write.output.name} has no rows: no partition is replaced")
+        listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
 
 
-def _directly(spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, warn: Warn) -> Written:
+def _directly(
+    spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
+) -> Written:
     """With Iceberg's own commit, in one snapshot."""
     # An earlier attempt may have committed and died before it could say so: its rows must not come twice.
     if done := history.find_write(spark, table, write.id):
-        warn(f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again")
+        listener.warn(
+            f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
+        )
         return done.written()
     _fitted(spark, frame, write, table, lambda rows: _move(rows, write))
     table.refresh()
@@ -77,6 +89,7 @@ def _order(write: Write) -> Order:
         output.conflict,
         options.pop("branch", MAIN),
         options,
+        write.since,
     )
 
 
@@ -92,11 +105,13 @@ def _properties(write: Write) -> dict[str, str]:
     return {**RETRIES, **{key: value for key, value in said.items() if value}, **output.properties}
 
 
-def _warn_of_properties(table: Table, write: Write, warn: Warn) -> None:
+def _warn_of_properties(table: Table, write: Write, listener: Listener) -> None:
     actual = dict(table.properties())
     for key, value in write.output.properties.items():
         if actual.get(key) != value:
-            warn(f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow says {value}")
+            listener.warn(
+                f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow says {value}"
+            )
 
 
 def _fitted(

@@ -1,0 +1,242 @@
+"""Many writers, one table: small appends through Catchment's buffers, and through plain Iceberg, side by side.
+
+    .venv/bin/python bench/writers.py --quick          about ten minutes
+    .venv/bin/python bench/writers.py                  as long as it takes
+    .venv/bin/python bench/writers.py --plot docs/benchmarks/writers.svg
+
+Ways: `plain` is Iceberg with its default retries, `tuned` is Iceberg with 100 retries and waits of at most 2 s,
+`catchment` is the buffered commit. All ways run in the same warm engines, interleaved, on tables of their own, with
+the catalog on SQLite; once with the table on the local disk, once on an S3 server with 40 ms per request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.servers import s3
+
+HERE = Path(__file__).parent
+WAYS = ("plain", "tuned", "catchment")
+LATENCY_MS = 40
+
+
+@dataclass(frozen=True)
+class Case:
+    store: str
+    writers: int
+    way: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    acknowledged: int
+    failed: int
+    rate: float
+    p50: float
+    p99: float
+    snapshots: int
+    requests: float
+    """Per acknowledged write."""
+
+
+class Engine:
+    """A process of writing_engine.py."""
+
+    def __init__(self, lake: Path, warehouse: str, jars: str, endpoint: str) -> None:
+        command = [sys.executable, str(HERE / "writing_engine.py"), str(lake), warehouse, jars, endpoint]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def answer(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, **task: Any) -> Any:
+        self.send(**task)
+        return self.answer()
+
+    def send(self, **task: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+
+    def stop(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(30)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer writers, one repetition on S3")
+    parser.add_argument("--stores", nargs="+", default=["local", "s3"], choices=["local", "s3"])
+    parser.add_argument("--writers", type=int, nargs="+")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--plot", type=Path, help="write the picture here (SVG)")
+    parser.add_argument("--save", type=Path, help="write the figures here (JSON)")
+    asked = parser.parse_args()
+    counts = asked.writers or ([1, 16, 64] if asked.quick else [1, 4, 16, 64])
+    found: dict[Case, list[Outcome]] = {}
+    for store in asked.stores:
+        repeat = 1 if asked.quick and store == "s3" else asked.repeat
+        with tempfile.TemporaryDirectory() as directory, engines(Path(directory), store, max(counts)) as all_engines:
+            measure(all_engines, store, counts, repeat, found)
+    report(found)
+    if asked.save:
+        rows = [{**case.__dict__, "outcomes": [o.__dict__ for o in outcomes]} for case, outcomes in found.items()]
+        asked.save.write_text(json.dumps(rows, indent=1) + "\n")
+    if asked.plot:
+        from writers_plot import draw  # type: ignore[import-not-found]
+
+        draw(found, asked.plot)
+
+
+@contextmanager
+def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Engine]]:
+    """Warm engines on an empty lake."""
+    jars, server = _jars(store), None
+    warehouse, endpoint = str(directory / "warehouse"), ""
+    if store == "s3":
+        server = s3.start(s3.jar(), directory / "s3", latency_ms=LATENCY_MS)
+        warehouse = "s3a://lake/warehouse"
+        prefix = "spark.hadoop.fs.s3a."
+        endpoint = json.dumps({key.removeprefix(prefix): value for key, value in server.spark_conf().items()})
+    count = 1 if most_writers == 1 else 3
+    started: list[Engine] = []
+    try:
+        for _ in range(count):  # one after the other: the first makes the catalog and the metastore
+            started.append(Engine(directory, warehouse, jars, endpoint))
+            assert started[-1].answer() == "ready"
+        for way in ("tuned", "catchment"):
+            started[0].ask(do="create", table=f"warm_{way}", way=way)
+            _write(started, f"warm_{way}", way, threads=2, each=4)
+        yield started
+    finally:
+        for engine in started:
+            engine.stop()
+        if server:
+            server.stop()
+
+
+def measure(
+    all_engines: list[Engine], store: str, counts: list[int], repeat: int, found: dict[Case, list[Outcome]]
+) -> None:
+    for writers in counts:
+        each = max(1, {1: 16, 4: 8, 16: 4, 64: 2}.get(writers, 2) // (2 if store == "s3" else 1))
+        for number in range(repeat):
+            for way in WAYS[number % 3 :] + WAYS[: number % 3]:
+                case = Case(store, writers, way)
+                outcome = run(all_engines, case, each, f"t_{way}_{writers}_{number}")
+                found.setdefault(case, []).append(outcome)
+                print(f"  {store:5} {writers:3} writers {way:9} {outcome}", file=sys.stderr, flush=True)
+
+
+def run(all_engines: list[Engine], case: Case, each: int, table: str) -> Outcome:
+    """One way, once, on a table of its own; what was acknowledged is checked in the table."""
+    used = all_engines[: min(len(all_engines), case.writers)]
+    used[0].ask(do="create", table=table, way=case.way)
+    share = [case.writers // len(used) + (index < case.writers % len(used)) for index in range(len(used))]
+    answers = _write_shared(used, table, case.way, share, each)
+    seconds = sorted(second for answer in answers for second in answer["seconds"])
+    failed = sum(len(answer["failures"]) for answer in answers)
+    seen = used[0].ask(do="look", table=table)
+    if not seen["rows"] == seen["ids"] == len(seconds):
+        sys.exit(f"{case}: {len(seconds)} acknowledged, but {seen} in the table")
+    return Outcome(
+        len(seconds),
+        failed,
+        len(seconds) / max(answer["elapsed"] for answer in answers),
+        seconds[len(seconds) // 2] if seconds else 0.0,
+        seconds[min(len(seconds) - 1, int(len(seconds) * 0.99))] if seconds else 0.0,
+        seen["snapshots"],
+        sum(answer["requests"] for answer in answers) / max(1, len(seconds)),
+    )
+
+
+def _write(used: list[Engine], table: str, way: str, threads: int, each: int) -> list[Any]:
+    return _write_shared(used, table, way, [threads] * len(used), each)
+
+
+def _write_shared(used: list[Engine], table: str, way: str, share: list[int], each: int) -> list[Any]:
+    for engine, threads in zip(used, share, strict=True):
+        engine.send(do="write", table=table, way=way, threads=threads, each=each)
+    return [engine.answer() for engine in used]
+
+
+def report(found: dict[Case, list[Outcome]]) -> None:
+    """The table of medians, and each goal met or missed."""
+    print("| store | writers | way | acknowledged | failed | rate /s | p50 s | p99 s | snapshots | S3 requests/write |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for case, outcomes in found.items():
+        cells = [_cell(outcomes, name) for name in Outcome.__dataclass_fields__]
+        print(f"| {case.store} | {case.writers} | {case.way} | " + " | ".join(cells) + " |")
+    for line in goals(found):
+        print(line)
+
+
+def _cell(outcomes: list[Outcome], name: str) -> str:
+    values = [getattr(outcome, name) for outcome in outcomes]
+    if name in ("acknowledged", "failed", "snapshots"):
+        return f"{statistics.median(values):.0f}"
+    spread = f" ({min(values):.2f}-{max(values):.2f})" if len(values) > 1 else ""
+    return f"{statistics.median(values):.2f}{spread}"
+
+
+def goals(found: dict[Case, list[Outcome]]) -> Iterator[str]:
+    """What was promised, and whether it held in this run."""
+
+    def middle(store: str, writers: int, way: str, name: str) -> float | None:
+        outcomes = found.get(Case(store, writers, way))
+        return statistics.median([getattr(o, name) for o in outcomes]) if outcomes else None
+
+    def line(what: str, value: float | None, limit: float, *, at_least: bool = False) -> Iterator[str]:
+        if value is not None:
+            met = value >= limit if at_least else value <= limit
+            sign = ">=" if at_least else "<="
+            yield f"- {what}: {value:.2f}, goal {sign} {limit:g}: {'met' if met else 'MISSED'}"
+
+    ours = [o for case, outcomes in found.items() if case.way == "catchment" for o in outcomes]
+    yield from line("failed writes of catchment, all cases", float(sum(o.failed for o in ours)), 0)
+    for store, factor in (("s3", 8), ("local", 2)):
+        rate, tuned = middle(store, 64, "catchment", "rate"), middle(store, 64, "tuned", "rate")
+        yield from line(f"{store}, 64 writers: rate over tuned", _ratio(rate, tuned), factor, at_least=True)
+        p99, theirs = middle(store, 64, "catchment", "p99"), middle(store, 64, "tuned", "p99")
+        yield from line(f"{store}, 64 writers: p99 over tuned p99", _ratio(p99, theirs), 1)
+        snapshots, writes = (middle(store, 64, "catchment", name) for name in ("snapshots", "acknowledged"))
+        yield from line(f"{store}, 64 writers: snapshots per write", _ratio(snapshots, writes), 0.25)
+        alone, plain = middle(store, 1, "catchment", "p50"), middle(store, 1, "plain", "p50")
+        yield from line(f"{store}, one writer: p50 over plain p50", _ratio(alone, plain), 1.1)
+    asked, theirs = middle("s3", 64, "catchment", "requests"), middle("s3", 64, "plain", "requests")
+    yield from line("s3, 64 writers: requests per write over plain's", _ratio(asked, theirs), 1)
+
+
+def _ratio(value: float | None, other: float | None) -> float | None:
+    return value / other if value is not None and other else None
+
+
+def _jars(store: str) -> str:
+    from catchment.engine import packages
+    from catchment.plan.model import EnginePlan
+    from catchment.project.model import Catalog, Depot, Engine
+
+    location = "s3a://lake/warehouse" if store == "s3" else tempfile.gettempdir()
+    depot = Depot("lake", "iceberg", location, Catalog(database="catalog.db"))
+    plan = EnginePlan("bench", Engine("bench"), depots=(depot,))
+    return ",".join(packages.install(plan, lambda line: print(line, file=sys.stderr)).jars)
+
+
+if __name__ == "__main__":
+    main()

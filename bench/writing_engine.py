@@ -1,0 +1,158 @@
+"""One engine of bench/writers.py: a Spark application that writes small appends from many threads, in several ways.
+
+Reads tasks as JSON lines from standard input and answers each with one line. Not for use by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.presence import announce
+from catchment.commit.writer import Order, Writer
+from catchment.store import open_store
+
+RETRIES = {
+    "plain": {},
+    "tuned": {
+        "commit.retry.num-retries": "100",
+        "commit.retry.min-wait-ms": "50",
+        "commit.retry.max-wait-ms": "2000",
+        "commit.retry.total-timeout-ms": "1800000",
+    },
+    "catchment": {},
+}
+
+
+class Unheard:
+    """Nobody hears what a write waits for, and nobody wants it to stop."""
+
+    def warn(self, text: str) -> None:
+        pass
+
+    def check(self) -> None:
+        pass
+
+
+@dataclass
+class Bench:
+    spark: SparkSession
+    writer: Writer
+    seconds: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    def create(self, table: str, way: str) -> None:
+        properties = ", ".join(f"'{key}'='{value}'" for key, value in RETRIES[way].items())
+        self.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
+        self.spark.sql(
+            f"CREATE TABLE lake.bench.{table} (id STRING, value INT) USING iceberg"
+            + (f" TBLPROPERTIES ({properties})" if properties else "")
+        )
+
+    def write(self, table: str, way: str, threads: int, each: int) -> dict[str, Any]:
+        self.seconds, self.failures = [], []
+        before = _requests(self.spark)
+        began = time.monotonic()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda _: self._writes(table, way, each), range(threads)))
+        return {
+            "elapsed": time.monotonic() - began,
+            "seconds": self.seconds,
+            "failures": self.failures,
+            "requests": _requests(self.spark) - before,
+        }
+
+    def look(self, table: str) -> dict[str, Any]:
+        [row] = self.spark.sql(f"SELECT count(*), count(DISTINCT id) FROM lake.bench.{table}").collect()
+        snapshots = self.spark.sql(f"SELECT count(*) FROM lake.bench.{table}.snapshots").collect()[0][0]
+        return {"rows": row[0], "ids": row[1], "snapshots": snapshots}
+
+    def _writes(self, table: str, way: str, each: int) -> None:
+        sessions = self.spark._jvm.org.apache.spark.sql.SparkSession
+        sessions.setActiveSession(self.spark._jsparkSession)
+        for _ in range(each):
+            write_id = f"{uuid.uuid4().hex}/bench/out"
+            frame = self.spark.range(0, 1, 1, 1).selectExpr(f"'{write_id}' AS id", "1 AS value")
+            began = time.monotonic()
+            try:
+                if way == "catchment":
+                    target = f"dataos://lake:bench/{table}"
+                    order = Order(write_id, "bench", target, "lake", "bench", table, "append")
+                    self.writer.write(self.spark, frame, order, Unheard())
+                else:
+                    frame.writeTo(f"lake.bench.{table}").append()
+                self.seconds.append(time.monotonic() - began)
+            except Exception as error:
+                self.failures.append(str(error)[:200])
+
+
+def _requests(spark: SparkSession) -> int:
+    """Requests that this engine has sent to S3 so far, by Hadoop's own count."""
+    total = 0
+    for statistics in spark._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().iterator():
+        for each in statistics.getLongStatistics():
+            if each.getName() in COUNTED:
+                total += int(each.getValue())
+    return total
+
+
+COUNTED = {
+    "action_http_get_request",
+    "action_http_head_request",
+    "object_delete_request",
+    "object_bulk_delete_request",
+    "object_list_request",
+    "object_metadata_request",
+    "object_put_request",
+    "object_multipart_initiated",
+}
+
+
+def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
+    scratch = Path(lake) / f"engine-{os.getpid()}"
+    (scratch / "forks").mkdir(parents=True)
+    catalog, forks = "spark.sql.catalog.lake", "spark.sql.catalog.catchment_forks_lake"
+    settings = {
+        "spark.driver.extraClassPath": jars.replace(",", ":"),
+        "spark.driver.memory": "1500m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "jdbc",
+        f"{catalog}.uri": f"jdbc:sqlite:{lake}/catalog.db?busy_timeout=60000&journal_mode=WAL",
+        f"{catalog}.warehouse": warehouse,
+        f"{catalog}.jdbc.schema-version": "V1",
+        f"{catalog}.cache-enabled": "false",
+        forks: "org.apache.iceberg.spark.SparkCatalog",
+        f"{forks}.type": "hadoop",
+        f"{forks}.warehouse": (scratch / "forks").as_uri(),
+        f"{forks}.cache-enabled": "false",
+    }
+    if endpoint:
+        settings |= {f"spark.hadoop.fs.s3a.{key}": value for key, value in json.loads(endpoint).items()}
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    store = open_store(f"sqlite:///{lake}/metastore.db")
+    bench = Bench(spark, Writer(spark, store, announce(store), scratch / "forks", max_pending=1000))
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        task = json.loads(line)
+        print(json.dumps(getattr(bench, task.pop("do"))(**task)), flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

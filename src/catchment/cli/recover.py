@@ -1,0 +1,119 @@
+"""`catchment recover [ADDRESS]`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catchment.cli import failures, options, printing, secrecy
+
+if TYPE_CHECKING:
+    from catchment.commit.unfinished import Unfinished
+
+_COLUMNS = ("table", "what", "which")
+
+
+@click.command()
+@click.argument("address", required=False)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--yes", is_flag=True, help="Remove the files of abandoned writes without asking.")
+@options.project
+@options.output("text", "json")
+@options.debug
+def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+    """Finish what writes of lost engines have left unfinished, in one table or in all.
+
+    Sealed writes are published. Open writes whose engine is gone are given up. Files of writes that were given up are
+    removed once the table's history shows that nothing refers to them.
+    """
+    from catchment.run import recovery
+
+    project = secrecy.open_project(where)
+    every = recovery.look(project, address)
+    found = [table for table in every if table.recoverable]
+    if not found:
+        printing.tell(_nothing(every))
+        _echo({"dry_run": dry_run, "tables": []}, output)
+        return
+    if dry_run:
+        _echo({"dry_run": True, "tables": [_expected(table) for table in found]}, output)
+        return
+    remove = yes or _may_remove(found)
+    todo = [table for table in found if remove or table.sealed or table.lost]
+    facts = recovery.recover(project, todo, remove=remove, tell=printing.tell)
+    done = {table["table"]: table for table in facts["tables"]}
+    tables = [{**_kept(table), **done.get(table.target, {})} for table in found]
+    _echo({"dry_run": False, "tables": tables}, output)
+    if any(table["error"] or table["refused"] for table in tables):
+        raise click.exceptions.Exit(failures.JOB_FAILED)
+
+
+def _nothing(every: Sequence[Unfinished]) -> str:
+    alive = sum(len(table.alive) for table in every)
+    if not alive:
+        return "nothing to recover"
+    return f"nothing to recover: the engines of {alive} open writes were heard from within the last half minute"
+
+
+def _may_remove(found: Sequence[Unfinished]) -> bool:
+    """Ask, where there is something to remove and somebody who can answer."""
+    count = sum(len(table.buffers) for table in found)
+    if not count:
+        return False
+    if not sys.stdin.isatty():
+        printing.tell(f"the files of {count} abandoned writes are kept: --yes removes them")
+        return False
+    return click.confirm(f"Remove the files of {count} abandoned writes?", err=True)
+
+
+def _expected(table: Unfinished) -> Mapping[str, Any]:
+    """What recovery would do, in the shape of what it did; nobody can tell yet what it would be refused."""
+    return {
+        "table": table.target,
+        "published": table.sealed,
+        "refused": (),
+        "abandoned": table.lost,
+        "removed": table.buffers,
+        "kept": (),
+        "alive": table.alive,
+        "error": None,
+    }
+
+
+def _kept(table: Unfinished) -> Mapping[str, Any]:
+    """A table that stays as it is."""
+    return {**_expected(table), "removed": (), "kept": table.buffers}
+
+
+def _echo(facts: Mapping[str, Any], output: str) -> None:
+    shown = secrecy.redactor().data(facts)
+    if output == "json":
+        printing.echo_json(shown)
+    elif shown["tables"]:
+        printing.echo_table(_COLUMNS, _rows(shown["tables"], dry_run=shown["dry_run"]))
+
+
+def _rows(tables: Sequence[Mapping[str, Any]], *, dry_run: bool) -> Iterator[tuple[str, str, str]]:
+    would = "would be " if dry_run else ""
+    words = {
+        "published": f"{would}published",
+        "abandoned": f"{would}abandoned",
+        "removed": f"{would}removed",
+        "kept": "files kept",
+        "alive": "left to its engine",
+    }
+    for table in tables:
+        for key, word in words.items():
+            yield from ((table["table"], word, which) for which in table[key])
+        for each in table["refused"]:
+            yield table["table"], f"refused: {each['code']}", f"{each['write_id']}: {_advice(each)}"
+        if table["error"]:
+            yield table["table"], f"failed: {table['error']['code']}", _advice(table["error"])
+
+
+def _advice(error: Mapping[str, Any]) -> str:
+    return "; ".join(part for part in (error["message"], error["hint"]) if part)

@@ -1,0 +1,65 @@
+"""`catchment writers`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from catchment.cli import options, printing, secrecy
+
+if TYPE_CHECKING:
+    from catchment.commit.activity import ActiveWrite, TableActivity
+
+_COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
+
+
+@click.command()
+@click.option("--watch", is_flag=True, help="Look again every second, until Ctrl-C; as JSON, one line per look.")
+@options.project
+@options.output("text", "json")
+@options.debug
+def writers(where: Path, output: str, *, watch: bool) -> None:
+    """Show who writes which table now: open and sealed buffers, who consolidates, commits per minute."""
+    from catchment.run import writers
+
+    looks = writers.watch(secrecy.open_project(where))
+    for look in looks if watch else islice(looks, 1):
+        if output == "json":
+            printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)
+        else:
+            _echo(look, clear=watch and sys.stdout.isatty())
+
+
+def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:
+    if clear:
+        click.clear()
+    if not look:
+        click.echo("nobody writes", err=True)
+    for table in look:
+        click.echo(f"{click.style(table.target, bold=True)}: {_summary(table)}")
+        if table.writes:
+            printing.echo_table(_COLUMNS, _rows(table.writes))
+            click.echo()
+
+
+def _summary(table: TableActivity) -> str:
+    states = [write.state for write in table.writes]
+    parts = [f"{states.count('open')} open, {states.count('sealed')} sealed"]
+    if table.lease:
+        parts.append(f"{table.lease.owner} consolidates")
+    parts.append(f"{table.commits_per_minute:g} commits/min of {table.writes_per_minute:g} writes/min")
+    if table.leftovers:
+        parts.append(f"files of {table.leftovers} abandoned writes are left: `catchment recover` removes them")
+    return ", ".join(parts)
+
+
+def _rows(writes: Iterable[ActiveWrite]) -> Iterable[tuple[object, ...]]:
+    for write in writes:
+        engine = write.engine if write.alive else f"{write.engine} (lost)"
+        yield write.write_id, write.state, round(write.seconds, 1), write.rows, write.bytes, engine

@@ -1,0 +1,133 @@
+"""Who writes which table now, read from the metastore for people. Nothing here needs Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, RowMapping, Select, case, func, select
+
+from catchment.store.database import Database, database_time
+from catchment.store.leases import Holder
+from catchment.store.schema import leases, leftovers, writes
+
+RECENT_SECONDS = 300.0
+"""How far back commits are counted."""
+_TABLE = "table/"
+"""What the names of the leases of tables begin with."""
+
+
+@dataclass(frozen=True)
+class ActiveWrite:
+    """A buffer that is being filled, or that is full and waits to be published."""
+
+    write_id: str
+    workflow: str
+    target: str
+    branch: str
+    mode: str
+    state: Literal["open", "sealed"]
+    engine: str
+    buffer: str
+    alive: bool
+    """Whether the engine that fills or filled the buffer is still heard from."""
+    rows: int | None
+    """Known from the seal on, as are bytes and files."""
+    bytes: int | None
+    files: int | None
+    seconds: float
+    """Since it was opened or sealed."""
+
+
+@dataclass(frozen=True)
+class TableActivity:
+    """What goes on at one table."""
+
+    target: str
+    writes: tuple[ActiveWrite, ...]
+    lease: Holder | None
+    """Who consolidates right now."""
+    commits_per_minute: float
+    writes_per_minute: float
+    """Over the last minutes; many writes share one commit."""
+    leftovers: int
+    """Buffers of abandoned writes whose files are still there."""
+
+
+def active_writes(database: Database) -> tuple[ActiveWrite, ...]:
+    """The open and sealed writes of every table, in the order in which they were opened."""
+    with database.reading() as connection:
+        return _active_writes(connection)
+
+
+def activity(database: Database) -> tuple[TableActivity, ...]:
+    """Every table with a buffer, a held lease, leftovers or a commit in the last minutes."""
+    with database.reading() as connection:
+        active = _active_writes(connection)
+        holders = _holders(connection)
+        recent = {row.target: row for row in connection.execute(_recent())}
+        left = {row.target: row.buffers for row in connection.execute(_leftovers())}
+    targets = sorted({write.target for write in active} | {*holders, *recent, *left})
+    return tuple(
+        TableActivity(
+            target,
+            tuple(write for write in active if write.target == target),
+            holders.get(target),
+            _per_minute(recent[target].commits if target in recent else 0),
+            _per_minute(recent[target].committed if target in recent else 0),
+            left.get(target, 0),
+        )
+        for target in targets
+    )
+
+
+def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
+    alive = select(leases.c.name).where(leases.c.expires > database_time())
+    since = case((writes.c.state == "sealed", writes.c.sealed), else_=writes.c.opened)
+    # Not the whole row: descriptors are for those who publish.
+    found = (
+        select(
+            *(writes.c.write_id, writes.c.workflow, writes.c.target, writes.c.branch, writes.c.mode, writes.c.state),
+            writes.c.owner.label("engine"),
+            writes.c.buffer,
+            case((writes.c.owner.in_(alive), 1), else_=0).label("alive"),
+            writes.c.rows_written.label("rows"),
+            writes.c.bytes_written.label("bytes"),
+            writes.c.files_written.label("files"),
+            (database_time() - since).label("seconds"),
+        )
+        .where(writes.c.state.in_(("open", "sealed")))
+        .order_by(writes.c.opened, writes.c.write_id)
+    )
+    return tuple(_active(row) for row in connection.execute(found).mappings())
+
+
+def _active(row: RowMapping) -> ActiveWrite:
+    return ActiveWrite(**{**row, "alive": bool(row["alive"]), "seconds": max(row["seconds"], 0.0)})
+
+
+def _holders(connection: Connection) -> dict[str, Holder]:
+    left = (leases.c.expires - database_time()).label("left")
+    held = select(leases.c.name, leases.c.owner, leases.c.fence, left)
+    held = held.where(leases.c.name.startswith(_TABLE), leases.c.expires > database_time())
+    return {row.name.removeprefix(_TABLE): Holder(row.owner, row.fence, row.left) for row in connection.execute(held)}
+
+
+def _recent() -> Select[Any]:
+    return (
+        select(
+            writes.c.target,
+            func.count().label("committed"),
+            func.count(writes.c.snapshot_id.distinct()).label("commits"),
+        )
+        .where(writes.c.state == "committed", writes.c.finished > database_time() - RECENT_SECONDS)
+        .group_by(writes.c.target)
+    )
+
+
+def _leftovers() -> Select[Any]:
+    return select(leftovers.c.target, func.count().label("buffers")).group_by(leftovers.c.target)
+
+
+def _per_minute(count: int) -> float:
+    return round(count * 60 / RECENT_SECONDS, 1)

@@ -1,0 +1,48 @@
+"""What there is to recover, as the metastore tells it. Nothing here needs Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catchment.commit.activity import ActiveWrite, active_writes
+from catchment.commit.ledger import Ledger
+from catchment.store import Store
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The unfinished business of one table."""
+
+    target: str
+    sealed: tuple[str, ...]
+    """Writes that will be published."""
+    lost: tuple[str, ...]
+    """Open writes whose engine is gone: nobody will ever seal them."""
+    alive: tuple[str, ...]
+    """Open writes of engines that are heard from: nobody's business but theirs."""
+    buffers: tuple[str, ...]
+    """Directories of the lost writes and of those that were abandoned before: what may be removed."""
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.sealed or self.buffers)
+
+
+def unfinished(store: Store, target: str | None = None) -> tuple[Unfinished, ...]:
+    """The tables with open or sealed writes or with leftovers; with a target, that table alone."""
+    ledger = Ledger(store.database)
+    active = active_writes(store.database)
+    return tuple(_of_table(each, active, ledger) for each in ledger.targets() if target in (None, each))
+
+
+def _of_table(target: str, active: tuple[ActiveWrite, ...], ledger: Ledger) -> Unfinished:
+    here = [write for write in active if write.target == target]
+    lost = [write for write in here if write.state == "open" and not write.alive]
+    return Unfinished(
+        target,
+        sealed=tuple(write.write_id for write in here if write.state == "sealed"),
+        lost=tuple(write.write_id for write in lost),
+        alive=tuple(write.write_id for write in here if write.state == "open" and write.alive),
+        buffers=(*(write.buffer for write in lost), *(buffer for _, buffer in ledger.leftovers(target))),
+    )

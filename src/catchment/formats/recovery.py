@@ -1,0 +1,39 @@
+"""Recovering tables: the answer for `catchment recover`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.recover import Recovered, recover
+from catchment.commit.writer import Writer
+from catchment.engine.failures import from_spark
+from catchment.engine.protocol import Recover
+from catchment.errors import CatchmentError
+from catchment.formats.iceberg import catalogs
+from catchment.plan.model import Dataset
+
+NOTHING = Recovered((), (), (), (), ())
+
+
+def recover_tables(spark: SparkSession, command: Recover, writer: Writer) -> Mapping[str, Any]:
+    """Recover tables one after the other; trouble with one does not keep the others waiting."""
+    return {"tables": [_recovered(spark, table, writer, remove=command.remove) for table in command.tables]}
+
+
+def _recovered(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) -> Mapping[str, Any]:
+    done, problem = NOTHING, None
+    try:
+        catalogs.require_table(spark, table)
+        publisher = writer.publisher(table.address, table.depot, str(table.namespace), str(table.table))
+        done = recover(spark, publisher, table.identifier, remove=remove)
+    except Exception as error:
+        problem = _described(from_spark(error, otherwise="recovery-failed"))
+    return {"table": table.address, **asdict(done), "error": problem}
+
+
+def _described(error: CatchmentError) -> Mapping[str, Any]:
+    return {"code": error.code, "message": error.message, "hint": error.hint}

@@ -1,0 +1,90 @@
+"""What the metastore tells about writers and about unfinished business."""
+
+from __future__ import annotations
+
+from sqlalchemy import update
+
+from catchment.commit.activity import RECENT_SECONDS, activity
+from catchment.commit.unfinished import Unfinished, unfinished
+from catchment.store.database import database_time
+from catchment.store.schema import writes
+from tests.ledgers import ALIVE, LOST, TARGET, Filled
+
+
+def test_buffers_have_rows_bytes_age_and_an_engine(filled: Filled) -> None:
+    filled.engine()
+    filled.open("r/j/open", owner=ALIVE)
+    filled.seal("r/j/sealed", rows=7, owner=LOST)
+    with filled.store.database.writing() as connection:
+        connection.execute(update(writes).values(opened=database_time() - 100))
+    [table] = activity(filled.store.database)
+    opened, sealed = table.writes
+    assert (opened.state, opened.alive, opened.rows, opened.bytes) == ("open", True, None, None)
+    assert 100 <= opened.seconds < 110
+    assert (sealed.state, sealed.alive, sealed.rows, sealed.bytes, sealed.files) == ("sealed", False, 7, 100, 1)
+    assert 0 <= sealed.seconds < 10  # since the seal, not since it was opened
+    assert (sealed.workflow, sealed.mode, sealed.branch) == ("flow", "append", "main")
+
+
+def test_the_holder_of_a_tables_lease_is_named(filled: Filled) -> None:
+    filled.engine()
+    filled.store.leases.acquire(f"table/{TARGET}", ALIVE, 600.0)
+    filled.store.leases.acquire("run/r1", "somebody", 600.0)
+    over = filled.store.leases.acquire("table/dataos://lake:raw/over", ALIVE, 600.0)
+    filled.store.leases.release(over)
+    [table] = activity(filled.store.database)
+    assert table.target == TARGET
+    assert table.lease is not None
+    assert (table.lease.owner, table.lease.fence) == (ALIVE, 1)
+
+
+def test_commits_of_the_last_minutes_are_counted(filled: Filled) -> None:
+    for number in range(6):
+        filled.commit(f"r/j/{number}", snapshot=number // 3)
+    filled.commit("r/j/empty", snapshot=None)
+    filled.commit("r/j/old", snapshot=99)
+    with filled.store.database.writing() as connection:
+        ancient = update(writes).where(writes.c.write_id == "r/j/old")
+        connection.execute(ancient.values(finished=database_time() - RECENT_SECONDS - 1))
+    [table] = activity(filled.store.database)
+    assert (table.commits_per_minute, table.writes_per_minute) == (2 / 5, 1.4)
+    assert table.writes == ()
+
+
+def test_tables_stand_by_themselves_and_in_order(filled: Filled) -> None:
+    filled.seal("r/j/2", target="dataos://lake:raw/b")
+    filled.open("r/j/1", target="dataos://lake:raw/a")
+    filled.abandon("r/j/3", target="dataos://lake:raw/c")
+    tables = activity(filled.store.database)
+    assert [(table.target[-1], len(table.writes), table.leftovers) for table in tables] == [
+        ("a", 1, 0),
+        ("b", 1, 0),
+        ("c", 0, 1),
+    ]
+
+
+def test_what_there_is_to_recover(filled: Filled) -> None:
+    filled.engine()
+    filled.open("r/j/mine", owner=ALIVE)
+    filled.open("r/j/lost", owner=LOST)
+    filled.seal("r/j/sealed", owner=LOST)
+    filled.abandon("r/j/given-up")
+    filled.commit("r/j/done", 5)
+    [table] = unfinished(filled.store)
+    buffers = ("/lake/data/r.j.lost", "/lake/data/r.j.given-up")
+    assert table == Unfinished(TARGET, ("r/j/sealed",), ("r/j/lost",), ("r/j/mine",), buffers)
+    assert table.recoverable
+
+
+def test_the_open_writes_of_the_living_are_nothing_to_recover(filled: Filled) -> None:
+    filled.engine()
+    filled.open("r/j/mine", owner=ALIVE)
+    [table] = unfinished(filled.store)
+    assert not table.recoverable
+
+
+def test_one_table_alone(filled: Filled) -> None:
+    filled.seal("r/j/1", target="dataos://lake:raw/a")
+    filled.seal("r/j/2", target="dataos://lake:raw/b")
+    assert [table.sealed for table in unfinished(filled.store, "dataos://lake:raw/b")] == [("r/j/2",)]
+    assert unfinished(filled.store, "dataos://lake:raw/c") == ()

@@ -1,0 +1,82 @@
+"""Ledgers filled by hand, through the real `Ledger`: what engines would have left there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import delete
+
+from catchment.commit.ledger import Ledger
+from catchment.commit.model import Base, Contents, Intent, Write, WriteMode
+from catchment.store import Lease, Store
+from catchment.store.schema import writes
+
+TARGET = "dataos://lake:raw/t"
+ALIVE, LOST = "engine/here:1:aaaaaaaa", "engine/there:2:bbbbbbbb"
+REFUSED: Mapping[str, Any] = {"code": "schema-changed", "message": "it got a required column", "hint": "mend the job"}
+
+
+def intent(
+    write_id: str, *, target: str = TARGET, owner: str = LOST, buffer: str = "", mode: WriteMode = "append"
+) -> Intent:
+    """A write as an engine opens it."""
+    place = buffer or f"/lake/data/{write_id.replace('/', '.')}"
+    return Intent(write_id, "flow", target, "main", mode, "last-wins", owner, place, Base("uuid", 0, 1, None))
+
+
+def contents(rows: int = 10) -> Contents:
+    """A buffer of one file."""
+    descriptor = {"spec-id": 0, "file-path": "/lake/data/f.parquet", "record-count": rows, "file-size-in-bytes": 100}
+    return Contents((descriptor,), rows, 100, 1)
+
+
+class Filled:
+    """A ledger, and short ways to bring writes into each state."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.ledger = Ledger(store.database)
+
+    def engine(self, owner: str = ALIVE) -> Lease:
+        """An engine that is heard from."""
+        return self.store.leases.acquire(owner, owner, 600.0)
+
+    def open(self, write_id: str, **more: Any) -> Write:
+        return self.ledger.open(intent(write_id, **more))
+
+    def seal(self, write_id: str, *, rows: int = 10, **more: Any) -> Write:
+        self.ledger.seal(self.open(write_id, **more).intent, contents(rows))
+        return self.find(write_id)
+
+    def commit(self, write_id: str, snapshot: int | None, **more: Any) -> Write:
+        self.seal(write_id, **more)
+        self.ledger.mark_committed({write_id: snapshot})
+        return self.find(write_id)
+
+    def abandon(self, write_id: str, error: Mapping[str, Any] = REFUSED, **more: Any) -> Write:
+        assert self.ledger.abandon(self.seal(write_id, **more), error)
+        return self.find(write_id)
+
+    def find(self, write_id: str) -> Write:
+        found = self.ledger.find(write_id)
+        assert found is not None
+        return found
+
+    def lose(self, write_id: str) -> None:
+        """Let the ledger forget a write, as if the metastore had been replaced by an older copy."""
+        with self.store.database.writing() as connection:
+            connection.execute(delete(writes).where(writes.c.write_id == write_id))
+
+    def states(self, *write_ids: str) -> list[str | None]:
+        return [self.ledger.state(write_id) for write_id in write_ids]
+
+    def left(self, target: str = TARGET) -> list[str]:
+        return [buffer for _, buffer in self.ledger.leftovers(target)]
+
+
+def forget_engine(store: Store, owner: str) -> None:
+    """An engine that was killed counts as alive until its lease ends; end it now."""
+    holder = store.leases.holder(owner)
+    assert holder is not None
+    store.leases.release(Lease(owner, holder.owner, holder.fence))

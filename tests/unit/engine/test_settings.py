@@ -1,0 +1,97 @@
+"""Spark settings from plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catchment.engine.protocol import Start
+from catchment.engine.settings import launch_settings, spark_settings
+from catchment.errors import SetupError
+from catchment.plan.model import EnginePlan
+from catchment.project.model import Catalog, Depot, Engine
+
+
+def settings(*depots: Depot, master: str = "local[2]", **conf: str) -> dict[str, str]:
+    plan = EnginePlan("default", Engine("default", master=master), conf=conf, depots=depots)
+    return spark_settings(Start(plan, ("/jars/a.jar", "/jars/b.jar"), "/logs", "/scratch"))
+
+
+def catalog(**more: Any) -> dict[str, str]:
+    found = settings(Depot("lake", "iceberg", more.pop("location", "/lake"), Catalog(**more)))
+    prefix = "spark.sql.catalog.lake."
+    return {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
+
+
+def test_an_embedded_catalog_waits_for_other_writers() -> None:
+    found = catalog(database="/lake/catalog.db")
+    assert found == {
+        "type": "jdbc",
+        "uri": "jdbc:sqlite:/lake/catalog.db",
+        "warehouse": "/lake",
+        "cache-enabled": "false",
+        "jdbc.schema-version": "V1",
+        "jdbc.journal_mode": "WAL",
+        "jdbc.busy_timeout": "60000",
+    }
+
+
+def test_other_catalogs() -> None:
+    postgresql = catalog(uri="jdbc:postgresql://host/db", properties={"jdbc.user": "u"})
+    assert (postgresql["uri"], postgresql["jdbc.user"]) == ("jdbc:postgresql://host/db", "u")
+    assert "jdbc.journal_mode" not in postgresql
+    rest = catalog(type="rest", uri="http://host/iceberg", location="s3://bucket/lake")
+    assert (rest["type"], rest["io-impl"]) == ("rest", "org.apache.iceberg.aws.s3.S3FileIO")
+    assert "jdbc.schema-version" not in rest
+    assert "warehouse" not in catalog(type="hive", uri="thrift://host:9083", location="")
+
+
+def test_an_embedded_depot_keeps_tables_and_files_apart() -> None:
+    depot = Depot(
+        "x", "embedded", "/home/.catchment/depots/x", Catalog(database="/home/.catchment/depots/x/catalog.db")
+    )
+    assert settings(depot)["spark.sql.catalog.x.warehouse"] == "/home/.catchment/depots/x/tables"
+
+
+def test_defaults_give_way_to_the_user_and_lists_are_joined() -> None:
+    depot = Depot("lake", "iceberg", "/lake", Catalog(database="/c.db"), conf={"spark.hadoop.x": "1"})
+    found = settings(
+        depot,
+        **{
+            "spark.ui.enabled": "true",
+            "spark.sql.extensions": "mine.Extension",
+            "spark.driver.extraClassPath": "/mine.jar",
+            "spark.jars.packages": "a:b:1",
+        },
+    )
+    assert (found["spark.ui.enabled"], found["spark.hadoop.x"]) == ("true", "1")
+    assert found["spark.sql.extensions"].split(",")[0] == "mine.Extension"
+    assert found["spark.sql.extensions"].endswith("IcebergSparkSessionExtensions")
+    assert found["spark.driver.extraClassPath"] == "/mine.jar:/jars/a.jar:/jars/b.jar"
+    assert "spark.jars.packages" not in found  # they are resolved before Spark starts
+
+
+def test_jars_travel_to_clusters_only() -> None:
+    assert "spark.jars" not in settings()
+    there = settings(master="spark://host:7077")
+    assert there["spark.jars"] == "/jars/a.jar,/jars/b.jar"
+    assert "spark.driver.host" not in there
+
+
+def test_everything_dropped_by_the_way_goes_to_the_scratch_directory() -> None:
+    found = settings()
+    assert Path(found["spark.sql.warehouse.dir"]).parent == Path("/scratch")
+    assert found["spark.local.dir"] == "/scratch"
+    assert '"-Djava.io.tmpdir=/scratch"' in found["spark.driver.extraJavaOptions"]
+
+
+def test_only_what_java_needs_at_once_goes_to_the_command_line() -> None:
+    found = settings(**{"spark.hadoop.fs.s3a.secret.key": "hunter22", "spark.driver.memory": "2g"})
+    launched = launch_settings(found, ("hunter22",))
+    assert launched["spark.driver.memory"] == "2g"
+    assert "hunter22" not in str(launched)
+    with pytest.raises(SetupError) as caught:
+        launch_settings({**found, "spark.driver.extraJavaOptions": "-Dp=hunter22"}, ("hunter22",))
+    assert caught.value.code == "secret-on-command-line"

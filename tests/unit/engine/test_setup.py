@@ -1,0 +1,129 @@
+"""What an engine needs on the machine: packages, Java, a master."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from catchment.engine import cache, java, masters
+from catchment.engine.coordinates import packages_of
+from catchment.engine.packages import install
+from catchment.errors import Cancelled, CatchmentError
+from catchment.plan.model import EnginePlan
+from catchment.project.model import Catalog, Depot, Engine
+
+
+def plan(*depots: Depot, conf: dict[str, str] | None = None, **engine: Any) -> EnginePlan:
+    return EnginePlan("default", Engine("default", **engine), conf=conf or {}, depots=depots)
+
+
+def artifacts(engine: EnginePlan) -> set[str]:
+    return {package.parts[1] for package in packages_of(engine)}
+
+
+def code_of(error: pytest.ExceptionInfo[CatchmentError]) -> str:
+    assert error.value.hint
+    return error.value.code
+
+
+def test_packages_follow_from_depots() -> None:
+    lake = Depot("lake", "iceberg", "/lake", Catalog(database="/c.db"))
+    assert artifacts(plan()) == {"spark-avro_2.13", "iceberg-spark-runtime-4.1_2.13", "sqlite-jdbc"}
+    assert packages_of(plan(lake)) == packages_of(plan())
+    assert artifacts(plan(lake, spark="3.5")) == {"spark-avro_2.12", "iceberg-spark-runtime-3.5_2.12", "sqlite-jdbc"}
+    remote = Depot("lake", "iceberg", "s3://b/lake", Catalog(uri="jdbc:postgresql://h/d"))
+    assert {"postgresql", "hadoop-aws", "iceberg-aws-bundle"} <= artifacts(plan(remote))
+    assert "hadoop-aws" in artifacts(plan(Depot("drop", "files", "s3a://b/drop")))
+
+
+def test_packages_that_are_asked_for() -> None:
+    assert "b" in artifacts(plan(packages=("a:b:1",)))
+    assert {"c", "e"} <= artifacts(plan(conf={"spark.jars.packages": "a:c:1, d:e:2"}))
+    with pytest.raises(CatchmentError) as caught:
+        packages_of(plan(packages=("a:b",)))
+    assert code_of(caught) == "package-invalid"
+
+
+def test_a_spark_that_is_not_supported() -> None:
+    with pytest.raises(CatchmentError) as caught:
+        packages_of(plan(spark="2.4"))
+    assert code_of(caught) == "spark-unsupported"
+
+
+def fake_java(home: Path, version: str) -> None:
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    (home / "bin" / "java").chmod(0o755)
+
+
+@pytest.mark.parametrize(("version", "major"), [("17.0.15", 17), ("21", 21), ("21.0.2-ea", 21)])
+def test_a_java_that_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, major: int) -> None:
+    fake_java(tmp_path / "jdk", version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    assert java.find().major == major
+
+
+@pytest.mark.parametrize("version", ["11.0.2", "1.8.0_402", "25.0.1"])
+@pytest.mark.parametrize("release", [True, False])
+def test_a_java_that_does_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, release: bool) -> None:
+    fake_java(tmp_path / "jdk", "17.0.1" if release else version)
+    if release:
+        (tmp_path / "jdk" / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    with pytest.raises(CatchmentError) as caught:
+        install(plan(), print)
+    assert code_of(caught) == "java-unsupported"
+
+
+@pytest.mark.parametrize("home", [None, "nowhere"])
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str | None) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if home:
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / home))
+    with pytest.raises(CatchmentError) as caught:
+        install(plan(), print)
+    assert code_of(caught) == "java-missing"
+
+
+def test_a_spark_home_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_java(tmp_path / "jdk", "17.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    with pytest.raises(CatchmentError) as caught:
+        install(plan(spark_home=str(tmp_path)), print)
+    assert code_of(caught) == "spark-home-invalid"
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(CatchmentError) as caught, cache.locked("x"):
+        pass
+    assert code_of(caught) == "cache-not-writable"
+
+
+def test_programs_are_ended_when_cancelled() -> None:
+    cancelled = Event()
+    cancelled.set()
+    with pytest.raises(Cancelled):
+        cache.run_quietly([sys.executable, "-c", "import time; time.sleep(60)"], cancelled)
+    assert cache.run_quietly([sys.executable, "-c", "print('x'); exit(3)"], Event()) == (3, "x\n")
+
+
+def test_masters() -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        masters.require(f"spark://127.0.0.1:{port}")
+        masters.require(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        masters.require("local[*]")
+    for nobody in ("spark://127.0.0.1:1", "spark://nonsense", "spark://no.such.host.invalid:7077"):
+        with pytest.raises(CatchmentError) as caught:
+            masters.require(nobody)
+        assert code_of(caught) == "master-unreachable"
