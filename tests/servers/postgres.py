@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,18 +37,18 @@ class PostgresServer:
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start a server that is stopped."""
+        """Start it again."""
         options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories= -c fsync=off"
         self._control("-w", "-l", str(self.data / "server.log"), "-o", options, "start")
 
-    def stop(self) -> None:
-        """Stop it at once: whoever is connected loses his connection."""
+    def pause(self) -> None:
+        """Stop it at once, until it is started again: whoever is connected loses his connection."""
         self._control("-w", "-m", "fast", "stop")
 
-    def restart(self) -> None:
-        """Stop it and start it again."""
-        self.stop()
-        self.start()
+    def stop(self) -> None:
+        """Stop it for good, without writing down what nobody will read."""
+        self._control("-w", "-m", "immediate", "stop")
+        shutil.rmtree(self.data.parent)
 
     def _control(self, *arguments: str) -> None:
         import pgserver
@@ -53,23 +56,23 @@ class PostgresServer:
         pgserver.pg_ctl(list(arguments), pgdata=self.data, user=self.user)
 
 
-def start(directory: Path) -> PostgresServer:
-    """Make a cluster under `directory` and start it on a free port."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", _runtime(directory))  # pgserver warns without it, and warnings are errors
+def start() -> PostgresServer:
+    """Make a cluster and start it on a free port.
+
+    It lives in a temporary directory of its own: where the tests run as root the server is another user, and pytest
+    closes its directories to others.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="catchment-postgres-"))
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(directory))  # pgserver warns without it, and warnings are errors
     import pgserver
 
     # pgserver makes the cluster and the user to run it, but would listen on a Unix socket only and, once restarted,
     # would not know its own server any more. From here on the server is ours.
-    made = pgserver.get_server(directory / "postgres")
+    made = pgserver.get_server(directory / "data")
     made.cleanup()
+    atexit.unregister(made._cleanup)
     rules = f"host all {GUARDED} 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
     (made.pgdata / "pg_hba.conf").write_text(rules)
     server = PostgresServer(free_port(), made.pgdata, made.system_user)
     server.start()
     return server
-
-
-def _runtime(directory: Path) -> str:
-    runtime = directory / "runtime"
-    runtime.mkdir(mode=0o700)
-    return str(runtime)

@@ -141,14 +141,14 @@ class Ledger:
         with self._database.writing() as connection:
             given_up = connection.execute(
                 update(writes)
-                # An engine that was taken for dead may have sealed in the meantime, and a seal is a promise.
                 .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
                 .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
+                .where(writes.c.state.in_(("open", "sealed")))
                 .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
             )
             if given_up.rowcount:
                 _leave(connection, write, error)
-            return bool(given_up.rowcount)
+            return given_up.rowcount == 1
 
     def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Write, ...]:
         """The writes of a table whose engine is no longer heard from."""

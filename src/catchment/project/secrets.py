@@ -14,7 +14,8 @@ SHORTEST = 4
 
 _REFERENCE = r"\$\{[^{}]*\}"
 _IN_URL = re.compile(rf"(://[^\s:/@]*:)(?!{_REFERENCE}@)[^\s/@]+@|([?&;](?:ssl)?password=)(?!{_REFERENCE})[^\s&;'\"]+")
-_IN_LINE = re.compile(rf"\b(?:dataos|lake)://[^\s'\"]*|:(?!\s|//|{_REFERENCE}@).*@")
+_KEPT = rf"\b(?:dataos|lake)://[^\s'\"]*|:{_REFERENCE}(?=@)|{_REFERENCE}"
+_IN_LINE = re.compile(rf"(?P<kept>{_KEPT})|:(?!\s|//).*@")
 
 
 class Redactor:
@@ -46,7 +47,7 @@ def source_line(line: str) -> str:
     """A line of a file as messages show it: a password in an address is hidden, however it is misspelt."""
     if "://" not in line and "metastore" not in line:
         return line
-    return _IN_LINE.sub(lambda found: f":{MASK}@" if found[0].startswith(":") else found[0], line)
+    return _IN_LINE.sub(lambda found: found["kept"] or f":{MASK}@", line)
 
 
 def _masked_password(found: re.Match[str]) -> str:

@@ -40,7 +40,8 @@ def _postgresql_time(*_: Any, **__: Any) -> str:
 def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:
     """Insert a row unless its key is there; waits for whoever is inserting the same key. Says whether it did."""
     insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
-    return connection.execute(insert(table).values(dict(row)).on_conflict_do_nothing()).rowcount == 1
+    statement = insert(table).values(dict(row)).on_conflict_do_nothing()
+    return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount == 1
 
 
 class Database:

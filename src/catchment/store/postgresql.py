@@ -17,7 +17,7 @@ from catchment.errors import CatchmentError, RequestError, SetupError, StorageUn
 BUSY_SECONDS = 60
 STALLED_SECONDS = 30
 """A transaction whose process says nothing for this long is ended, so that a stopped process holds up nobody."""
-READING = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+READING = {"isolation_level": "REPEATABLE READ"}
 """Every statement of a transaction that only reads sees the same moment, as in SQLite."""
 
 # A server that vanished is noticed within a minute; what the address itself says goes first.

@@ -143,6 +143,21 @@ depots:
     assert found.secrets == ("hunter2", "abc-key")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:${env:PASSWORD}@db.example:5432/catchment",
+        "postgresql://user@db.example/catchment?sslmode=require&options=-csearch_path%3Dlake",
+        "postgresql:///catchment?host=/run/postgresql",
+        "postgresql://u:p%40%2F@[::1]:5432/catchment",
+    ],
+)
+def test_a_metastore_on_postgresql_stays_as_it_is_written(url: str, tmp_path: Path) -> None:
+    write(tmp_path, f"metastore: {url}\n")
+    found = project.load(tmp_path, env={"PASSWORD": "hunter2"})
+    assert found.metastore == url.replace("${env:PASSWORD}", "hunter2")
+
+
 def test_the_environment_is_the_process_unless_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKE", "warehouse")
     write(tmp_path, "depots:\n  d: {kind: files, location: './${env:LAKE}'}\n")
@@ -161,6 +176,6 @@ def test_loading_needs_neither_spark_nor_the_database(tmp_path: Path) -> None:
     write(tmp_path, EXAMPLE)
     program = (
         "import sys; from pathlib import Path; from catchment import project; project.load(Path(sys.argv[1])); "
-        "assert not {'pyspark', 'py4j', 'sqlalchemy'} & sys.modules.keys()"
+        "assert not {'pyspark', 'py4j', 'sqlalchemy', 'psycopg'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.project.secrets import MASK, SHORTEST, Redactor
+from catchment.project.secrets import MASK, SHORTEST, Redactor, source_line
 
 SECRET = 'p@ss "w/örd\\'
 
@@ -55,3 +55,38 @@ def test_no_secret_survives(secrets: list[str], text: str) -> None:
     redacted = Redactor(secrets).text(text.join(["", *secrets, ""]))
     # Masking joins what stood around it, so only the mask itself may complete a secret; ours have no asterisk.
     assert not any(secret in part for part in redacted.split(MASK) for secret in secrets)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at postgresql://u:pw@h/db, x", "at postgresql://u:***@h/db, x"),
+        ("jdbc:postgresql://u:p%40w@h:5432/db", "jdbc:postgresql://u:***@h:5432/db"),
+        ("postgresql://:pw@h/db", "postgresql://:***@h/db"),
+        ("jdbc:postgresql://h/db?user=u&password=pw&ssl=on", "jdbc:postgresql://h/db?user=u&password=***&ssl=on"),
+        ("a://u:1@h b://v:2@h", "a://u:***@h b://v:***@h"),
+        ("postgresql://u:${env:PW}@h/db", "postgresql://u:${env:PW}@h/db"),
+        ("postgresql://u@h:5432/db of org.postgresql.Driver@1f2e", None),
+        ("dataos://lake:raw/trips?acl=rw by me@home", None),
+        ("https://h:8080/@scope/package", None),
+        ("SELECT '10:30', 'me@home'", None),
+    ],
+)
+def test_a_password_in_a_url_needs_not_be_known_to_be_masked(text: str, shown: str | None) -> None:
+    assert Redactor([]).text(text) == (shown or text)
+    assert Redactor([]).data({"uri": [text]}) == {"uri": [shown or text]}
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("metastore: postgresql://u:p/w@x y@h/db", "metastore: postgresql://u:***@h/db"),
+        ("metastore: 'u:pw@h/db'", "metastore: 'u:***@h/db'"),
+        ("metastore: postgresql://u:${env:PW}@h/db", None),
+        ("metastore: postgresql://u@h:5432/db", None),
+        ("  dataset: dataos://lake:raw/trips?acl=r   # ask me@home", None),
+        ("  sql: SELECT '10:30', 'me@home'", None),
+    ],
+)
+def test_a_line_of_a_file_is_shown_without_a_password_however_it_is_misspelt(line: str, shown: str | None) -> None:
+    assert source_line(line) == (shown or line)

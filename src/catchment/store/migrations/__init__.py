@@ -41,7 +41,7 @@ def _applied(database: Database) -> int:
         raise SetupError(
             f"the metastore {database.name} was written by a newer Catchment (form {applied}, this one knows {NEWEST})",
             code="metastore-too-new",
-            hint="update Catchment, or set `metastore` in catchment.yaml to another file",
+            hint="update Catchment, or set `metastore` in catchment.yaml to another place",
         )
     return applied
 

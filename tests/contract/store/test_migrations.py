@@ -1,0 +1,111 @@
+"""Migrations: a fresh store and an older one come to the newest form, whoever and how many open them."""
+
+from __future__ import annotations
+
+from multiprocessing.synchronize import Barrier
+
+import pytest
+from sqlalchemy import inspect, text
+from sqlalchemy.sql.expression import TableClause
+
+from catchment.commit.ledger import Ledger
+from catchment.errors import SetupError
+from catchment.store import Store, migrations, open_store, schema
+from catchment.store.database import connect
+from catchment.store.migrations import MIGRATIONS, NEWEST
+from catchment.store.records import EventRecord, OutputRecord
+from catchment.store.runs import lease_name
+from tests.contract.store.processes import answers_of
+from tests.contract.store.writes import CONTENTS, TABLE, intent
+
+PROCESSES = 4
+LEDGER = 3
+"""The migration that brought the ledger; stores of the issue before have those before it."""
+
+
+def _open(url: str, number: int, barrier: Barrier) -> int:
+    barrier.wait()
+    with open_store(url) as store:
+        return store.leases.acquire("anything", f"process {number}", 0).fence
+
+
+def _as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store as a Catchment without the ledger makes it."""
+    with monkeypatch.context() as past:
+        past.setattr(migrations, "NEWEST", LEDGER - 1)
+        return open_store(url)
+
+
+def _numbers(url: str) -> list[int]:
+    database = connect(url)
+    with database.reading() as connection:
+        numbers = list(connection.scalars(text("SELECT number FROM migrations ORDER BY number")))
+    database.close()
+    return numbers
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    assert list(MIGRATIONS) == list(range(1, NEWEST + 1))
+
+
+def test_queries_know_exactly_the_columns_that_the_migrations_leave(store: Store) -> None:
+    declared = [value for value in vars(schema).values() if isinstance(value, TableClause)]
+    assert len(declared) > 8
+    with store.database.reading() as connection:
+        inspector = inspect(connection)
+        for table in declared:
+            assert [c["name"] for c in inspector.get_columns(table.name)] == [c.name for c in table.columns]
+        assert set(inspector.get_table_names()) == {table.name for table in declared} | {"migrations"}
+
+
+def test_many_processes_open_a_fresh_store_at_once(url: str) -> None:
+    fences = answers_of(_open, url, processes=PROCESSES)
+    assert sorted(fences) == list(range(1, PROCESSES + 1))
+    assert _numbers(url) == list(MIGRATIONS)
+
+
+def test_many_processes_open_an_older_store_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _as_it_was(url, monkeypatch) as old:
+        old.leases.acquire("anything", "the one before", 0)
+    assert _numbers(url) == list(range(1, LEDGER))
+    fences = answers_of(_open, url, processes=PROCESSES)
+    assert sorted(fences) == list(range(2, PROCESSES + 2))
+    assert _numbers(url) == list(MIGRATIONS)
+
+
+def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = OutputRecord("out", TABLE, "r1/a/out", 3, 1, 2**62)
+    told = EventRecord(1.0, "run-started", None, None, None, {"jobs": ["a"]})
+    with _as_it_was(url, monkeypatch) as old:
+        lease = old.leases.acquire(lease_name("r1"), "me", 600.0)
+        progress = old.progress(lease, "r1")
+        progress.begin(workflow="w", file="w.yaml", reference_time="2024", job_names=["a"], at=100.0)
+        progress.attempt_begins("a", 1, "default", 101.0)
+        progress.job_ends("a", 1, "succeeded", at=102.0, written=[written])
+        old.events.append(lease, "r1", [told])
+        before = (old.runs.jobs("r1"), old.runs.attempts("r1"), old.events.of_run("r1"))
+    with open_store(url) as store:
+        assert (store.runs.jobs("r1"), store.runs.attempts("r1"), store.events.of_run("r1")) == before
+        assert store.runs.jobs("r1")[0].outputs == (written,)
+        store.progress(lease, "r1").finish("succeeded", 103.0)
+        ledger = Ledger(store.database)
+        ledger.open(intent())
+        ledger.seal(intent(), CONTENTS)
+        assert [write.write_id for write in ledger.pending(TABLE, limit=10)] == [intent().write_id]
+
+
+def test_a_store_that_is_up_to_date_is_left_alone(url: str) -> None:
+    with open_store(url) as store:
+        Ledger(store.database).open(intent())
+    with open_store(url) as store:
+        assert Ledger(store.database).state(intent().write_id) == "open"
+
+
+def test_a_store_of_a_newer_catchment_is_refused(url: str) -> None:
+    with open_store(url) as store, store.database.writing() as connection:
+        connection.execute(text(f"INSERT INTO migrations VALUES ({NEWEST + 1})"))
+    with pytest.raises(SetupError) as caught:
+        open_store(url)
+    assert caught.value.code == "metastore-too-new"
