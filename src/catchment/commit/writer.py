@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import buffer, faults
@@ -77,11 +78,11 @@ class Writer:
 
     def write(self, session: SparkSession, frame: DataFrame, order: Order, listener: Listener) -> Write:
         """Write the frame once, however often this is called with the same write id."""
-        publisher, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
+        publisher, met_before = self._known(order)
         if not met_before:
             _recover_what_is_there(publisher, listener)
         self._await_turn(publisher, listener)
-        intent, metadata = self._begin(order, publisher)
+        intent, metadata = self._begin(order)
         write = self.ledger.open(intent)
         if write.state == "committed":
             return write
@@ -108,8 +109,25 @@ class Writer:
                 self._publishers[target] = Publisher(self.store, self.ledger, target, self.owner, published)
             return self._publishers[target], known
 
-    def _begin(self, order: Order, publisher: Publisher) -> tuple[Intent, Mapping[str, Any]]:
-        table, lock = self._tables[publisher.target]
+    def _known(self, order: Order) -> tuple[Publisher, bool]:
+        """The publisher of the table as it is now, and whether this engine knew that table already."""
+        publisher, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
+        try:
+            self._refresh(order.target)
+        except Py4JJavaError:
+            # Dropped and made anew since: what is known of the old table leads nowhere.
+            with self._lock:
+                del self._publishers[order.target], self._tables[order.target]
+            return self._meet(order.target, order.depot, order.namespace, order.table)
+        return publisher, met_before
+
+    def _refresh(self, target: str) -> None:
+        table, lock = self._tables[target]
+        with lock:
+            table.refresh()
+
+    def _begin(self, order: Order) -> tuple[Intent, Mapping[str, Any]]:
+        table, lock = self._tables[order.target]
         with lock:
             table.refresh()
             return _intent(order, table, self.owner), table.metadata()
