@@ -43,16 +43,6 @@ class Unheard:
         pass
 
 
-class Quiet:
-    """Hears nothing, stops nothing."""
-
-    def warn(self, text: str) -> None:
-        pass
-
-    def check(self) -> None:
-        pass
-
-
 @dataclass
 class Bench:
     spark: SparkSession
