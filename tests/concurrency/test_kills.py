@@ -98,6 +98,7 @@ def test_a_consolidator_that_slept_past_its_lease_publishes_nothing_twice(
 ) -> None:
     engine.run(appending(fresh, 0, "early"))
     sleeper = start_engine(lake_depot(root), key="sleeper", fault=f"{point}:stop")
+    sleeper.ready()
     sleeping = sleeper.start_job(appending(fresh, 10, "slept"), run=f"r-{fresh}")
     await_sleep(worker_of(sleeper))
     engine.run(appending(fresh, 20, "awake"))

@@ -126,7 +126,9 @@ def _recent() -> Select[Any]:
 
 
 def _leftovers() -> Select[Any]:
-    return select(leftovers.c.target, func.count().label("buffers")).group_by(leftovers.c.target)
+    used = select(writes.c.buffer).where(writes.c.state != "abandoned")
+    left = select(leftovers.c.target, func.count().label("buffers")).where(leftovers.c.buffer.not_in(used))
+    return left.group_by(leftovers.c.target)
 
 
 def _per_minute(count: int) -> float:
