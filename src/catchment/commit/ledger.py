@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Intent, Write, WriteState
-from catchment.errors import EngineLost
+from catchment.errors import EngineLost, JobError
 from catchment.store.database import Database, database_time, insert_missing
 from catchment.store.schema import leases, leftovers, seals, writes
 
@@ -42,9 +42,12 @@ class Ledger:
         with self._database.writing() as connection:
             if not insert_missing(connection, writes, _row(intent)):
                 known = _locked(connection, intent.write_id)
-                if known.state in ("sealed", "committed"):
+                if known.intent.target != intent.target:
+                    _check_elsewhere(known, intent)
+                elif known.state in ("sealed", "committed"):
                     return known
-                _leave(connection, known, known.error)
+                if known.state != "committed":
+                    _leave(connection, known, known.error)
                 # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
                 again = _row(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
                 connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
@@ -191,6 +194,17 @@ class Ledger:
 def _find(connection: Connection, write_id: str) -> Write | None:
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
     return _write(row) if row is not None else None
+
+
+def _check_elsewhere(known: Write, intent: Intent) -> None:
+    """A run that is resumed after its output was given another address writes there; what it promised comes first."""
+    if known.state == "sealed":
+        raise JobError(
+            f"{known.write_id} is sealed for {known.intent.target} and not published yet, and is now to go to "
+            f"{intent.target}",
+            code="write-elsewhere",
+            hint="publish it with `catchment recover`, then resume the run",
+        )
 
 
 def _locked(connection: Connection, write_id: str) -> Write:

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Contents, Intent, Write
-from catchment.errors import EngineLost, Retryable
+from catchment.errors import EngineLost, JobError, Retryable
 from catchment.store import Store
 from catchment.store.schema import writes
 from tests.contract.store.writes import CONTENTS, ERROR, NOTHING, TABLE, intent
@@ -113,6 +113,19 @@ def test_what_is_sealed_or_committed_stays_when_it_is_opened_again(ledger: Ledge
     ledger.mark_committed({"r1/a/out": 7})
     assert (ledger.open(again).state, ledger.open(again).snapshot_id) == ("committed", 7)
     assert _found(ledger, "r1/a/out").intent == begun
+    assert ledger.leftovers(TABLE) == ()
+
+
+def test_a_write_that_is_sent_to_another_table_begins_anew_there_once_its_promise_is_kept(ledger: Ledger) -> None:
+    first = intent()
+    ledger.open(first)
+    ledger.seal(first, CONTENTS)
+    second = intent(attempt=2, target=OTHER)
+    with pytest.raises(JobError) as refused:
+        ledger.open(second)
+    assert refused.value.code == "write-elsewhere"
+    ledger.mark_committed({first.write_id: 7})
+    assert ledger.open(second).state == "open"
     assert ledger.leftovers(TABLE) == ()
 
 
