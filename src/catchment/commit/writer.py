@@ -85,6 +85,7 @@ class Writer:
         intent, metadata = self._begin(order)
         write = self.ledger.open(intent)
         if write.state == "committed":
+            listener.warn(f"{write.write_id} was already committed; nothing is written again")
             return write
         if write.state == "open":
             place = Place(f"{FORKS}{order.depot}", self.forks)
