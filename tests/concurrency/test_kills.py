@@ -59,11 +59,7 @@ def test_killed_after_the_seal_another_writer_publishes_it_and_running_again_cha
     engine.run(appending(fresh, 20, "late"))
     assert ids(engine, fresh) == list(range(30))
     [report] = engine.run(appending(fresh, 10, "lost"), run=f"r-{fresh}", number=2)
-<<<<<<< HEAD
     assert report.rows == 10
-=======
-    assert (report.rows, report.files) == (10, 2)  # a file for each of two cores
->>>>>>> wt-verbs
     assert ids(engine, fresh) == list(range(30))
     check(engine, fresh)
 
