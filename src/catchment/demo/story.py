@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from catchment import plan, project, run
 from catchment.demo import acts as stage
 from catchment.demo import trips
 from catchment.demo.watch import Seen, Watch
 from catchment.errors import RequestError
+from catchment.events.console import Console
+from catchment.run.lake import Reader
 
 MARK = ".catchment-demo"
 
@@ -50,11 +53,8 @@ def prepare(directory: Path, count: int) -> trips.Trips:
 
 def play(directory: Path, made: trips.Trips, tell: Callable[[str], None]) -> tuple[Scene, ...]:
     """Run every act of the demonstration."""
-    from catchment import project
-    from catchment.run import lake
-
     tell("starting the reader's engine")
-    with lake.Reader(project.load(directory)) as reader:
+    with Reader(project.load(directory), tell=tell) as reader:
         return tuple(
             _round(directory, act, number, reader, tell)
             for act in stage.acts(made)
@@ -62,10 +62,7 @@ def play(directory: Path, made: trips.Trips, tell: Callable[[str], None]) -> tup
         )
 
 
-def _round(directory: Path, act: stage.Act, number: int, reader: object, tell: Callable[[str], None]) -> Scene:
-    from catchment.run import lake
-
-    assert isinstance(reader, lake.Reader)  # noqa: S101 - narrows the lazily imported type
+def _round(directory: Path, act: stage.Act, number: int, reader: Reader, tell: Callable[[str], None]) -> Scene:
     tell(f"{act.title} (round {number} of {act.rounds})")
     began = time.monotonic()
     with Watch(lambda: reader.query(act.query).rows) as watch:
@@ -85,11 +82,8 @@ def _round(directory: Path, act: stage.Act, number: int, reader: object, tell: C
 
 
 def _run(workflow: Path) -> tuple[str, ...]:
-    from catchment import plan, run
-    from catchment.events.console import Console
-
-    project, made = plan.prepare(workflow).require()
-    outcome = run.start(made, project, sinks=[Console()])
+    lake, made = plan.prepare(workflow).require()
+    outcome = run.start(made, lake, sinks=[Console()])
     return tuple(f"job {j.name} {j.status}: {j.error.message}" for j in outcome.jobs if j.error)
 
 
