@@ -200,6 +200,6 @@ def engine_plan(
         conf=configured.conf,
         envs={"CATCHMENT_FAULT": fault} if fault else {},
         depots=depots,
-        metastore=f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}",
+        metastore=f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}" if depots else "",
         settings=settings or Settings(),
     )
