@@ -100,7 +100,8 @@ def test_spark_3_5_and_4_1_write_the_same_table(start_engine: Callable[..., Live
             "SELECT spark, count(*), count(DISTINCT n, id) FROM lake.raw.t GROUP BY spark ORDER BY spark"
         )
         assert found == [("3.5", 60, 60), ("4.1", 60, 60)]
-        assert len(engine.inspect("snapshots", table("t"))["snapshots"]) == 6
+        snapshots = engine.inspect("snapshots", table("t"))["snapshots"]
+        assert sum(len(snapshot["write_ids"]) for snapshot in snapshots) == 6
     old = engines["3.5"]
     assert old.fail(writing("SELECT nothing FROM range(3)", table("u"))).code == "column-not-found"
     assert old.fail(writing("SELECT 1 FORM x", table("u"))).code == "sql-syntax"
