@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,8 @@ def _print_text(scenes: tuple[story.Scene, ...], directory: Path) -> None:
         click.echo(f"      meanwhile a reader asked {scene.queries} times and saw {_states(scene)}")
         for problem in scene.problems:
             click.echo(f"      problem: {problem}")
-    click.echo(f"Look around: cd {directory} && catchment table snapshots dataos://lakehouse:raw01/trips")
+    program = Path(sys.argv[0]).absolute()
+    click.echo(f"Look around: cd {directory} && {program} table snapshots dataos://lakehouse:raw01/trips")
 
 
 def _states(scene: story.Scene) -> str:
