@@ -144,7 +144,7 @@ def test_a_worker_that_does_not_stop_is_killed_after_its_grace(bench: Bench) -> 
     worker = int(bench.ready().application_id)
     began = time.monotonic()
     process.stop(grace=0.3)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     assert gone(worker)
     bench.nothing_more()
 
