@@ -90,11 +90,13 @@ def main() -> None:
     asked = parser.parse_args()
     counts = asked.writers or ([1, 16, 64] if asked.quick else [1, 4, 16, 64])
     found: dict[Case, list[Outcome]] = {}
+    leases: dict[str, float] = {}
     for store in asked.stores:
         repeat = 1 if asked.quick and store == "s3" else asked.repeat
         with tempfile.TemporaryDirectory() as directory, engines(Path(directory), store, max(counts)) as all_engines:
             measure(all_engines, store, counts, repeat, found)
-    report(found)
+            leases[store] = under_lease(all_engines[0], store, repeat)
+    report(found, leases)
     if asked.save:
         rows = [{**case.__dict__, "outcomes": [o.__dict__ for o in outcomes]} for case, outcomes in found.items()]
         asked.save.write_text(json.dumps(rows, indent=1) + "\n")
@@ -140,6 +142,17 @@ def measure(
                 print(f"  {store:5} {writers:3} writers {way:9} {outcome}", file=sys.stderr, flush=True)
 
 
+def under_lease(engine: Engine, store: str, repeat: int) -> float:
+    """The time under the lease for 64 buffers, over that for one."""
+    seconds: dict[int, list[float]] = {1: [], 64: []}
+    engine.ask(do="create", table="lease", way="catchment")
+    for _ in range(repeat):
+        for buffers, measured in seconds.items():
+            measured.append(engine.ask(do="lease", table="lease", buffers=buffers))
+    print(f"  {store:5} seconds under the lease, by buffers: {seconds}", file=sys.stderr, flush=True)
+    return statistics.median(seconds[64]) / statistics.median(seconds[1])
+
+
 def run(all_engines: list[Engine], case: Case, each: int, table: str) -> Outcome:
     """One way, once, on a table of its own; what was acknowledged is checked in the table."""
     used = all_engines[: min(len(all_engines), case.writers)]
@@ -172,14 +185,14 @@ def _write_shared(used: list[Engine], table: str, way: str, share: list[int], ea
     return [engine.answer() for engine in used]
 
 
-def report(found: dict[Case, list[Outcome]]) -> None:
+def report(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> None:
     """The table of medians, and each goal met or missed."""
     print("| store | writers | way | acknowledged | failed | rate /s | p50 s | p99 s | snapshots | S3 requests/write |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for case, outcomes in found.items():
         cells = [_cell(outcomes, name) for name in Outcome.__dataclass_fields__]
         print(f"| {case.store} | {case.writers} | {case.way} | " + " | ".join(cells) + " |")
-    for line in goals(found):
+    for line in goals(found, leases):
         print(line)
 
 
@@ -191,7 +204,7 @@ def _cell(outcomes: list[Outcome], name: str) -> str:
     return f"{statistics.median(values):.2f}{spread}"
 
 
-def goals(found: dict[Case, list[Outcome]]) -> Iterator[str]:
+def goals(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> Iterator[str]:
     """What was promised, and whether it held in this run."""
 
     def middle(store: str, writers: int, way: str, name: str) -> float | None:
@@ -215,6 +228,8 @@ def goals(found: dict[Case, list[Outcome]]) -> Iterator[str]:
         yield from line(f"{store}, 64 writers: snapshots per write", _ratio(snapshots, writes), 0.25)
         alone, plain = middle(store, 1, "catchment", "p50"), middle(store, 1, "plain", "p50")
         yield from line(f"{store}, one writer: p50 over plain p50", _ratio(alone, plain), 1.1)
+    for store, ratio in leases.items():
+        yield from line(f"{store}: time under the lease for 64 buffers over that for one", ratio, 3)
     asked, theirs = middle("s3", 64, "catchment", "requests"), middle("s3", 64, "plain", "requests")
     yield from line("s3, 64 writers: requests per write over plain's", _ratio(asked, theirs), 1)
 

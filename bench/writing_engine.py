@@ -12,11 +12,11 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.fork import FORKS, catalog_class
 from catchment.commit.presence import announce
 from catchment.commit.writer import Order, Writer
 from catchment.store import open_store
@@ -76,23 +76,38 @@ class Bench:
         snapshots = self.spark.sql(f"SELECT count(*) FROM lake.bench.{table}.snapshots").collect()[0][0]
         return {"rows": row[0], "ids": row[1], "snapshots": snapshots}
 
+    def lease(self, table: str, buffers: int) -> float:
+        """Seconds under the lease for one commit of so many sealed buffers."""
+        orders = [_order(table) for _ in range(buffers)]
+        for order in orders:
+            publisher = self.writer.seal(self._frame(order.write_id), order, Unheard())
+        began = time.monotonic()
+        publisher.consolidate()
+        return time.monotonic() - began
+
+    def _frame(self, write_id: str) -> DataFrame:
+        return self.spark.range(0, 1, 1, 1).selectExpr(f"'{write_id}' AS id", "1 AS value")
+
     def _writes(self, table: str, way: str, each: int) -> None:
         sessions = self.spark._jvm.org.apache.spark.sql.SparkSession
         sessions.setActiveSession(self.spark._jsparkSession)
         for _ in range(each):
-            write_id = f"{uuid.uuid4().hex}/bench/out"
-            frame = self.spark.range(0, 1, 1, 1).selectExpr(f"'{write_id}' AS id", "1 AS value")
+            order = _order(table)
+            frame = self._frame(order.write_id)
             began = time.monotonic()
             try:
                 if way == "catchment":
-                    target = f"dataos://lake:bench/{table}"
-                    order = Order(write_id, "bench", target, "lake", "bench", table, "append")
-                    self.writer.write(self.spark, frame, order, Unheard())
+                    self.writer.write(frame, order, Unheard())
                 else:
                     frame.writeTo(f"lake.bench.{table}").append()
                 self.seconds.append(time.monotonic() - began)
             except Exception as error:
                 self.failures.append(str(error)[:200])
+
+
+def _order(table: str) -> Order:
+    write_id = f"{uuid.uuid4().hex}/bench/out"
+    return Order(write_id, "bench", f"dataos://lake:bench/{table}", "lake", "bench", table, "append")
 
 
 def _requests(spark: SparkSession) -> int:
@@ -118,9 +133,7 @@ COUNTED = {
 
 
 def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
-    scratch = Path(lake) / f"engine-{os.getpid()}"
-    (scratch / "forks").mkdir(parents=True)
-    catalog, forks = "spark.sql.catalog.lake", "spark.sql.catalog.catchment_forks_lake"
+    catalog = "spark.sql.catalog.lake"
     settings = {
         "spark.driver.extraClassPath": jars.replace(",", ":"),
         "spark.driver.memory": "1500m",
@@ -133,10 +146,7 @@ def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
         f"{catalog}.warehouse": warehouse,
         f"{catalog}.jdbc.schema-version": "V1",
         f"{catalog}.cache-enabled": "false",
-        forks: "org.apache.iceberg.spark.SparkCatalog",
-        f"{forks}.type": "hadoop",
-        f"{forks}.warehouse": (scratch / "forks").as_uri(),
-        f"{forks}.cache-enabled": "false",
+        f"spark.sql.catalog.{FORKS}": catalog_class("4.1"),
     }
     if endpoint:
         settings |= {f"spark.hadoop.fs.s3a.{key}": value for key, value in json.loads(endpoint).items()}
@@ -146,7 +156,7 @@ def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     store = open_store(f"sqlite:///{lake}/metastore.db")
-    bench = Bench(spark, Writer(spark, store, announce(store), scratch / "forks", max_pending=1000))
+    bench = Bench(spark, Writer(spark, store, announce(store), max_pending=1000))
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         task = json.loads(line)

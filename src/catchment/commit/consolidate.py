@@ -164,13 +164,14 @@ def _stage(table: LakeTable, transaction: Any, group: list[Write]) -> None:
 def _operation(table: LakeTable, transaction: Any, write: Write) -> Any:
     intent = write.intent
     if intent.mode == "append":
-        return (
-            transaction.newAppend()
-            if _manifests(table, intent.branch) > MERGE_MANIFESTS_AT
-            else transaction.newFastAppend()
-        )
+        if _manifests(table, intent.branch) > MERGE_MANIFESTS_AT:
+            return transaction.newAppend()
+        # It has one file to write. Handed to other threads, it would be waited for in naps of 10 ms.
+        return transaction.newFastAppend().scanManifestsWith(table.same_thread())
     if intent.mode == "overwrite":
-        return transaction.newOverwrite().overwriteByRowFilter(table.iceberg.expressions.Expressions.alwaysTrue())
+        return transaction.newOverwrite().overwriteByRowFilter(
+            table.jvm.iceberg("expressions.Expressions").alwaysTrue()
+        )
     replace = transaction.newReplacePartitions()
     if intent.conflict != "last-wins":
         if intent.base.snapshot_id is not None:

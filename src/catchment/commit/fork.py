@@ -1,86 +1,72 @@
-"""The fork of a table: its metadata on the driver's own disk, so that Spark's Iceberg writer can fill a buffer unseen.
+"""The fork of a table: a private copy that Spark's Iceberg writer fills, and that no commit can come from.
 
-Schemas, partition specs, sort orders and their ids stay exactly as they are: a table made anew from the schema would
-number its columns anew, and its files would be read wrongly after any evolution.
+A fork lives in the driver's memory and has the very metadata of its table: schemas, partition specs, sort orders and
+their ids are the table's own, and so is the file access. Only new data files go elsewhere. Spark writes into it the
+way Iceberg's compaction does: the files are handed over to whoever asked for them, and nothing is committed.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-FORKS = "catchment_forks_"
-"""Beside the catalog of every depot with tables, Spark knows one of the forks of its tables."""
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
-HISTORY: Mapping[str, Any] = {
-    "snapshots": [],
-    "refs": {},
-    "snapshot-log": [],
-    "metadata-log": [],
-    "statistics": [],
-    "partition-statistics": [],
-    "last-sequence-number": 0,
-    "current-snapshot-id": -1,
-}
-"""What a fork does not take along."""
+from catchment.commit.jvm import Jvm
+from catchment.commit.table import LakeTable
 
-REDIRECTIONS = ("write.metadata.path", "write.object-storage.path", "write.folder-storage.path", "write.wap.enabled")
-"""Table properties that would lead the fork's own metadata to the store, or its data elsewhere."""
+FORKS = "catchment_forks"
+"""The Spark catalog that finds forks by their names."""
 
-
-@dataclass(frozen=True)
-class Place:
-    """Where forks of a depot's tables are made."""
-
-    catalog: str
-    """The Spark catalog that finds them."""
-    directory: Path
+ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
+"""Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
 
 
 @dataclass(frozen=True)
 class Fork:
     """One write's private view of a table."""
 
-    catalog: str
     name: str
-    directory: Path
+    java: Any
+    """Iceberg's table object."""
+    jvm: Jvm
 
-    @property
-    def identifier(self) -> str:
-        """How Spark SQL names the fork."""
-        return f"`{self.catalog}`.forks.`{self.name}`"
+    def fill(self, frame: DataFrame, options: Mapping[str, str]) -> list[Any]:
+        """Write the rows; returns Iceberg's data files, which nobody but the caller knows."""
+        files = self.jvm.iceberg("spark.FileRewriteCoordinator").get()
+        if int(self.java.operations().current().formatVersion()) > 2:
+            frame = frame.withColumns({column: F.lit(None).cast("long") for column in ROW_LINEAGE})
+        # Spark 3.5 is told by the table's name and an option what Spark 4 knows by the catalog.
+        old = frame.sparkSession.version.startswith("3.")
+        identifier = f"{FORKS}.`{self.name}{'#rewrite' if old else ''}`"
+        handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
+        frame.writeTo(identifier).options(**options, **handed_over).append()
+        try:
+            return list(files.fetchNewFiles(self.java, self.name).iterator())
+        finally:
+            files.clearRewrite(self.java, self.name)
 
     def remove(self) -> None:
         """Forget the fork; the data files stay where they are."""
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.jvm.iceberg("spark.SparkTableCache").get().remove(self.name)
 
 
-def make(metadata: Mapping[str, Any], place: Place, buffer: str) -> Fork:
-    """Fork a table, given its metadata; data files will go to the directory `buffer`."""
-    name = uuid.uuid4().hex
-    directory = place.directory / "forks" / name
-    (directory / "metadata").mkdir(parents=True)
-    text = json.dumps(forked(metadata, location=directory.as_uri(), buffer=buffer))
-    (directory / "metadata" / "v1.metadata.json").write_text(text)
-    (directory / "metadata" / "version-hint.text").write_text("1")
-    return Fork(place.catalog, name, directory)
+def catalog_class(spark: str) -> str:
+    """The catalog of forks in a line of Spark."""
+    package = "org.apache.iceberg.spark"
+    return f"{package}.SparkCachedTableCatalog" if spark.startswith("3.") else f"{package}.SparkRewriteTableCatalog"
 
 
-def forked(metadata: Mapping[str, Any], *, location: str, buffer: str) -> dict[str, Any]:
-    """The fork's metadata, by the Iceberg table spec."""
-    properties = {k: v for k, v in metadata.get("properties", {}).items() if k not in REDIRECTIONS}
-    fresh = {
-        **metadata,
-        **HISTORY,
-        "table-uuid": str(uuid.uuid4()),
-        "location": location,
-        "properties": {**properties, "write.data.path": buffer, "write.metadata.compression-codec": "none"},
-    }
-    if "next-row-id" in fresh:
-        fresh["next-row-id"] = 0
-    return fresh
+def make(table: LakeTable, buffer: str) -> Fork:
+    """Fork a table as it is now; data files will go to the directory `buffer`."""
+    jvm, name, current = table.jvm, uuid.uuid4().hex, table.java.operations().current()
+    properties = jvm("java.util.HashMap")(current.properties())
+    properties.put("write.data.path", buffer)
+    places = jvm.iceberg("LocationProviders").locationsFor(current.location(), properties)
+    operations = jvm.iceberg("StaticTableOperations")(current, table.java.io(), places)
+    fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), jvm)
+    jvm.iceberg("spark.SparkTableCache").get().add(name, fork.java)
+    return fork

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.jvm import Jvm
 from catchment.commit.model import Base
 
 WRITE_IDS = "catchment.write-ids"
@@ -20,15 +21,15 @@ class LakeTable:
     """A table of a catalog. One object serves one thread at a time."""
 
     def __init__(self, session: SparkSession, java: Any) -> None:
-        self.iceberg: Any = session._jvm.org.apache.iceberg
+        self.jvm = Jvm.of(session)
         self.java = java
 
     @classmethod
     def load(cls, session: SparkSession, depot: str, namespace: str, name: str) -> LakeTable:
         """Load a table from its catalog."""
-        iceberg: Any = session._jvm.org.apache.iceberg
-        catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(session._jsparkSession, depot)
-        identifier = iceberg.catalog.TableIdentifier.parse(f"{namespace}.{name}")
+        jvm = Jvm.of(session)
+        catalog = jvm.iceberg("spark.Spark3Util").loadIcebergCatalog(session._jsparkSession, depot)
+        identifier = jvm.iceberg("catalog.TableIdentifier").parse(f"{namespace}.{name}")
         return cls(session, catalog.loadTable(identifier))
 
     def refresh(self) -> None:
@@ -40,8 +41,8 @@ class LakeTable:
         # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "current.metadata.json"
-            output = self.iceberg.Files.localOutput(str(path))
-            self.iceberg.TableMetadataParser.overwrite(self.java.operations().current(), output)
+            output = self.jvm.iceberg("Files").localOutput(str(path))
+            self.jvm.iceberg("TableMetadataParser").overwrite(self.java.operations().current(), output)
             return dict(json.loads(path.read_text()))
 
     @property
@@ -81,9 +82,14 @@ class LakeTable:
 
     def data_files(self, descriptors: Collection[Mapping[str, Any]]) -> list[Any]:
         """Iceberg's own data files, from their descriptors."""
-        parser, specs = self.iceberg.ContentFileParser, self.java.specs()
-        nodes = self.iceberg.util.JsonUtil.mapper().readTree(json.dumps(list(descriptors)))
+        parser, specs = self.jvm.iceberg("ContentFileParser"), self.java.specs()
+        nodes = self.jvm.iceberg("util.JsonUtil").mapper().readTree(json.dumps(list(descriptors)))
         return [parser.fromJson(nodes.get(index), specs) for index in range(len(descriptors))]
+
+    def same_thread(self) -> Any:
+        """An executor that runs everything in the thread that asks for it."""
+        guava = "relocated.com.google.common.util.concurrent"
+        return self.jvm.iceberg(f"{guava}.MoreExecutors").newDirectExecutorService()
 
     def remembers(self, snapshot_id: int | None) -> bool:
         """Whether the history still reaches back to a snapshot; expiry may have cut it off."""

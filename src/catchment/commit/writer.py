@@ -7,14 +7,13 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit import buffer, faults
-from catchment.commit.fork import FORKS, Place
+from catchment.commit import buffer, faults, fork
+from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
 from catchment.commit.publish import Publisher
@@ -57,6 +56,15 @@ class Order:
 
 
 @dataclass(frozen=True)
+class _Known:
+    """A table that this engine has met. Two objects: a consolidation must not see the refreshes of those who fork."""
+
+    publisher: Publisher
+    forked: LakeTable
+    forking: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
 class Writer:
     """Writes to Iceberg tables for all jobs of one engine."""
 
@@ -65,73 +73,69 @@ class Writer:
     store: Store
     owner: str
     """The lease that says that this engine is alive."""
-    forks: Path
     max_pending: int
     """Sealed writes of one table that may wait; beyond it, writers wait before they write."""
-    _publishers: dict[str, Publisher] = field(default_factory=dict)
-    _tables: dict[str, tuple[LakeTable, threading.Lock]] = field(default_factory=dict)
+    _tables: dict[str, _Known] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def ledger(self) -> Ledger:
         return Ledger(self.store.database)
 
-    def write(self, session: SparkSession, frame: DataFrame, order: Order, listener: Listener) -> Write:
+    def write(self, frame: DataFrame, order: Order, listener: Listener) -> Write:
         """Write the frame once, however often this is called with the same write id."""
-        publisher, met_before = self._known(order)
+        return self.seal(frame, order, listener).publish(order.write_id)
+
+    def seal(self, frame: DataFrame, order: Order, listener: Listener) -> Publisher:
+        """Fill a buffer and seal it, unless that was done before; returns who can publish it."""
+        known, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
         if not met_before:
-            _recover_what_is_there(publisher, listener)
-        self._await_turn(publisher, listener)
-        intent, metadata = self._begin(order)
-        write = self.ledger.open(intent)
-        if write.state == "committed":
-            listener.warn(f"{write.write_id} was already committed; nothing is written again")
-            return write
-        if write.state == "open":
-            place = Place(f"{FORKS}{order.depot}", self.forks)
-            contents = buffer.fill(session, frame, intent, metadata, place, order.options)
-            faults.point("before-sealed")
-            self.ledger.seal(intent, contents)
-            faults.point("sealed")
-        return publisher.publish(order.write_id)
+            _recover_what_is_there(known.publisher, listener)
+        self._await_turn(known.publisher, listener)
+        publisher, intent, branch = self._begin(order)
+        try:
+            write = self.ledger.open(intent)
+            if write.state == "committed":
+                listener.warn(f"{write.write_id} was already committed; nothing is written again")
+            elif write.state == "open":
+                contents = buffer.fill(frame, branch, intent.buffer, order.options)
+                faults.point("before-sealed")
+                self.ledger.seal(intent, contents)
+                faults.point("sealed")
+        finally:
+            branch.remove()
+        return publisher
 
     def publisher(self, target: str, depot: str, namespace: str, table: str) -> Publisher:
         """The publisher of a table; all threads of an engine share it."""
-        return self._meet(target, depot, namespace, table)[0]
+        return self._meet(target, depot, namespace, table)[0].publisher
 
-    def _meet(self, target: str, depot: str, namespace: str, table: str) -> tuple[Publisher, bool]:
-        """The publisher of a table, and whether this engine knew the table already."""
+    def _meet(self, target: str, depot: str, namespace: str, table: str) -> tuple[_Known, bool]:
+        """What is known of a table, and whether this engine knew it already."""
         with self._lock:
-            known = target in self._publishers
-            if not known:
-                # Two objects: a consolidation must not see the refreshes of those who fork.
+            met_before = target in self._tables
+            if not met_before:
                 forked, published = (LakeTable.load(self.session, depot, namespace, table) for _ in range(2))
-                self._tables[target] = (forked, threading.Lock())
-                self._publishers[target] = Publisher(self.store, self.ledger, target, self.owner, published)
-            return self._publishers[target], known
+                publisher = Publisher(self.store, self.ledger, target, self.owner, published)
+                self._tables[target] = _Known(publisher, forked)
+            return self._tables[target], met_before
 
-    def _known(self, order: Order) -> tuple[Publisher, bool]:
-        """The publisher of the table as it is now, and whether this engine knew that table already."""
-        publisher, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
+    def _begin(self, order: Order) -> tuple[Publisher, Intent, Fork]:
+        """What the write begins from: the table as it is now."""
         try:
-            self._refresh(order.target)
+            return self._fork(order)
         except Py4JJavaError:
             # Dropped and made anew since: what is known of the old table leads nowhere.
             with self._lock:
-                del self._publishers[order.target], self._tables[order.target]
-            return self._meet(order.target, order.depot, order.namespace, order.table)
-        return publisher, met_before
+                self._tables.pop(order.target, None)
+            return self._fork(order)
 
-    def _refresh(self, target: str) -> None:
-        table, lock = self._tables[target]
-        with lock:
-            table.refresh()
-
-    def _begin(self, order: Order) -> tuple[Intent, Mapping[str, Any]]:
-        table, lock = self._tables[order.target]
-        with lock:
-            table.refresh()
-            return _intent(order, table, self.owner), table.metadata()
+    def _fork(self, order: Order) -> tuple[Publisher, Intent, Fork]:
+        known, _ = self._meet(order.target, order.depot, order.namespace, order.table)
+        with known.forking:
+            known.forked.refresh()
+            intent = _intent(order, known.forked, self.owner)
+            return known.publisher, intent, fork.make(known.forked, intent.buffer)
 
     def _await_turn(self, publisher: Publisher, listener: Listener) -> None:
         told = False

@@ -61,8 +61,7 @@ class Application:
         store = open_store(self._start.engine.metastore)
         # A session that is never closed: its catalogs are opened once for all jobs.
         session = self._spark.newSession()
-        forks = Path(self._start.scratch) / "forks"
-        return Writer(session, store, announce(store), forks, self._start.engine.settings.max_pending)
+        return Writer(session, store, announce(store), self._start.engine.settings.max_pending)
 
     def ready(self) -> Ready:
         """What the launcher is told once the application runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from catchment.commit.fork import FORKS
+from catchment.commit.fork import FORKS, catalog_class
 from catchment.engine.coordinates import PACKAGES_SETTING
 from catchment.engine.protocol import Start
 from catchment.errors import SetupError
@@ -33,8 +33,7 @@ SQLITE_PATIENCE_MS = "60000"
 def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: our defaults, then the depots', then what the user asks for."""
     engine = start.engine
-    forks = dict(setting for depot in engine.depots for setting in _forks(depot, Path(start.scratch)))
-    settings = {**_defaults(engine), **_of_depots(engine.depots), **forks, **engine.conf}
+    settings = {**_defaults(engine), **_of_depots(engine.depots), **engine.conf}
     settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
     if any(depot.catalog for depot in engine.depots):
         _append(settings, "spark.sql.extensions", ",", [EXTENSIONS])
@@ -75,6 +74,7 @@ def _defaults(engine: EnginePlan) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.catalogImplementation": "in-memory",
+        f"spark.sql.catalog.{FORKS}": catalog_class(engine.engine.spark),
     }
     if is_local(engine):
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -104,24 +104,6 @@ def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:
         **depot.catalog.properties,
     }
     yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
-
-
-def _forks(depot: Depot, scratch: Path) -> Iterator[tuple[str, str]]:
-    """The catalog of a depot's forks: metadata on the driver's own disk, data wherever the depot's tables are."""
-    if depot.catalog is None:
-        return
-    prefix = f"spark.sql.catalog.{FORKS}{depot.name}"
-    yield prefix, "org.apache.iceberg.spark.SparkCatalog"
-    properties = {
-        **_of_store(depot),
-        **depot.catalog.properties,
-        "type": "hadoop",
-        "warehouse": (scratch / "forks").as_uri(),
-        "cache-enabled": "false",
-    }
-    if "io-impl" in properties:
-        properties["io-impl"] = "org.apache.iceberg.io.ResolvingFileIO"
-    yield from ((f"{prefix}.{key}", value) for key, value in properties.items())
 
 
 def _uri(depot: Depot) -> str:

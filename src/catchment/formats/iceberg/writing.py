@@ -51,7 +51,7 @@ def _through_buffer(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
     order = _order(write)
-    done = _fitted(spark, frame, write, table, lambda rows: writer.write(spark, rows, order, listener))
+    done = _fitted(spark, frame, write, table, lambda rows: writer.write(rows, order, listener))
     contents = done.contents
     if contents is None or (contents.files == 0 and order.mode == "overwrite-partitions"):
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
