@@ -21,7 +21,29 @@ LEASE_SECONDS = 10.0
 TURN_SECONDS = 20.0
 """A holder gives the lease back after this long, even if more is waiting: nobody works for all for ever."""
 BATCH = 256
-POLL_SECONDS = 0.1
+LOOK_SECONDS = 0.05
+"""How often an engine looks what another one has published."""
+NEWS_SECONDS = 1.0
+"""How long a writer relies on the thread of its engine that looks for all."""
+
+
+class News:
+    """Tells waiting threads that something has happened; none that looked before misses it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.number = 0
+
+    def tell(self) -> None:
+        """Something has happened."""
+        with self._changed:
+            self.number += 1
+            self._changed.notify_all()
+
+    def wait(self, heard: int, seconds: float) -> None:
+        """Return as soon as there is news beyond number `heard`, or after so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.number != heard, seconds)
 
 
 @dataclass(frozen=True)
@@ -34,37 +56,56 @@ class Publisher:
     owner: str
     table: LakeTable
     """The publisher's own object: a consolidation must not see others' refreshes."""
-    turn: threading.Condition = field(default_factory=threading.Condition)
+    news: News = field(default_factory=News)
     leader: threading.Lock = field(default_factory=threading.Lock)
+    """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
 
     def publish(self, write_id: str) -> Write:
         """Return when the write is committed; raises why it never will be."""
+        heard = self.news.number
         while self.ledger.state(write_id) == "sealed":
-            if not self.consolidate():
-                with self.turn:
-                    self.turn.wait(POLL_SECONDS)
+            if not self._lead(write_id):
+                self.news.wait(heard, NEWS_SECONDS)
+            heard = self.news.number
         write = self.ledger.find(write_id)
         if write is None or write.state != "committed":
             raise _error(write_id, write)
         return write
 
     def consolidate(self) -> bool:
-        """Take the lease and publish what is sealed; False where somebody else is at it."""
+        """Publish what is sealed; False where somebody else is at it."""
         if not self.leader.acquire(blocking=False):
-            return False  # one thread of this engine asks for the lease, the others wait for its news
+            return False
         try:
-            lease = self._lease()
-            if lease is None:
-                return False
-            faults.point("lease-taken")
-            try:
-                with _renewed(self.store, lease):
-                    self._work()
-            finally:
-                self.store.leases.release(lease)
-            return True
+            return self._consolidate()
         finally:
             self.leader.release()
+            self.news.tell()
+
+    def _lead(self, write_id: str) -> bool:
+        """Work or look for all threads of this engine until one's own write is through; False if another one does."""
+        if not self.leader.acquire(blocking=False):
+            return False
+        try:
+            while self.ledger.state(write_id) == "sealed":
+                if not self._consolidate():
+                    time.sleep(LOOK_SECONDS)
+        finally:
+            self.leader.release()
+            self.news.tell()
+        return True
+
+    def _consolidate(self) -> bool:
+        lease = self._lease()
+        if lease is None:
+            return False
+        faults.point("lease-taken")
+        try:
+            with _renewed(self.store, lease):
+                self._work()
+        finally:
+            self.store.leases.release(lease)
+        return True
 
     def _lease(self) -> Lease | None:
         name = f"table/{self.target}"
@@ -91,8 +132,7 @@ class Publisher:
                 if write.write_id in outcome.refused:
                     self.ledger.abandon(write, _described(outcome.refused[write.write_id]))
             faults.point("marked")
-            with self.turn:
-                self.turn.notify_all()
+            self.news.tell()
 
 
 @contextmanager
