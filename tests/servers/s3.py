@@ -24,6 +24,8 @@ class S3Server:
 
     endpoint: str
     log: Path
+    data: Path
+    """Its buckets are directories here."""
     process: subprocess.Popen[bytes]
 
     def spark_conf(self) -> dict[str, str]:
@@ -63,7 +65,7 @@ def start(jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), la
             stderr=subprocess.STDOUT,
         )
     _await(f"http://127.0.0.1:{port}/", process, log)
-    return S3Server(f"http://127.0.0.1:{port}", log, process)
+    return S3Server(f"http://127.0.0.1:{port}", log, directory / "data", process)
 
 
 def free_port() -> int:

@@ -190,8 +190,14 @@ class LiveEngine:
 
 
 def engine_plan(
-    *depots: Depot, key: str = "default", fault: str = "", settings: Settings | None = None, **engine: Any
+    *depots: Depot,
+    key: str = "default",
+    fault: str = "",
+    metastore: str = "",
+    settings: Settings | None = None,
+    **engine: Any,
 ) -> EnginePlan:
+    """An engine on these depots; without another metastore, one in a file beside the first of them."""
     configured = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
     configured = replace(configured, **engine)
     return EnginePlan(
@@ -200,6 +206,10 @@ def engine_plan(
         conf=configured.conf,
         envs={"CATCHMENT_FAULT": fault} if fault else {},
         depots=depots,
-        metastore=f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}" if depots else "",
+        metastore=metastore or _beside(depots),
         settings=settings or Settings(),
     )
+
+
+def _beside(depots: tuple[Depot, ...]) -> str:
+    return f"sqlite:///{Path(depots[0].location).parent / 'metastore.db'}" if depots else ""

@@ -1,0 +1,107 @@
+"""A gate in front of an HTTP server: it forwards every request, and in times of trouble answers 503 or hangs up."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPResponse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+Trouble = Literal["503", "hang-up"]
+_OF_ONE_HOP = {"connection", "content-length", "expect", "keep-alive", "transfer-encoding"}
+
+
+@dataclass
+class Gate:
+    """A gate that is open until trouble is asked for."""
+
+    upstream: str
+    counted: Counter[str] = field(default_factory=Counter)
+    """How many requests of each method came by."""
+    _trouble: Trouble = "503"
+    _pattern: re.Pattern[str] | None = None
+    _seconds: float = 0.0
+    _until: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Passing", (_Passing,), {"gate": self}))
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, name="gate", daemon=True).start()
+
+    def close(self, trouble: Trouble, *, at: str, seconds: float) -> None:
+        """From the first request that matches `at` (such as `PUT .*parquet`) on, let nothing through for a while."""
+        with self._lock:
+            self._trouble, self._pattern, self._seconds, self._until = trouble, re.compile(at), seconds, None
+
+    def open(self) -> bool:
+        """Let everything through again; says whether anything was held up since the gate was closed."""
+        with self._lock:
+            struck, self._pattern, self._until = self._until is not None, None, None
+            return struck
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def mood(self, method: str, path: str) -> Trouble | None:
+        """What becomes of a request."""
+        with self._lock:
+            self.counted[method] += 1
+            if self._pattern is None:
+                return None
+            if self._until is None and self._pattern.match(f"{method} {path}"):
+                self._until = time.monotonic() + self._seconds
+            return self._trouble if self._until is not None and time.monotonic() < self._until else None
+
+
+class _Passing(BaseHTTPRequestHandler):
+    gate: Gate
+    protocol_version = "HTTP/1.1"
+
+    def _pass(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        mood = self.gate.mood(self.command, self.path)
+        if mood == "hang-up":
+            self.close_connection = True
+        elif mood == "503":
+            self._answer(503, {"Content-Type": "application/xml"}, b"<Error><Code>ServiceUnavailable</Code></Error>")
+        else:
+            self._forward(body)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815 - the names that the library looks for
+
+    def _forward(self, body: bytes) -> None:
+        behind = HTTPConnection(urlsplit(self.gate.upstream).netloc, timeout=300)
+        # Headers go on as they are, `Host` included: they are signed.
+        behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() not in _OF_ONE_HOP:
+                behind.putheader(name, value)
+        behind.putheader("Content-Length", str(len(body)))
+        behind.endheaders(body)
+        answer = behind.getresponse()
+        self._answer(answer.status, _kept(answer), answer.read(), length=answer.getheader("Content-Length"))
+        behind.close()
+
+    def _answer(self, status: int, headers: dict[str, str], body: bytes, length: str | None = None) -> None:
+        self.send_response_only(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status != 204:
+            self.send_header("Content-Length", length if self.command == "HEAD" and length else str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Whoever wants to know what came by asks the gate."""
+
+
+def _kept(answer: HTTPResponse) -> dict[str, str]:
+    return {name: value for name, value in answer.getheaders() if name.lower() not in _OF_ONE_HOP}

@@ -1,0 +1,88 @@
+"""Servers and lakes for the tests of stores: each is started once, when the first test asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from catchment.project.model import Catalog, Depot
+from tests.servers import postgres, s3
+from tests.servers.gate import Gate
+from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import S3Server
+from tests.stores import lakes
+from tests.stores.lakes import Lake
+
+Directories = pytest.TempPathFactory
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: Directories) -> Iterator[S3Server]:
+    """An S3 server."""
+    running = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[PostgresServer]:
+    """A PostgreSQL server with a database for the metastore, and schemas for catalogs."""
+    running = postgres.start()
+    with psycopg.connect(running.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE metastore")
+        for depot in ("lake", "gated", "hasty"):
+            connection.execute(f"CREATE SCHEMA {depot}".encode())
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def gate(store: S3Server) -> Iterator[Gate]:
+    """What stands between the S3 server and the buckets `gated` and `hasty`."""
+    gate = Gate(store.endpoint)
+    yield gate
+    gate.stop()
+
+
+@pytest.fixture(scope="session")
+def on_s3(store: S3Server, database: PostgresServer, gate: Gate, tmp_path_factory: Directories) -> Iterator[Lake]:
+    """Catalog and metastore in PostgreSQL, tables on S3; beside it depots for the tests of trouble."""
+    root = tmp_path_factory.mktemp("on-s3")
+    gated = {"spark.hadoop.fs.s3a.bucket.gated.endpoint": gate.endpoint}
+    depots = (
+        lakes.in_postgresql(database, "lake", "s3a://lake/warehouse", store.spark_conf()),
+        lakes.in_postgresql(database, "gated", "s3a://gated/warehouse", gated),
+        lakes.in_postgresql(database, "hasty", "s3a://hasty/warehouse", _hasty(gate)),
+        Depot("alone", "iceberg", str(root / "alone"), Catalog("hadoop")),
+        lakes.impatient(root),
+    )
+    with lakes.opened(depots, database.url_of("metastore"), store.data, root) as lake:
+        yield lake
+
+
+def _hasty(gate: Gate) -> dict[str, str]:
+    """A bucket behind the gate whose clients give up after a second; by default they are patient for minutes."""
+    settings = {
+        "endpoint": gate.endpoint,
+        "attempts.maximum": "1",
+        "retry.limit": "2",
+        "retry.interval": "200ms",
+        "retry.throttle.limit": "2",
+        "retry.throttle.interval": "200ms",
+    }
+    return {f"spark.hadoop.fs.s3a.bucket.hasty.{key}": value for key, value in settings.items()}
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param("on_disk", marks=pytest.mark.slow), "on_s3"],
+)
+def lake(request: pytest.FixtureRequest, tmp_path_factory: Directories) -> Iterator[Lake]:
+    """Every kind of lake in turn."""
+    if request.param == "on_disk":
+        with lakes.on_disk(tmp_path_factory.mktemp("on-disk")) as lake:
+            yield lake
+    else:
+        yield request.getfixturevalue(request.param)

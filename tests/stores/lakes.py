@@ -1,0 +1,85 @@
+"""Lakes of every kind: a catalog, a store, a metastore, and two engines that work on them at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from catchment.errors import EngineLost
+from catchment.plan.model import JobPlan
+from catchment.project.model import Catalog, Depot
+from catchment.store import open_store
+from tests.ledgers import Filled
+from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import SECRET
+from tests.spark.lake import LiveEngine, engine_plan, lake_depot, table, writing
+
+Start = Callable[..., LiveEngine]
+
+
+@dataclass(frozen=True)
+class Lake:
+    """Depots, a metastore, and two engines. The depot under test is called `lake`."""
+
+    depots: tuple[Depot, ...]
+    metastore: str
+    disk: Path
+    """Where the store keeps its files on this machine; of an S3 server, its buckets."""
+    here: LiveEngine
+    there: LiveEngine
+
+    def kill(self, start: Start, fault: str, job: JobPlan, run: str) -> None:
+        """Run a job in a third engine, which dies at a point of the commit path."""
+        victim = start(*self.depots, key="victim", fault=f"{fault}:kill", metastore=self.metastore, secrets=(SECRET,))
+        assert isinstance(victim.start_job(job, run=run).answer(), EngineLost)
+
+    def files(self, location: str) -> list[Path]:
+        """What the store holds in a directory."""
+        return sorted(self.disk.joinpath(location.partition("://")[2] or location).rglob("*.parquet"))
+
+    @contextmanager
+    def ledger(self) -> Iterator[Filled]:
+        """The ledger of this lake."""
+        with open_store(self.metastore) as store:
+            yield Filled(store)
+
+
+@contextmanager
+def opened(depots: tuple[Depot, ...], metastore: str, disk: Path, logs: Path) -> Iterator[Lake]:
+    """A lake with its engines running."""
+    plan = engine_plan(*depots, metastore=metastore)
+    here, there = (LiveEngine(plan, logs / name, (SECRET,)) for name in ("here", "there"))
+    try:
+        here.ready()
+        there.ready()
+        yield Lake(depots, metastore, disk, here, there)
+    finally:
+        for engine in (here, there):
+            engine.process.stop(grace=5)
+
+
+@contextmanager
+def on_disk(root: Path) -> Iterator[Lake]:
+    """Everything in files of this machine."""
+    with opened((lake_depot(root),), f"sqlite:///{root}/metastore.db", root, root / "logs") as lake:
+        yield lake
+
+
+def in_postgresql(server: PostgresServer, name: str, location: str, conf: Mapping[str, str]) -> Depot:
+    """A depot whose catalog is in PostgreSQL and whose tables are on S3."""
+    catalog = Catalog(uri=server.jdbc, properties={"jdbc.user": "postgres", "jdbc.currentSchema": name})
+    return Depot(name, "iceberg", location, catalog, conf)
+
+
+def impatient(root: Path) -> Depot:
+    """A depot on a SQLite catalog whose clients wait for nobody."""
+    depot = lake_depot(root, "impatient")
+    assert depot.catalog
+    return replace(depot, catalog=replace(depot.catalog, properties={"jdbc.busy_timeout": "50"}))
+
+
+def appending(name: str, first: int, job: str, depot: str = "lake") -> JobPlan:
+    """A job that appends ten ids."""
+    return writing(f"SELECT id FROM range({first}, {first + 10})", table(name, depot), name=job, mode="append")
