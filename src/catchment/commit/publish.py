@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from catchment.commit import faults
 from catchment.commit.consolidate import consolidate
 from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.model import Write
+from catchment.commit.renewal import LEASE_SECONDS, held
 from catchment.commit.table import LakeTable
-from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld, LeaseLost, StorageUnavailable
+from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld
 from catchment.store import Store
 from catchment.store.leases import Lease
 
-LEASE_SECONDS = 10.0
 TURN_SECONDS = 20.0
 """A holder gives the lease back after this long, even if more is waiting: nobody works for all for ever."""
 BATCH = 256
@@ -100,11 +98,8 @@ class Publisher:
         if lease is None:
             return False
         faults.point("lease-taken")
-        try:
-            with _renewed(self.store, lease):
-                self._work()
-        finally:
-            self.store.leases.release(lease)
+        with held(self.store, lease):
+            self._work()
         return True
 
     def _lease(self) -> Lease | None:
@@ -133,28 +128,6 @@ class Publisher:
                     self.ledger.abandon(write, _described(outcome.refused[write.write_id]))
             faults.point("marked")
             self.news.tell()
-
-
-@contextmanager
-def _renewed(store: Store, lease: Lease) -> Iterator[None]:
-    done = threading.Event()
-    thread = threading.Thread(target=_renew, args=(store, lease, done), name="lease-renewal", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def _renew(store: Store, lease: Lease, done: threading.Event) -> None:
-    while not done.wait(LEASE_SECONDS / 3):
-        try:
-            store.leases.renew(lease, LEASE_SECONDS)
-        except LeaseLost:
-            return  # the swap decides between two consolidators; the work may go on
-        except StorageUnavailable:
-            continue
 
 
 def _described(error: CatchmentError) -> dict[str, str | bool | None]:

@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import buffer, faults, fork
+from catchment.commit.alone import only_writer
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
@@ -75,12 +77,18 @@ class Writer:
     """The lease that says that this engine is alive."""
     max_pending: int
     """Sealed writes of one table that may wait; beyond it, writers wait before they write."""
+    solitary: frozenset[str] = frozenset()
+    """Depots whose catalogs bear one writer of a table at a time."""
     _tables: dict[str, _Known] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def ledger(self) -> Ledger:
         return Ledger(self.store.database)
+
+    def admission(self, depot: str, target: str, who: str) -> AbstractContextManager[None]:
+        """The right to write a table: everybody has it, except where the catalog bears one writer at a time."""
+        return only_writer(self.store, target, f"{who} on {self.owner}") if depot in self.solitary else nullcontext()
 
     def write(self, frame: DataFrame, order: Order, listener: Listener) -> Write:
         """Write the frame once, however often this is called with the same write id."""

@@ -65,6 +65,11 @@ def is_local(engine: EnginePlan) -> bool:
     return engine.engine.master.startswith("local")
 
 
+def solitary(depots: Sequence[Depot]) -> frozenset[str]:
+    """The depots whose catalogs bear one writer of a table at a time."""
+    return frozenset(depot.name for depot in depots if depot.catalog and depot.catalog.type == "hadoop")
+
+
 def _defaults(engine: EnginePlan) -> dict[str, str]:
     defaults = {
         "spark.app.name": f"catchment {engine.key}",

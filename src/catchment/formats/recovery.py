@@ -29,7 +29,8 @@ def _recovered(spark: SparkSession, table: Dataset, writer: Writer, *, remove: b
     try:
         catalogs.require_table(spark, table)
         publisher = writer.publisher(table.address, table.depot, str(table.namespace), str(table.table))
-        done = recover(spark, publisher, table.identifier, remove=remove)
+        with writer.admission(table.depot, table.address, "recovery"):
+            done = recover(spark, publisher, table.identifier, remove=remove)
     except Exception as error:
         problem = _described(from_spark(error, otherwise="recovery-failed"))
     return {"table": table.address, **asdict(done), "error": problem}

@@ -34,11 +34,13 @@ MOST_SCHEMA_CHANGES = 20
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
     """Commit the rows, unless this very write has been committed before."""
-    table = catalogs.find_table(spark, write.output.dataset) or _create(spark, frame, write)
-    partitions.check_spec(table, write)
-    _warn_of_properties(table, write, listener)
-    way = _directly if write.output.commit == "direct" else _through_buffer
-    return way(spark, frame, write, table, writer, listener)
+    dataset = write.output.dataset
+    with writer.admission(dataset.depot, dataset.address, write.id):
+        table = catalogs.find_table(spark, dataset) or _create(spark, frame, write)
+        partitions.check_spec(table, write)
+        _warn_of_properties(table, write, listener)
+        way = _directly if write.output.commit == "direct" else _through_buffer
+        return way(spark, frame, write, table, writer, listener)
 
 
 def head(spark: SparkSession, output: OutputPlan) -> Base | None:

@@ -1,0 +1,38 @@
+"""Keeping a lease while one works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from catchment.errors import LeaseLost, StorageUnavailable
+from catchment.store import Lease, Store
+
+LEASE_SECONDS = 10.0
+"""How long a lease outlives a holder that died."""
+
+
+@contextmanager
+def held(store: Store, lease: Lease) -> Iterator[None]:
+    """Renew a lease until the work is done, then give it back; where somebody took it over, the work goes on."""
+    done = threading.Event()
+    thread = threading.Thread(target=_renew, args=(store, lease, done), name="lease-renewal", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        with suppress(StorageUnavailable):  # then it runs out by itself, and the work is done all the same
+            store.leases.release(lease)
+
+
+def _renew(store: Store, lease: Lease, done: threading.Event) -> None:
+    while not done.wait(LEASE_SECONDS / 3):
+        try:
+            store.leases.renew(lease, LEASE_SECONDS)
+        except LeaseLost:
+            return  # the swap decides between two consolidators; the work may go on
+        except StorageUnavailable:
+            continue
