@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 
 from catchment.commit import faults
 from catchment.commit.admission import refusal
-from catchment.commit.model import FATE_UNKNOWN, Write
+from catchment.commit.model import FATE_UNKNOWN, Base, Write
 from catchment.commit.table import MAIN, WRITE_IDS, LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 
@@ -48,10 +48,13 @@ class Outcome:
     refused: dict[str, CatchmentError] = field(default_factory=dict)
     sent: bool = False
     """Whether a swap was sent on the way here."""
+    unsure: bool = False
+    """Whether one of them was sent and nobody knows what became of it."""
 
     def left(self, batch: Sequence[Write]) -> list[Write]:
         """The writes whose fate is not known yet."""
-        return [w for w in batch if w.write_id not in self.committed and w.write_id not in self.refused]
+        left = [w for w in batch if w.write_id not in self.committed and w.write_id not in self.refused]
+        return [replace(write, tried=True) for write in left] if self.unsure else left
 
 
 class _Refused(Exception):
@@ -96,13 +99,15 @@ def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Cal
             _clean(table, staged.startMetadata(), staged.currentMetadata())
             raise
         outcome.sent = True
-        outcome.committed.update(_swap(table, staged))
+        published = _swap(table, staged)
+        outcome.unsure = outcome.unsure or published is None
+        outcome.committed.update(published or {})
     return not outcome.left(batch)
 
 
 def _in_history(table: LakeTable, writes: Sequence[Write]) -> dict[str, int | None]:
     since = min(write.intent.base.sequence for write in writes)
-    live = [w.write_id for w in writes if _forgotten(table, w) and table.refers_to(w.intent.buffer)]
+    live = [w.write_id for w in writes if _forgotten(table, w) and _is_live(table, w)]
     return {**dict.fromkeys(live), **table.published({write.write_id for write in writes}, since=since)}
 
 
@@ -199,25 +204,39 @@ def _summary(group: list[Write]) -> dict[str, str]:
     }
 
 
-def _swap(table: LakeTable, transaction: Any) -> dict[str, int]:
-    """One compare-and-swap, without Iceberg's own blind retry: what it published, as far as its answer tells."""
+def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
+    """One compare-and-swap, without Iceberg's own blind retry: what it published; None where nobody knows."""
     start, end = transaction.startMetadata(), transaction.currentMetadata()
     try:
         transaction.underlyingOps().commit(start, end)
         faults.point("swap-applied")
     except Py4JJavaError as error:
         if _is_a(error, "CommitFailedException"):
-            _clean(table, start, end)
-        elif not _may_pass(error):
+            return _after_failure(table, start, end)
+        if not _may_pass(error):
             raise
-        return {}
+        return None
     except faults.AnswerLost:
-        return {}
+        return None
     return {
         write_id: int(snapshot.snapshotId())
         for snapshot in _added(start, end)
         for write_id in snapshot.summary().get(WRITE_IDS).split(",")
     }
+
+
+def _after_failure(table: LakeTable, start: Any, end: Any) -> dict[str, int] | None:
+    """A swap that is said to have failed: look, before anything is removed.
+
+    Where Iceberg's JDBC client loses its connection, it sends the swap again by itself. If the first one had been
+    applied, the second one fails, and its own success is reported as somebody else's.
+    """
+    table.refresh()
+    if any(table.java.snapshot(snapshot.snapshotId()) is not None for snapshot in _added(start, end)):
+        return None
+    if table.remembers(Base(str(start.uuid()), 0, int(start.lastSequenceNumber()), None)):
+        _clean(table, start, end)
+    return {}
 
 
 def _added(start: Any, end: Any) -> list[Any]:
@@ -237,7 +256,11 @@ def _clean(table: LakeTable, start: Any, end: Any) -> None:
 
 def _forgotten(table: LakeTable, write: Write) -> bool:
     """A swap was sent for this write, nobody saw its outcome, and the history that would tell was expired since."""
-    return write.tried and not table.remembers(write.intent.base.snapshot_id)
+    return write.tried and not table.remembers(write.intent.base)
+
+
+def _is_live(table: LakeTable, write: Write) -> bool:
+    return table.refers_to(write.intent.buffer, write.intent.branch)
 
 
 def _unknowable(write: Write) -> JobError:

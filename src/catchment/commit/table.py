@@ -91,14 +91,20 @@ class LakeTable:
         guava = "relocated.com.google.common.util.concurrent"
         return self.jvm.iceberg(f"{guava}.MoreExecutors").newDirectExecutorService()
 
-    def remembers(self, snapshot_id: int | None) -> bool:
-        """Whether the history still reaches back to a snapshot; expiry may have cut it off."""
-        return snapshot_id is None or self.java.snapshot(snapshot_id) is not None
+    def remembers(self, base: Base) -> bool:
+        """Whether every commit since a state is still in the history; expiry cuts it off, and so do some catalogs."""
+        if base.sequence < 0:  # format v1 counts nothing
+            return base.snapshot_id is None or self.java.snapshot(base.snapshot_id) is not None
+        current = self.java.operations().current()
+        # Every snapshot has a number of its own, and none is left out.
+        kept = sum(int(snapshot.sequenceNumber()) > base.sequence for snapshot in current.snapshots())
+        return kept == int(current.lastSequenceNumber()) - base.sequence
 
-    def refers_to(self, buffer: str) -> bool:
-        """Whether a live file lies in this buffer. Reads the table's manifests: for rare questions only."""
+    def refers_to(self, buffer: str, branch: str) -> bool:
+        """Whether a live file of a branch lies in this buffer. Reads its manifests: for rare questions only."""
         name = buffer.rpartition("/")[2]
-        tasks = self.java.newScan().planFiles()
+        scan = self.java.newScan()
+        tasks = (scan if branch == MAIN else scan.useRef(branch)).planFiles()
         try:
             return any(f"/{name}/" in str(task.file().location()) for task in tasks.iterator())
         finally:
