@@ -134,3 +134,9 @@ class StorageUnavailable(Retryable):
     """A store or catalog did not answer."""
 
     code = "storage-unavailable"
+
+
+class MetastoreUnavailable(StorageUnavailable):
+    """The metastore did not answer: what was asked of it may have happened or not."""
+
+    code = "metastore-unavailable"

@@ -38,13 +38,16 @@ class Ledger:
             return _find(connection, write_id)
 
     def open(self, intent: Intent) -> Write:
-        """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is."""
+        """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is.
+
+        May be repeated where the answer was lost, as may every step of the ledger.
+        """
         with self._database.writing() as connection:
             if not insert_missing(connection, writes, _row(intent)):
                 known = _locked(connection, intent.write_id)
                 if known.intent.target != intent.target:
                     _check_elsewhere(known, intent)
-                elif known.state in ("sealed", "committed"):
+                elif known.state in ("sealed", "committed") or _is_ours(known, intent):
                     return known
                 if known.state != "committed":
                     _leave(connection, known, known.error)
@@ -71,7 +74,7 @@ class Ledger:
                     descriptors=_packed(contents.descriptors),
                 )
             )
-            if sealed.rowcount != 1:
+            if sealed.rowcount != 1 and not _was_sealed(connection, intent):
                 raise EngineLost(
                     f"the write {intent.write_id} was given to another attempt while this one was writing",
                     code="write-superseded",
@@ -194,6 +197,17 @@ class Ledger:
 def _find(connection: Connection, write_id: str) -> Write | None:
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
     return _write(row) if row is not None else None
+
+
+def _is_ours(known: Write, intent: Intent) -> bool:
+    """Whether this very attempt has opened the write already, and only the answer was lost."""
+    return known.state == "open" and known.intent.buffer == intent.buffer
+
+
+def _was_sealed(connection: Connection, intent: Intent) -> bool:
+    """Whether this very attempt has sealed the write already, and only the answer was lost."""
+    known = _find(connection, intent.write_id)
+    return known is not None and known.intent.buffer == intent.buffer and known.state in ("sealed", "committed")
 
 
 def _check_elsewhere(known: Write, intent: Intent) -> None:

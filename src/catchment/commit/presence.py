@@ -7,7 +7,7 @@ import socket
 import threading
 import uuid
 
-from catchment.errors import LeaseLost, StorageUnavailable
+from catchment.errors import LeaseLost, MetastoreUnavailable
 from catchment.store import Store
 
 LEASE_SECONDS = 30.0
@@ -25,7 +25,7 @@ def announce(store: Store) -> str:
                 store.leases.renew(lease, LEASE_SECONDS)
             except LeaseLost:
                 return
-            except StorageUnavailable:
+            except MetastoreUnavailable:
                 continue
 
     threading.Thread(target=beat, name="presence", daemon=True).start()

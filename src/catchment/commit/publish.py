@@ -10,6 +10,7 @@ from catchment.commit import faults
 from catchment.commit.consolidate import consolidate
 from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.model import Write
+from catchment.commit.patience import patiently
 from catchment.commit.renewal import LEASE_SECONDS, held
 from catchment.commit.table import LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld
@@ -61,11 +62,11 @@ class Publisher:
     def publish(self, write_id: str) -> Write:
         """Return when the write is committed; raises why it never will be."""
         heard = self.news.number
-        while self.ledger.state(write_id) == "sealed":
+        while self._waits(write_id):
             if not self._lead(write_id):
                 self.news.wait(heard, NEWS_SECONDS)
             heard = self.news.number
-        write = self.ledger.find(write_id)
+        write = patiently(lambda: self.ledger.find(write_id))
         if write is None or write.state != "committed":
             raise _error(write_id, write)
         return write
@@ -85,13 +86,16 @@ class Publisher:
         if not self.leader.acquire(blocking=False):
             return False
         try:
-            while self.ledger.state(write_id) == "sealed":
-                if not self._consolidate():
+            while self._waits(write_id):
+                if not patiently(self._consolidate):
                     time.sleep(LOOK_SECONDS)
         finally:
             self.leader.release()
             self.news.tell()
         return True
+
+    def _waits(self, write_id: str) -> bool:
+        return patiently(lambda: self.ledger.state(write_id)) == "sealed"
 
     def _consolidate(self) -> bool:
         lease = self._lease()

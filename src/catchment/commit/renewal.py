@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from catchment.errors import LeaseLost, StorageUnavailable
+from catchment.errors import LeaseLost, MetastoreUnavailable
 from catchment.store import Lease, Store
 
 LEASE_SECONDS = 10.0
@@ -24,7 +24,7 @@ def held(store: Store, lease: Lease) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
-        with suppress(StorageUnavailable):  # then it runs out by itself, and the work is done all the same
+        with suppress(MetastoreUnavailable):  # then it runs out by itself, and the work is done all the same
             store.leases.release(lease)
 
 
@@ -34,5 +34,5 @@ def _renew(store: Store, lease: Lease, done: threading.Event) -> None:
             store.leases.renew(lease, LEASE_SECONDS)
         except LeaseLost:
             return  # the swap decides between two consolidators; the work may go on
-        except StorageUnavailable:
+        except MetastoreUnavailable:
             continue

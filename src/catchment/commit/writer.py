@@ -18,6 +18,7 @@ from catchment.commit.alone import only_writer
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
+from catchment.commit.patience import patiently
 from catchment.commit.publish import Publisher
 from catchment.commit.recover import abandon_lost
 from catchment.commit.table import MAIN, LakeTable
@@ -98,17 +99,17 @@ class Writer:
         """Fill a buffer and seal it, unless that was done before; returns who can publish it."""
         known, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
         if not met_before:
-            _recover_what_is_there(known.publisher, listener)
+            patiently(lambda: _recover_what_is_there(known.publisher, listener))
         self._await_turn(known.publisher, listener)
         publisher, intent, branch = self._begin(order)
         try:
-            write = self.ledger.open(intent)
+            write = patiently(lambda: self.ledger.open(intent))
             if write.state == "committed":
                 listener.warn(f"{write.write_id} was already committed; nothing is written again")
             elif write.state == "open":
                 contents = buffer.fill(frame, branch, intent.buffer, order.options)
                 faults.point("before-sealed")
-                self.ledger.seal(intent, contents)
+                patiently(lambda: self.ledger.seal(intent, contents))
                 faults.point("sealed")
         finally:
             branch.remove()
@@ -147,7 +148,7 @@ class Writer:
 
     def _await_turn(self, publisher: Publisher, listener: Listener) -> None:
         told = False
-        while (waiting := self.ledger.count_pending(publisher.target)) >= self.max_pending:
+        while (waiting := patiently(lambda: self.ledger.count_pending(publisher.target))) >= self.max_pending:
             listener.check()
             if not told:
                 listener.warn(
@@ -156,7 +157,7 @@ class Writer:
                 )
                 told = True
             # Those who sealed them may be gone: whoever waits publishes, or nobody would.
-            if not publisher.consolidate():
+            if not patiently(publisher.consolidate):
                 time.sleep(LOOK_SECONDS)
 
 

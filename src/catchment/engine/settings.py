@@ -121,6 +121,9 @@ def _of_database(uri: str) -> dict[str, str]:
     if not uri.startswith("jdbc:"):
         return {}
     schema = {"jdbc.schema-version": "V1"}
+    if uri.startswith("jdbc:postgresql:"):
+        # A server that ends a connection says so when it is used next; nothing was done, so a new one may ask again.
+        return {**schema, "retryable_status_codes": "57P01"}
     if not uri.startswith("jdbc:sqlite:"):
         return schema
     # Readers do not block the writer, and writers wait for each other instead of failing.

@@ -17,7 +17,7 @@ from sqlalchemy.sql.expression import TableClause
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Double
 
-from catchment.errors import CatchmentError, RequestError, StorageUnavailable
+from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError
 
 
 class database_time(FunctionElement[float]):  # noqa: N801 - reads like the SQL function that it is
@@ -98,9 +98,8 @@ class Database:
                 raise  # a broken constraint or a wrong statement is a defect of ours
             raise ours from error
         except NoConnectionFree as error:
-            raise StorageUnavailable(
+            raise MetastoreUnavailable(
                 f"every connection of this process to the metastore {self.name} was in use for too long",
-                code="metastore-unavailable",
                 hint="the database is very slow, or somebody holds its locks; look at it, then try again",
             ) from error
 

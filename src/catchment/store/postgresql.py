@@ -12,7 +12,7 @@ from sqlalchemy import Dialect, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from catchment.errors import CatchmentError, RequestError, SetupError, StorageUnavailable
+from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError
 
 BUSY_SECONDS = 60
 STALLED_SECONDS = 30
@@ -114,10 +114,9 @@ def _refused(name: str, error: psycopg.OperationalError) -> CatchmentError:
     )
 
 
-def _unavailable(name: str, error: BaseException | None) -> StorageUnavailable:
-    return StorageUnavailable(
+def _unavailable(name: str, error: BaseException | None) -> MetastoreUnavailable:
+    return MetastoreUnavailable(
         f"the metastore {name} did not answer: {_words(error)}",
-        code="metastore-unavailable",
         hint="see that the server runs and can be reached from this machine, then try again",
     )
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
-from catchment.errors import CatchmentError, SetupError, StorageUnavailable
+from catchment.errors import CatchmentError, MetastoreUnavailable, SetupError
 
 BUSY_SECONDS = 60
 WRITING = {"catchment_writes": True}
@@ -47,9 +47,8 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
             code="metastore-damaged",
             hint="move the file away (a new one is made), or bring back a copy of it",
         )
-    return StorageUnavailable(
+    return MetastoreUnavailable(
         f"the metastore {name} did not answer: {error.orig}",
-        code="metastore-unavailable",
         hint=f"another process may have held it for more than {BUSY_SECONDS} s; try again",
     )
 

@@ -91,11 +91,17 @@ def test_an_attempt_that_was_superseded_cannot_seal(ledger: Ledger) -> None:
     assert _found(ledger, first.write_id).intent == second
 
 
-def test_nothing_is_sealed_twice(ledger: Ledger) -> None:
-    begun = _sealed(ledger, "r1/a/out")
-    with pytest.raises(EngineLost):
-        ledger.seal(begun, NOTHING)
-    assert _found(ledger, "r1/a/out").contents == CONTENTS
+def test_an_attempt_that_did_not_hear_the_answer_asks_again_and_changes_nothing(ledger: Ledger) -> None:
+    begun = intent()
+    for _ in range(2):
+        assert ledger.open(begun).state == "open"
+    assert ledger.leftovers(TABLE) == ()
+    ledger.seal(begun, CONTENTS)
+    ledger.seal(begun, NOTHING)
+    assert _found(ledger, begun.write_id).contents == CONTENTS
+    ledger.mark_committed({begun.write_id: 7})
+    ledger.seal(begun, CONTENTS)
+    assert (_found(ledger, begun.write_id).state, _found(ledger, begun.write_id).snapshot_id) == ("committed", 7)
 
 
 def test_a_seal_that_fails_takes_no_number(ledger: Ledger, store: Store) -> None:

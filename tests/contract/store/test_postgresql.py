@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from catchment.commit.ledger import Ledger
-from catchment.errors import CatchmentError, RequestError, SetupError, StorageUnavailable
+from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError, StorageUnavailable
 from catchment.store import Store, open_store
 from catchment.store.database import Database
 from tests.contract.store.writes import CONTENTS, TABLE, intent
@@ -106,13 +106,13 @@ def test_a_server_that_takes_no_writes_is_told_so(server: PostgresServer, guarde
 def test_a_crowded_server_may_have_room_later(server: PostgresServer, guarded: str) -> None:
     _ask(server, f"ALTER DATABASE {guarded} CONNECTION LIMIT 0")
     error = _refused(server.url_of(guarded, f"{GUARDED}:{WRITTEN}"))
-    assert (type(error), error.code) == (StorageUnavailable, "metastore-unavailable")
+    assert (type(error), error.code) == (MetastoreUnavailable, "metastore-unavailable")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "no-such-host.invalid"])
 def test_a_server_that_is_not_there_may_come_back(host: str) -> None:
     error = _refused(f"postgresql://u:{WRITTEN}@{host}/db")
-    assert (type(error), error.code) == (StorageUnavailable, "metastore-unavailable")
+    assert (type(error), error.code) == (MetastoreUnavailable, "metastore-unavailable")
 
 
 def test_an_unknown_setting_in_the_address_is_refused(server: PostgresServer) -> None:
