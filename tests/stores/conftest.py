@@ -12,6 +12,7 @@ from tests.servers import postgres, s3
 from tests.servers.gate import Gate
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
+from tests.servers.wire import Wire
 from tests.stores import lakes
 from tests.stores.lakes import Lake
 
@@ -28,12 +29,10 @@ def store(tmp_path_factory: Directories) -> Iterator[S3Server]:
 
 @pytest.fixture(scope="session")
 def database() -> Iterator[PostgresServer]:
-    """A PostgreSQL server with a database for the metastore, and schemas for catalogs."""
+    """A PostgreSQL server; its own first database is for catalogs, another one for the metastore."""
     running = postgres.start()
     with psycopg.connect(running.url, autocommit=True) as connection:
         connection.execute("CREATE DATABASE metastore")
-        for depot in ("lake", "gated", "hasty"):
-            connection.execute(f"CREATE SCHEMA {depot}".encode())
     yield running
     running.stop()
 
@@ -47,14 +46,25 @@ def gate(store: S3Server) -> Iterator[Gate]:
 
 
 @pytest.fixture(scope="session")
-def on_s3(store: S3Server, database: PostgresServer, gate: Gate, tmp_path_factory: Directories) -> Iterator[Lake]:
+def wire(database: PostgresServer) -> Iterator[Wire]:
+    """What stands between the PostgreSQL server and the catalog of the depot `wired`."""
+    wire = Wire(database.port)
+    yield wire
+    wire.stop()
+
+
+@pytest.fixture(scope="session")
+def on_s3(
+    store: S3Server, database: PostgresServer, gate: Gate, wire: Wire, tmp_path_factory: Directories
+) -> Iterator[Lake]:
     """Catalog and metastore in PostgreSQL, tables on S3; beside it depots for the tests of trouble."""
     root = tmp_path_factory.mktemp("on-s3")
     gated = {"spark.hadoop.fs.s3a.bucket.gated.endpoint": gate.endpoint}
     depots = (
-        lakes.in_postgresql(database, "lake", "s3a://lake/warehouse", store.spark_conf()),
-        lakes.in_postgresql(database, "gated", "s3a://gated/warehouse", gated),
-        lakes.in_postgresql(database, "hasty", "s3a://hasty/warehouse", _hasty(gate)),
+        lakes.in_postgresql("lake", "s3a://lake/warehouse", database.port, store.spark_conf()),
+        lakes.in_postgresql("gated", "s3a://gated/warehouse", database.port, gated),
+        lakes.in_postgresql("hasty", "s3a://hasty/warehouse", database.port, _hasty(gate)),
+        lakes.in_postgresql("wired", "s3a://lake/wired", wire.port),
         Depot("alone", "iceberg", str(root / "alone"), Catalog("hadoop")),
         lakes.impatient(root),
     )

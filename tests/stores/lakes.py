@@ -12,7 +12,6 @@ from catchment.plan.model import JobPlan
 from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
 from tests.ledgers import Filled
-from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import SECRET
 from tests.spark.lake import LiveEngine, engine_plan, lake_depot, table, writing
 
@@ -67,10 +66,12 @@ def on_disk(root: Path) -> Iterator[Lake]:
         yield lake
 
 
-def in_postgresql(server: PostgresServer, name: str, location: str, conf: Mapping[str, str]) -> Depot:
+def in_postgresql(name: str, location: str, port: int, conf: Mapping[str, str] | None = None) -> Depot:
     """A depot whose catalog is in PostgreSQL and whose tables are on S3."""
-    catalog = Catalog(uri=server.jdbc, properties={"jdbc.user": "postgres", "jdbc.currentSchema": name})
-    return Depot(name, "iceberg", location, catalog, conf)
+    # Statements go over the wire as text each time, so that they can be recognised there.
+    properties = {"jdbc.user": "postgres", "jdbc.prepareThreshold": "0"}
+    catalog = Catalog(uri=f"jdbc:postgresql://127.0.0.1:{port}/postgres", properties=properties)
+    return Depot(name, "iceberg", location, catalog, conf or {})
 
 
 def impatient(root: Path) -> Depot:
@@ -80,6 +81,7 @@ def impatient(root: Path) -> Depot:
     return replace(depot, catalog=replace(depot.catalog, properties={"jdbc.busy_timeout": "50"}))
 
 
-def appending(name: str, first: int, job: str, depot: str = "lake") -> JobPlan:
+def appending(name: str, first: int, job: str, depot: str = "lake", files: int = 1) -> JobPlan:
     """A job that appends ten ids."""
-    return writing(f"SELECT id FROM range({first}, {first + 10})", table(name, depot), name=job, mode="append")
+    sql = f"SELECT id FROM range({first}, {first + 10}, 1, {files})"
+    return writing(sql, table(name, depot), name=job, mode="append")

@@ -27,7 +27,7 @@ def marks(lake: Lake, name: str) -> list[tuple[Any, ...]]:
 
 def test_two_engines_create_and_append_and_all_of_it_is_kept(lake: Lake, fresh: str) -> None:
     engines = (lake.here, lake.there)
-    pending = [engines[n % 2].start_job(appending(fresh, 10 * n, f"job-{n}")) for n in range(8)]
+    pending = [engines[n % 2].start_job(appending(fresh, 10 * n, f"job-{n}", files=1 + n % 3)) for n in range(8)]
     for each in pending:
         assert each.done()[0].rows == 10
     assert ids(lake.here, fresh) == list(range(80))
