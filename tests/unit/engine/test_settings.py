@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,14 @@ def test_defaults_give_way_to_the_user_and_lists_are_joined() -> None:
     assert found["spark.sql.extensions"].endswith("IcebergSparkSessionExtensions")
     assert found["spark.driver.extraClassPath"] == "/mine.jar:/jars/a.jar:/jars/b.jar"
     assert "spark.jars.packages" not in found  # they are resolved before Spark starts
+
+
+def test_a_store_on_s3_is_not_asked_what_nobody_wants_to_know_unless_the_user_wants_to() -> None:
+    flags, depot = "spark.hadoop.fs.s3a.performance.flags", Depot("drop", "files", "s3a://bucket/drop")
+    assert settings(depot)[flags] == "create,mkdir,delete"
+    assert settings(replace(depot, conf={flags: "open"}))[flags] == "open"
+    assert settings(depot, **{flags: ""})[flags] == ""
+    assert flags not in settings(Depot("drop", "files", "/drop"))
 
 
 def test_jars_travel_to_clusters_only() -> None:
