@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +69,21 @@ class LakeTable:
     def published(self, write_ids: Collection[str], *, since: int) -> dict[str, int]:
         """Which of these writes are in the history, with their snapshots; only commits after `since` are looked at."""
         found: dict[str, int] = {}
-        snapshots = self.java.operations().current().snapshots()
-        for index in reversed(range(snapshots.size())):  # newest first: a long history is never read to its end
-            snapshot = snapshots.get(index)
-            if snapshot.sequenceNumber() <= since:
-                break
+        for snapshot in self._since(since):
             marked = snapshot.summary().get(WRITE_IDS)
             for write_id in (marked or "").split(","):
                 if write_id in write_ids:
                     found[write_id] = int(snapshot.snapshotId())
         return found
+
+    def _since(self, sequence: int) -> Iterator[Any]:
+        """The snapshots after a sequence number, newest first: a long history is never read to its end."""
+        snapshots = self.java.operations().current().snapshots()
+        for index in reversed(range(snapshots.size())):
+            snapshot = snapshots.get(index)
+            if snapshot.sequenceNumber() <= sequence:
+                return
+            yield snapshot
 
     def data_files(self, descriptors: Collection[Mapping[str, Any]]) -> list[Any]:
         """Iceberg's own data files, from their descriptors."""
@@ -95,10 +100,9 @@ class LakeTable:
         """Whether every commit since a state is still in the history; expiry cuts it off, and so do some catalogs."""
         if base.sequence < 0:  # format v1 counts nothing
             return base.snapshot_id is None or self.java.snapshot(base.snapshot_id) is not None
-        current = self.java.operations().current()
         # Every snapshot has a number of its own, and none is left out.
-        kept = sum(int(snapshot.sequenceNumber()) > base.sequence for snapshot in current.snapshots())
-        return kept == int(current.lastSequenceNumber()) - base.sequence
+        last = int(self.java.operations().current().lastSequenceNumber())
+        return sum(1 for _ in self._since(base.sequence)) == last - base.sequence
 
     def refers_to(self, buffer: str, branch: str) -> bool:
         """Whether a live file of a branch lies in this buffer. Reads its manifests: for rare questions only."""
