@@ -1,0 +1,77 @@
+"""The published workflow with 2 and with 16 jobs on one table, in one engine and in one each, in both save modes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import catchment
+from tests.cli import program
+
+SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
+UNTOUCHED = 99
+ROWS = 3
+
+
+def workflow(vendors: list[int], *, overwrite: bool) -> dict[str, Any]:
+    """The seed with one job per vendor; what its comments say of overwriting is done."""
+    published = yaml.safe_load(SEED.read_text())
+    template = published["workflow"]["dag"][0]
+    published["workflow"]["dag"] = [of_vendor(copy.deepcopy(template), vendor, overwrite) for vendor in vendors]
+    return dict(published)
+
+
+def of_vendor(job: dict[str, Any], vendor: int, overwrite: bool) -> dict[str, Any]:
+    job["name"] = f"nytaxi-vendor-{vendor}"
+    spec = job["spec"]["stackSpec"]["job"]
+    first = spec["steps"][0]["sequence"][0]
+    first["sql"] = first["sql"].replace("vendor_id = 1", f"vendor_id = {vendor}")
+    options = spec["outputs"][0]["options"]
+    options["iceberg"]["partitionSpec"] = [{"type": "identity", "column": "vendor_id"}]
+    if overwrite:
+        options["saveMode"] = "overwrite"
+        options["iceberg"]["properties"]["overwrite-mode"] = "dynamic"
+    return job
+
+
+def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int) -> None:
+    (project / "taxi.yaml").write_text(yaml.safe_dump(workflow(vendors, overwrite=overwrite), sort_keys=False))
+    answer = program.call("run", "taxi.yaml", "--jobs", str(at_once), "-o", "json", cwd=project)
+    assert answer.code == 0, answer.err
+    assert [job["outputs"][0]["rows"] for job in answer.data["jobs"]] == [ROWS] * len(vendors)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "isolation"),
+    [
+        pytest.param(2, "shared", marks=pytest.mark.slow),
+        pytest.param(16, "shared"),
+        pytest.param(2, "process"),
+        pytest.param(16, "process", marks=pytest.mark.slow),
+    ],
+)
+def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
+    tmp_path: Path, jobs: int, isolation: str
+) -> None:
+    (tmp_path / "catchment.yaml").write_text(f"engines:\n  default: {{master: 'local[2]', isolation: {isolation}}}\n")
+    trips = tmp_path / ".catchment" / "depots" / "thirdparty01" / "files" / "ny-taxi-data"
+    trips.mkdir(parents=True)
+    vendors = [*range(1, jobs + 1)]
+    rows = [
+        {"vendor_id": vendor, "pickup_datetime": 86_400_000 * day}
+        for vendor in (*vendors, UNTOUCHED)
+        for day in range(ROWS)
+    ]
+    (trips / "part-0.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    at_once = jobs if isolation == "shared" else min(jobs, 4)  # each of them is a process of its own
+    run(tmp_path, [*vendors, UNTOUCHED], overwrite=False, at_once=at_once)
+    run(tmp_path, vendors, overwrite=False, at_once=at_once)
+    counted = "SELECT vendor_id, count(*) FROM lakehouse.raw01.ny_taxi_ts GROUP BY 1 ORDER BY 1"
+    assert catchment.open(tmp_path).query(counted).rows == (*((v, 2 * ROWS) for v in vendors), (UNTOUCHED, ROWS))
+    run(tmp_path, vendors, overwrite=True, at_once=at_once)
+    assert catchment.open(tmp_path).query(counted).rows == tuple((v, ROWS) for v in (*vendors, UNTOUCHED))
