@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from catchment.project.model import Depot
+from catchment.store import open_store
+from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, engine_plan, files_depot, lake_depot
 
 _names = itertools.count(1)
@@ -32,6 +34,13 @@ def engine(root: Path) -> Iterator[LiveEngine]:
 def fresh() -> str:
     """A name that no other test uses."""
     return f"t{next(_names)}"
+
+
+@pytest.fixture
+def filled(root: Path) -> Iterator[Filled]:
+    """The ledger of the engines of this session."""
+    with open_store(f"sqlite:///{root}/metastore.db") as store:
+        yield Filled(store)
 
 
 @pytest.fixture

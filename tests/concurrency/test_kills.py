@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
+from tests.concurrency.waiting import await_sleep, worker_of
 from tests.spark.lake import LiveEngine, by, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -106,16 +106,3 @@ def test_a_consolidator_that_slept_past_its_lease_publishes_nothing_twice(
     assert sleeping.done()[0].rows == 10
     assert ids(engine, fresh) == list(range(30))
     check(engine, fresh)
-
-
-def await_sleep(pid: int) -> None:
-    """Wait until the process has been stopped by its own fault."""
-    deadline = time.monotonic() + 60
-    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def worker_of(engine: LiveEngine) -> int:
-    assert engine.process._process is not None
-    return engine.process._process.pid

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.project.model import Settings
 from catchment.store import open_store
 from tests.concurrency.invariants import check, ids
+from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled, forget_engine
 from tests.spark.lake import LiveEngine, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
-
-
-@pytest.fixture
-def filled(root: Path) -> Iterator[Filled]:
-    """The ledger of the engines of this session."""
-    with open_store(f"sqlite:///{root}/metastore.db") as store:
-        yield Filled(store)
 
 
 def appending(name: str, first: int, job: str) -> JobPlan:
@@ -45,8 +36,8 @@ def test_what_is_sealed_is_published_whatever_is_wrong_with_other_tables(
 ) -> None:
     kill(start_engine, root, "sealed", appending(fresh, 0, "lost"), run=f"r-{fresh}")
     assert ids(engine, fresh) == []
-    gone, done = engine.recover(table(f"{fresh}_gone"), table(fresh))
-    assert gone["error"]["code"] == "table-not-found"
+    elsewhere, done = engine.recover(table(fresh, depot="nowhere"), table(fresh))
+    assert elsewhere["error"]["code"] == "recovery-failed"
     assert (done["published"], done["error"]) == ([f"r-{fresh}/lost/out"], None)
     assert ids(engine, fresh) == list(range(10))
     assert filled.states(f"r-{fresh}/lost/out") == ["committed"]
@@ -84,6 +75,23 @@ def test_what_is_open_is_given_up_once_its_engine_is_gone_and_its_files_go_when_
     check(engine, fresh)
 
 
+def test_sealed_writes_of_a_dropped_table_are_given_up(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    place, write_id = table(fresh), f"r-{fresh}/job/out"
+    with held(filled.store, fresh):
+        waiting = engine.start_job(appending(fresh, 0, "job"), run=f"r-{fresh}")
+        await_pending(filled, fresh, 1)
+        engine.ask(f"DROP TABLE lake.raw.{fresh}")
+        [done] = engine.recover(place)
+        assert [(each["write_id"], each["code"]) for each in done["refused"]] == [(write_id, "table-dropped")]
+        assert done["error"] is None
+        assert waiting.failed().code == "table-dropped"
+    assert files_of(filled.find(write_id).intent.buffer), "without the history nobody may remove files"
+    [again] = engine.recover(place)
+    assert (again["refused"], again["kept"], again["error"]) == ([], [], None)
+    engine.run(appending(fresh, 0, "job"), run=f"r-{fresh}", number=2)
+    assert ids(engine, fresh) == list(range(10))
+
+
 def test_live_files_are_never_removed(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     """Whatever the ledger says: the history decides, and all of it, branches and earlier states included."""
     place, buffers = table(fresh), {}
@@ -113,24 +121,15 @@ def test_writers_wait_their_turn_and_say_why(start_engine: Start, tmp_path: Path
     busy = start_engine(lake_depot(tmp_path), settings=Settings(max_pending=1))
     busy.run(appending("t", 10, "first"))  # whoever waits publishes: those who sealed may be gone
     assert ids(busy, "t") == list(range(20))
-    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
-        lease = store.leases.acquire(f"table/{table('t').address}", "somebody who takes his time", 600.0)
+    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store, held(store, "t"):
         sealed = busy.start_job(appending("t", 20, "second"))
-        _await_pending(Filled(store), 1)
+        await_pending(Filled(store), "t", 1)
         waiting, cancelled = (busy.start_job(appending("t", n, f"from-{n}")) for n in (30, 40))
         for each in (waiting, cancelled):
             assert "max_pending is 1" in each.wait_for("warning").data["message"]
         busy.cancel(cancelled)
         assert cancelled.failed().code == "cancelled"
         assert Filled(store).ledger.count_pending(table("t").address) == 1
-        store.leases.release(lease)
     for each in (sealed, waiting):
         assert each.done()[0].rows == 10
     assert ids(busy, "t") == list(range(40))
-
-
-def _await_pending(filled: Filled, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while filled.ledger.count_pending(table("t").address) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -187,12 +187,6 @@ class Ledger:
         with self._database.writing() as connection:
             connection.execute(gone, [{"removed": buffer} for buffer in removed])
 
-    def active_buffers(self, target: str) -> tuple[str, ...]:
-        """Directories that belong to open or sealed writes: nobody may clean there."""
-        active = select(writes.c.buffer).where(writes.c.target == target, writes.c.state.in_(("open", "sealed")))
-        with self._database.reading() as connection:
-            return tuple(row.buffer for row in connection.execute(active))
-
 
 def _find(connection: Connection, write_id: str) -> Write | None:
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()

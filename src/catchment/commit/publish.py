@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from catchment.commit import faults
 from catchment.commit.consolidate import consolidate
 from catchment.commit.ledger import Ledger, WritesMoved
+from catchment.commit.lost import Rounds, abandon_lost
 from catchment.commit.model import Write
 from catchment.commit.patience import patiently
 from catchment.commit.renewal import LEASE_SECONDS, held
@@ -58,6 +59,7 @@ class Publisher:
     news: News = field(default_factory=News)
     leader: threading.Lock = field(default_factory=threading.Lock)
     """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
+    rounds: Rounds = field(default_factory=Rounds)
 
     def publish(self, write_id: str) -> Write:
         """Return when the write is committed; raises why it never will be."""
@@ -104,6 +106,9 @@ class Publisher:
         faults.point("lease-taken")
         with held(self.store, lease):
             self._work()
+            # An engine that lives long cleans up after those that died since it met the table.
+            if self.rounds.due():
+                abandon_lost(self.ledger, self.target)
         return True
 
     def _lease(self) -> Lease | None:

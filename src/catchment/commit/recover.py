@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from catchment.commit.ledger import Ledger
+from catchment.commit.lost import abandon_lost
 from catchment.commit.model import Write
 from catchment.commit.publish import Publisher
 from catchment.errors import CatchmentError, CommitConflict, JobError
+
+MOST_SEALED = 100_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Recovered:
 
 def recover(session: SparkSession, publisher: Publisher, identifier: str, *, remove: bool) -> Recovered:
     """Recover one table, which Spark SQL calls `identifier`; files are removed only if that was asked for."""
-    abandoned = abandon_lost(publisher)
+    abandoned = abandon_lost(publisher.ledger, publisher.target)
     # Before anything is published: the files of what is refused now are not among those that somebody agreed to lose.
     left = [buffer for _, buffer in publisher.ledger.leftovers(publisher.target)]
     published, refused = _finish(publisher)
@@ -47,24 +51,28 @@ def recover(session: SparkSession, publisher: Publisher, identifier: str, *, rem
     return Recovered(published, refused, abandoned, removed, kept)
 
 
-def abandon_lost(publisher: Publisher) -> tuple[str, ...]:
-    """Give up the open writes of engines that are gone; a run that wants one of them begins it anew."""
-    ledger = publisher.ledger
-    return tuple(write.write_id for write in ledger.ownerless(publisher.target) if ledger.abandon(write, _lost(write)))
+def give_up_dropped(ledger: Ledger, target: str) -> Recovered:
+    """End the writes of a table that is no longer there; without its history nobody may remove their files."""
+    abandoned = abandon_lost(ledger, target)
+    left = tuple(buffer for _, buffer in ledger.leftovers(target))
+    given_up = [write for write in ledger.pending(target, limit=MOST_SEALED) if ledger.abandon(write, _dropped(write))]
+    ledger.forget((*left, *(write.intent.buffer for write in given_up)))
+    refused = tuple(Refusal(write.write_id, **_dropped(write)) for write in given_up)
+    return Recovered((), refused, abandoned, (), left)
 
 
-def _lost(write: Write) -> dict[str, str]:
+def _dropped(write: Write) -> dict[str, str]:
     return {
-        "code": "engine-lost",
-        "message": f"the engine that wrote {write.write_id} is gone",
-        "hint": "resume its run, or run its job again",
+        "code": "table-dropped",
+        "message": f"{write.intent.target} was dropped before {write.write_id} was published",
+        "hint": f"if its rows are wanted, run its job again; its files stay in {write.intent.buffer}",
     }
 
 
 def _finish(publisher: Publisher) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
     """Publish what is sealed now; what a living engine is about to publish is waited for."""
     published, refused = [], []
-    for write in publisher.ledger.pending(publisher.target, limit=100_000):
+    for write in publisher.ledger.pending(publisher.target, limit=MOST_SEALED):
         try:
             published.append(publisher.publish(write.write_id).write_id)
         except (JobError, CommitConflict) as error:

@@ -17,10 +17,10 @@ from catchment.commit import buffer, faults, fork
 from catchment.commit.alone import only_writer
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
+from catchment.commit.lost import abandon_lost
 from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
 from catchment.commit.patience import patiently
 from catchment.commit.publish import Publisher
-from catchment.commit.recover import abandon_lost
 from catchment.commit.table import MAIN, LakeTable
 from catchment.store import Store
 
@@ -163,7 +163,7 @@ class Writer:
 
 def _recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
     """The first write to a table finishes what engines that are gone have left there; files are not removed."""
-    abandoned = abandon_lost(publisher)
+    abandoned = abandon_lost(publisher.ledger, publisher.target)
     if abandoned:
         listener.warn(
             f"{publisher.target}: engines that are gone left {', '.join(abandoned)} unfinished; "

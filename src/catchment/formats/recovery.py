@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.recover import Recovered, recover
+from catchment.commit.recover import Recovered, give_up_dropped, recover
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Recover
@@ -27,13 +27,19 @@ def recover_tables(spark: SparkSession, command: Recover, writer: Writer) -> Map
 def _recovered(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) -> Mapping[str, Any]:
     done, problem = NOTHING, None
     try:
-        catalogs.require_table(spark, table)
-        publisher = writer.publisher(table.address, table.depot, str(table.namespace), str(table.table))
-        with writer.admission(table.depot, table.address, "recovery"):
-            done = recover(spark, publisher, table.identifier, remove=remove)
+        done = _done(spark, table, writer, remove=remove)
     except Exception as error:
         problem = _described(from_spark(error, otherwise="recovery-failed"))
     return {"table": table.address, **asdict(done), "error": problem}
+
+
+def _done(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) -> Recovered:
+    # Only where the catalog says so: one that does not answer raises, and the sealed writes wait.
+    if catalogs.find_table(spark, table) is None:
+        return give_up_dropped(writer.ledger, table.address)
+    publisher = writer.publisher(table.address, table.depot, str(table.namespace), str(table.table))
+    with writer.admission(table.depot, table.address, "recovery"):
+        return recover(spark, publisher, table.identifier, remove=remove)
 
 
 def _described(error: CatchmentError) -> Mapping[str, Any]:

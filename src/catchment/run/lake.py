@@ -116,7 +116,7 @@ def inspect(
 ) -> Mapping[str, Any]:
     """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
     place = _place(address)
-    _check_depot(place.depot, reading_engine(project, engine))
+    check_depot(place.depot, reading_engine(project, engine))
     with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
         return reader.inspect(what, place)
 
@@ -127,7 +127,8 @@ def _place(address: Address | str) -> Address:
     return parse(address) if "://" in address else Address(address, None, None, None)
 
 
-def _check_depot(name: str, plan: EnginePlan) -> None:
+def check_depot(name: str, plan: EnginePlan) -> None:
+    """Refuse a depot that the engine of a question does not know."""
     known = [depot.name for depot in plan.depots]
     if name not in known:
         raise RequestError(

@@ -8,12 +8,13 @@ from typing import Any
 from catchment.commit.unfinished import Unfinished, unfinished
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
+from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.run.engines import Launch
-from catchment.run.lake import Reader, Tell
+from catchment.run.lake import Reader, Tell, check_depot
 from catchment.store import open_store
 
 
@@ -47,7 +48,10 @@ def _canonical(text: str, project: Project) -> Address:
         raise RequestError(
             f"`{text}` names no table", code="no-dataset", hint="append /table, or leave the address out for all tables"
         )
-    return Address(depots.find(project, address.depot).name, address.collection, address.dataset, None)
+    depot = depots.find(project, address.depot).name
+    # Without a project file every name would do, the misspelled ones too.
+    check_depot(depot, reading_engine(project))
+    return Address(depot, address.collection, address.dataset, None)
 
 
 def _dataset(address: Address) -> Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,13 @@ def test_an_address_that_names_no_table_is_refused(project: Project, address: st
     with pytest.raises(RequestError) as caught:
         recovery.look(project, address)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("file", [None, Path("catchment.yaml")])
+def test_a_depot_that_does_not_exist_is_refused(project: Project, file: Path | None) -> None:
+    with pytest.raises(RequestError) as caught:
+        recovery.look(replace(project, file=file), "dataos://nope:x/y")
+    assert caught.value.code == "unknown-depot"
 
 
 @pytest.mark.parametrize("remove", [True, False])

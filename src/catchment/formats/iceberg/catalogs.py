@@ -11,6 +11,7 @@ from catchment.errors import JobError
 from catchment.plan.model import Dataset
 
 EXCEPTIONS = "org.apache.iceberg.exceptions."
+NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
 LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
 SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"
 MOST_OPENINGS = 5
@@ -37,7 +38,7 @@ def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
     try:
         return open_catalog(spark, dataset.depot).loadTable(identifier(spark, dataset))
     except Exception as error:
-        if is_a(error, f"{EXCEPTIONS}NoSuchTableException"):
+        if is_a(error, *NOT_THERE):
             return None
         raise
 

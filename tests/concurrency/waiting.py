@@ -1,0 +1,47 @@
+"""Engines that wait or sleep in the middle of a write: how tests hold them there, and know that they are there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from catchment.store import Store
+from tests.ledgers import Filled
+from tests.spark.lake import LiveEngine, table
+
+PATIENCE = 60.0
+
+
+@contextmanager
+def held(store: Store, name: str) -> Iterator[None]:
+    """Hold the lease of a table: writers seal, and nobody publishes."""
+    lease = store.leases.acquire(f"table/{table(name).address}", "somebody who takes his time", 600.0)
+    try:
+        yield
+    finally:
+        store.leases.release(lease)
+
+
+def await_pending(filled: Filled, name: str, count: int) -> None:
+    """Wait until so many sealed writes of a table wait to be published."""
+    _await(lambda: filled.ledger.count_pending(table(name).address) >= count)
+
+
+def await_sleep(pid: int) -> None:
+    """Wait until the process has been stopped by its own fault."""
+    _await(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+
+
+def worker_of(engine: LiveEngine) -> int:
+    """The process of an engine's worker."""
+    assert engine.process._process is not None
+    return engine.process._process.pid
+
+
+def _await(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
