@@ -129,7 +129,7 @@ class LiveEngine:
         attempt = getattr(reply, "attempt", None)
         if isinstance(reply, EngineLost):
             self.lost = reply
-            for pending in self._pending.values():
+            for pending in list(self._pending.values()):
                 pending.replies.put(reply)
         (self._pending[attempt].replies if attempt else self.general).put(reply)
 

@@ -260,13 +260,15 @@ def _row(intent: Intent) -> dict[str, Any]:
         "base_sequence": intent.base.sequence,
         "base_snapshot": intent.base.snapshot_id,
         "opened": database_time(),
+        "inputs": dict(intent.inputs),
     }
 
 
 def _write(row: Row[Any]) -> Write:
     base = Base(row.table_uuid, row.base_schema, row.base_sequence, row.base_snapshot)
     intent = Intent(
-        row.write_id, row.workflow, row.target, row.branch, row.mode, row.conflict, row.owner, row.buffer, base
+        *(row.write_id, row.workflow, row.target, row.branch, row.mode, row.conflict, row.owner, row.buffer, base),
+        inputs=row.inputs or {},
     )
     contents = None
     if row.sealed is not None:

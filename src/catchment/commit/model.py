@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 WriteState = Literal["open", "sealed", "committed", "abandoned"]
@@ -41,6 +41,8 @@ class Intent:
     buffer: str
     """The directory of the data files; every attempt has one of its own."""
     base: Base
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """The states of the job's inputs that its rows come from, by the inputs' names; empty where nobody will ask."""
 
 
 @dataclass(frozen=True)

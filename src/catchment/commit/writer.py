@@ -56,6 +56,8 @@ class Order:
     options: Mapping[str, str] = field(default_factory=dict)
     since: Base | None = None
     """What the job began from, where that is earlier than the write and matters."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """The states of the job's inputs, where a later attempt may ask for them."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,12 @@ class Writer:
         finally:
             branch.remove()
         return publisher
+
+    def earlier(self, write_id: str, target: str) -> Write | None:
+        """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""
+        known = self.ledger.find(write_id)
+        sealed = known is not None and known.state in ("sealed", "committed") and known.intent.target == target
+        return known if sealed else None
 
     def publisher(self, target: str, depot: str, namespace: str, table: str) -> Publisher:
         """The publisher of a table; all threads of an engine share it."""
@@ -188,4 +196,5 @@ def _intent(order: Order, table: LakeTable, owner: str) -> Intent:
         owner,
         location,
         base,
+        order.inputs,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from catchment.errors import RequestError
 from catchment.formats.files import FILE_FORMATS, Files
 from catchment.formats.iceberg import Iceberg
-from catchment.formats.model import Capabilities, Format, Write, Written
+from catchment.formats.model import Capabilities, Earlier, Format, Write, Written
 
-__all__ = ["Capabilities", "Format", "Write", "Written", "format_of"]
+__all__ = ["Capabilities", "Earlier", "Format", "Write", "Written", "format_of"]
 
 
 def format_of(name: str) -> Format:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit.model import Base
 from catchment.commit.writer import Listener, Writer
 from catchment.errors import JobError
-from catchment.formats.model import Capabilities, Write, Written
+from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
 from catchment.plan.model import InputPlan, OutputPlan
@@ -32,6 +32,19 @@ class Files:
         reader: DataFrameReader = spark.read.format(self.name).options(**source.options)
         schema = given_schema(spark, source)
         return (reader.schema(schema) if schema else reader).load(source.dataset.path)
+
+    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """How many files there are and how long; None where the path is a pattern or leads nowhere."""
+        place = spark._jvm.org.apache.hadoop.fs.Path(source.dataset.path)
+        files = place.getFileSystem(spark._jsc.hadoopConfiguration())
+        if not files.exists(place):
+            return None
+        there = files.getContentSummary(place)
+        return f"{there.getFileCount()} files of {there.getLength()} bytes"
+
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+        """Files do not remember writes."""
+        return None
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         """Files have no states."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +38,8 @@ class Write:
     run_id: str
     since: Base | None = None
     """The state of the dataset when the job began, where a later change of it would matter."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """The states of the job's inputs by their names, where a later attempt may ask what the rows came from."""
 
     @property
     def id(self) -> str:
@@ -53,6 +56,17 @@ class Written:
     snapshot_id: int | None = None
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """A write that an earlier attempt has computed: whole, durable, and not to be computed again."""
+
+    written: Written
+    committed: bool
+    """False where it is sealed and not published yet."""
+    inputs: Mapping[str, str]
+    """The states of the inputs that it was computed from."""
+
+
 class Format(Protocol):
     """One format of datasets."""
 
@@ -60,6 +74,14 @@ class Format(Protocol):
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of a dataset."""
+        ...
+
+    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """What the state of an input is called: another name, other rows. None where it cannot change or be told."""
+        ...
+
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+        """What an earlier attempt has left of this very write, if it got as far as its seal."""
         ...
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import CommitConflict, JobError
-from catchment.formats import Write, format_of
+from catchment.formats import Earlier, Write, Written, format_of
+from catchment.job.earlier import input_states, tell_moved
 from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
@@ -56,24 +58,56 @@ def _reruns(job: JobPlan) -> bool:
 
 
 def _pass(attempt: _Attempt) -> tuple[OutputReport, ...]:
-    """Inputs to steps to outputs, once. An output that was committed in an earlier pass is not written again."""
+    """Inputs to steps to outputs, once. What was committed in an earlier pass or attempt is not computed again."""
+    outputs = attempt.job.outputs
+    earlier = {name: left for name, left in ((each.name, _earlier(attempt, each)) for each in outputs) if left}
+    done = {each.name: _kept(attempt, each, earlier[each.name]) for each in outputs if _is_done(earlier, each)}
+    if len(done) < len(outputs) or not outputs:
+        done.update(_compute(attempt, [each for each in outputs if each.name not in done], earlier))
+    return tuple(done[each.name] for each in outputs)
+
+
+def _compute(
+    attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, Earlier]
+) -> dict[str, OutputReport]:
     views: dict[str, DataFrame] = {}
-    # Before anything is read: what others commit from here on, the job has not seen.
-    since = {output.name: _begun(attempt, output) for output in attempt.job.outputs}
     try:
+        # Before anything is read: what others commit from here on, the job has not seen.
+        begun = [_begun(attempt, output) for output in outputs]
+        states = input_states(attempt.spark, attempt.job)
+        tell_moved(attempt.story, attempt.job, earlier, states)
         _read(attempt, views)
         _transform(attempt, views)
-        return tuple(_write(attempt, out, views[out.source], since[out.name]) for out in attempt.job.outputs)
+        writes = [replace(write, inputs=states) for write in begun]
+        return {write.output.name: _write(attempt, write, views[write.output.source]) for write in writes}
     finally:
         for name in views:
             attempt.spark.catalog.dropTempView(name)
 
 
-def _begun(attempt: _Attempt, output: OutputPlan) -> Base | None:
-    try:
-        return format_of(output.dataset.format).begin(attempt.spark, output)
-    except Exception as error:
-        raise _blamed(attempt, error, f"output {output.name}", output) from error
+def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
+    with _blaming(attempt, output):
+        since = format_of(output.dataset.format).begin(attempt.spark, output)
+        return replace(_intended(attempt, output), since=since)
+
+
+def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
+    return Write(output, attempt.command.workflow, attempt.job.name, attempt.command.run_id)
+
+
+def _earlier(attempt: _Attempt, output: OutputPlan) -> Earlier | None:
+    with _blaming(attempt, output):
+        intended = _intended(attempt, output)
+        return format_of(output.dataset.format).earlier(attempt.spark, intended, attempt.writer)
+
+
+def _is_done(earlier: Mapping[str, Earlier], output: OutputPlan) -> bool:
+    return output.name in earlier and earlier[output.name].committed
+
+
+def _kept(attempt: _Attempt, output: OutputPlan, left: Earlier) -> OutputReport:
+    attempt.story.warn(f"output {output.name} was already committed; nothing is written again")
+    return _report(attempt, _intended(attempt, output), left.written)
 
 
 def _prepare(attempt: _Attempt) -> None:
@@ -135,20 +169,28 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
         raise _blamed(attempt, error, f"preview of {name}") from error
 
 
-def _write(attempt: _Attempt, output: OutputPlan, frame: DataFrame, since: Base | None) -> OutputReport:
-    command, story, dataset = attempt.command, attempt.story, output.dataset
-    write = Write(output, command.workflow, command.job.name, command.run_id, since)
+def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputReport:
+    output, dataset, story = write.output, write.output.dataset, attempt.story
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
-    try:
+    with _blaming(attempt, output):
         written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
+    return _report(attempt, write, written)
+
+
+def _report(attempt: _Attempt, write: Write, written: Written) -> OutputReport:
+    name, address = write.output.name, write.output.dataset.address
+    report = OutputReport(name, address, write.id, written.rows, written.files, snapshot_id=written.snapshot_id)
+    attempt.story.log.info("output %s done: %s", name, report)
+    attempt.story.note("output", name=name, dataset=address, rows=written.rows, files=written.files)
+    return report
+
+
+@contextmanager
+def _blaming(attempt: _Attempt, output: OutputPlan) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
         raise _blamed(attempt, error, f"output {output.name}", output) from error
-    report = OutputReport(
-        output.name, dataset.address, write.id, written.rows, written.files, snapshot_id=written.snapshot_id
-    )
-    story.log.info("output %s done: %s", output.name, report)
-    story.note("output", name=output.name, dataset=dataset.address, rows=written.rows, files=written.files)
-    return report
 
 
 def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> Exception:

@@ -46,10 +46,10 @@ class Story:
         if self._cancelled.is_set():
             raise Cancelled("the job was cancelled")
 
-    def warn(self, text: str) -> None:
-        """Say what the user should look at."""
+    def warn(self, text: str, **data: Any) -> None:
+        """Say what the user should look at; data for programs that look."""
         self.log.warning(text)
-        self.note("warning", message=text)
+        self.note("warning", message=text, **data)
 
 
 @contextmanager

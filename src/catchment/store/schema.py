@@ -100,6 +100,7 @@ writes: TableClause = table(
     column("descriptors", String),
     column("snapshot_id", BigInteger),
     column("error", JSON(none_as_null=True)),
+    column("inputs", JSON(none_as_null=True)),
 )
 
 seals: TableClause = table(

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.model import Base
 from catchment.commit.writer import Listener, Writer
-from catchment.formats.iceberg import writing
-from catchment.formats.model import Capabilities, Write, Written
+from catchment.formats.iceberg import states, writing
+from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.plan.model import InputPlan, OutputPlan
 
 
@@ -22,9 +22,17 @@ class Iceberg:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
 
+    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """The snapshot that is read now; None where the input names one itself."""
+        return states.reading_state(spark, source)
+
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+        """From the ledger; a direct commit is in the table's history alone."""
+        return states.earlier(spark, write, writer)
+
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         """The table's head, for an output that must not replace what others commit from now on."""
-        return writing.head(spark, output) if output.conflict != "last-wins" else None
+        return states.head(spark, output) if output.conflict != "last-wins" else None
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Commit the rows, unless this very write has been committed before."""

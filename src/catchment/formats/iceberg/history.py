@@ -15,12 +15,13 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.model import Write, Written
 
 WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
-WRITE_ROWS = "catchment.write-rows"
+WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
 
 
 def stamp(write: Write) -> dict[str, str]:
     """What a snapshot says about where it comes from."""
-    return {WORKFLOW: write.workflow, JOB: write.job, RUN: write.run_id, WRITES: write.id}
+    inputs = {INPUTS: json.dumps(dict(write.inputs))} if write.inputs else {}
+    return {WORKFLOW: write.workflow, JOB: write.job, RUN: write.run_id, WRITES: write.id, **inputs}
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Snapshot:
             rows = [self.written().rows or 0]
         known = len(rows) == len(self.write_ids)
         return tuple(zip(self.write_ids, rows if known else itertools.repeat(None), strict=False))
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """The states of the inputs that a direct commit came from."""
+        return dict(json.loads(self.summary.get(INPUTS, "{}")))
 
     def written(self) -> Written:
         """What the write that made this snapshot came to."""

@@ -8,16 +8,15 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit.model import Base
-from catchment.commit.table import MAIN, LakeTable
+from catchment.commit.table import MAIN
 from catchment.commit.writer import Listener, Order, Writer
 from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
+from catchment.formats.iceberg.states import written
 from catchment.formats.model import Write, Written
 from catchment.formats.ordering import sorted_rows
-from catchment.plan.model import OutputPlan
 
 Done = TypeVar("Done")
 
@@ -43,21 +42,14 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
         return way(spark, frame, write, table, writer, listener)
 
 
-def head(spark: SparkSession, output: OutputPlan) -> Base | None:
-    """The state of the table now; None where there is no table yet."""
-    table = catalogs.find_table(spark, output.dataset)
-    return LakeTable(spark, table).base(output.options.get("branch", MAIN)) if table is not None else None
-
-
 def _through_buffer(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
     order = _order(write)
     done = _fitted(spark, frame, write, table, lambda rows: writer.write(rows, order, listener))
-    contents = done.contents
-    if contents is None or (contents.files == 0 and order.mode == "overwrite-partitions"):
+    if done.contents is None or (done.contents.files == 0 and order.mode == "overwrite-partitions"):
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
-    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
+    return written(done)
 
 
 def _directly(
@@ -92,6 +84,7 @@ def _order(write: Write) -> Order:
         options.pop("branch", MAIN),
         options,
         write.since,
+        write.inputs,
     )
 
 

@@ -8,11 +8,16 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import m0001_runs, m0002_leases, m0003_writes
+from catchment.store.migrations import m0001_runs, m0002_leases, m0003_writes, m0004_inputs
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: Mapping[int, Migration] = {1: m0001_runs.apply, 2: m0002_leases.apply, 3: m0003_writes.apply}
+MIGRATIONS: Mapping[int, Migration] = {
+    1: m0001_runs.apply,
+    2: m0002_leases.apply,
+    3: m0003_writes.apply,
+    4: m0004_inputs.apply,
+}
 NEWEST = max(MIGRATIONS)
 
 _LOCK = 0x6361746368

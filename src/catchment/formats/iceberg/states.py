@@ -1,0 +1,48 @@
+"""States of tables: what an output begins from, what an input reads, what an earlier attempt at a write has left."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.model import Base
+from catchment.commit.model import Write as Known
+from catchment.commit.table import MAIN, LakeTable
+from catchment.commit.writer import Writer
+from catchment.formats.iceberg import catalogs, history
+from catchment.formats.model import Earlier, Write, Written
+from catchment.plan.model import InputPlan, OutputPlan
+
+AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag"})
+"""Options of an input that always mean the same rows."""
+
+
+def head(spark: SparkSession, output: OutputPlan) -> Base | None:
+    """The state of the table now; None where there is no table yet."""
+    table = catalogs.find_table(spark, output.dataset)
+    return LakeTable(spark, table).base(output.options.get("branch", MAIN)) if table is not None else None
+
+
+def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
+    """The snapshot that an input reads now; None where it names one itself, or where there is no table."""
+    options = {key.lower(): value for key, value in source.options.items()}
+    table = catalogs.find_table(spark, source.dataset) if AT_REST.isdisjoint(options) else None
+    if table is None:
+        return None
+    now = LakeTable(spark, table).head(options.get("branch", MAIN))
+    return f"snapshot {now.snapshotId()}" if now is not None else "no snapshot"
+
+
+def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+    """What an earlier attempt has left of this very write, if it got as far as its seal."""
+    if write.output.commit != "direct":
+        known = writer.earlier(write.id, write.output.dataset.address)
+        return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
+    table = catalogs.find_table(spark, write.output.dataset)
+    made = history.find_write(spark, table, write.id) if table is not None else None
+    return Earlier(made.written(), committed=True, inputs=made.inputs) if made else None
+
+
+def written(done: Known) -> Written:
+    """What a write of the ledger came to."""
+    contents = done.contents
+    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
