@@ -1,0 +1,217 @@
+"""Two engines, kills at any point, recoveries, compaction and expiry, in any order, against a model of the table.
+
+Hypothesis chooses the steps. The model knows every way the table may look after each of them; a reader that sees
+anything else has found a row that is lost, doubled or half of a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from catchment.commit.faults import Point
+from catchment.commit.model import FATE_UNKNOWN, WriteMode
+from catchment.commit.unfinished import unfinished
+from catchment.errors import EngineLost
+from catchment.plan.model import JobPlan
+from tests.concurrency.invariants import check
+from tests.concurrency.upkeep import compact, expire
+from tests.concurrency.worlds import Effect, World, seen_as
+from tests.ledgers import Filled, forget_engine
+from tests.spark.lake import LiveEngine, by, lake_depot, table, writing
+
+engines = st.sampled_from((0, 1))
+modes = st.sampled_from(get_args(WriteMode))
+parts = st.lists(st.integers(0, 2), min_size=1, max_size=4)
+"""One row for each."""
+points = st.sampled_from(get_args(Point))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A write of the model, and the job that does it."""
+
+    write_id: str
+    run: str
+    job: JobPlan
+    effect: Effect
+
+
+@dataclass
+class Lab:
+    """Where one example after the other is tried."""
+
+    engines: tuple[LiveEngine, LiveEngine]
+    start_victim: Callable[[Point], LiveEngine]
+    filled: Filled
+    prefix: str
+    kills: int
+    """How many engines may be killed in one example: each is a new JVM."""
+    examples: int = 0
+
+    def fresh(self) -> str:
+        self.examples += 1
+        return f"{self.prefix}_{self.examples}"
+
+
+class Table(RuleBasedStateMachine):
+    """One table and everything that may happen to it."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__()
+        self.lab, self.name = lab, lab.fresh()
+        self.ids, self.killed_engines = 0, 0
+        self.acknowledged: list[Planned] = []
+        self.killed: list[Planned] = []
+        self.worlds = frozenset({World()})
+        self.write(engine=0, mode="append", parts=[0, 1, 2])
+
+    @rule(engine=engines, mode=modes, parts=parts)
+    def write(self, engine: int, mode: WriteMode, parts: list[int]) -> None:
+        self._acknowledge(self._run(engine, planned := self._plan(mode, parts)), planned)
+        self.worlds = frozenset(world.then(planned.effect) for world in self.worlds)
+
+    @rule(modes=st.tuples(modes, modes), parts=st.tuples(parts, parts))
+    def write_two_at_once(self, modes: tuple[WriteMode, WriteMode], parts: tuple[list[int], list[int]]) -> None:
+        first, second = (self._plan(mode, each) for mode, each in zip(modes, parts, strict=True))
+        started = [self._run(engine, planned) for engine, planned in enumerate((first, second))]
+        for pending, planned in zip(started, (first, second), strict=True):
+            self._acknowledge(pending, planned)
+        orders = ((first.effect, second.effect), (second.effect, first.effect))
+        self.worlds = frozenset(world.then(*order) for world in self.worlds for order in orders)
+
+    @precondition(lambda self: self.killed_engines < self.lab.kills)
+    @rule(mode=modes, parts=parts, point=points)
+    def write_and_be_killed(self, mode: WriteMode, parts: list[int], point: Point) -> None:
+        self.killed_engines += 1
+        self.killed.append(planned := self._plan(mode, parts))
+        victim = self.lab.start_victim(point)
+        assert isinstance(victim.start_job(planned.job, run=planned.run).answer(), EngineLost)
+        self._forget_victim(planned)
+        # It may have published what others had promised, before it was killed or before it began.
+        before = self.worlds | {world.settled() for world in self.worlds}
+        if self._state(planned) in ("sealed", "committed"):
+            self.worlds = frozenset(
+                after for world in before for after in (world.promise(planned.effect), world.then(planned.effect))
+            )
+        else:
+            self.worlds = before
+
+    @precondition(lambda self: self.killed)
+    @rule(engine=engines, data=st.data())
+    def run_again_what_was_killed(self, engine: int, data: Any) -> None:
+        planned = data.draw(st.sampled_from(self.killed), label="write")
+        if self._nobody_knows(planned):
+            return
+        promised = self._state(planned) in ("sealed", "committed")
+        self._acknowledge(self._run(engine, planned), planned)
+        self.killed.remove(planned)
+        self.worlds = frozenset(world.settled() if promised else world.then(planned.effect) for world in self.worlds)
+
+    @rule(engine=engines, data=st.data())
+    def run_again_what_was_acknowledged(self, engine: int, data: Any) -> None:
+        self._run(engine, data.draw(st.sampled_from(self.acknowledged), label="write")).done()
+        self.worlds |= {world.settled() for world in self.worlds}
+
+    @rule(engine=engines)
+    def recover(self, engine: int) -> None:
+        [done] = self.lab.engines[engine].recover(table(self.name))
+        assert done["error"] is None
+        assert {each["code"] for each in done["refused"]} <= {FATE_UNKNOWN}
+        self.worlds = frozenset(world.settled() for world in self.worlds)
+
+    @rule(engine=engines)
+    def compact(self, engine: int) -> None:
+        compact(self.lab.engines[engine], self.name)
+
+    @rule(engine=engines)
+    def expire(self, engine: int) -> None:
+        expire(self.lab.engines[engine], self.name)
+
+    @invariant()
+    def a_reader_sees_what_should_be_there(self) -> None:
+        found = self.lab.engines[0].rows(f"SELECT part, id FROM lake.raw.{self.name} ORDER BY part, id")
+        rows = tuple((part, id) for part, id in found)
+        expected, self.worlds = self.worlds, seen_as(self.worlds, rows)
+        assert self.worlds, f"{rows} is none of {sorted(world.seen for world in expected)}"
+
+    def teardown(self) -> None:
+        self.recover(0)
+        self.a_reader_sees_what_should_be_there()
+        check(self.lab.engines[0], self.name)
+        assert unfinished(self.lab.filled.store, table(self.name).address) == ()
+
+    def _plan(self, mode: WriteMode, parts: list[int]) -> Planned:
+        first, self.ids = self.ids, self.ids + len(parts)
+        rows = tuple(sorted((part, first + number) for number, part in enumerate(parts)))
+        values = ", ".join(f"({part}, {id})" for part, id in rows)
+        run, sql = f"{self.name}-{first}", f"SELECT * FROM VALUES {values} AS t(part, id)"
+        job = writing(sql, table(self.name), mode=mode, partitions=(by("identity", "part"),))
+        return Planned(f"{run}/job/out", run, job, Effect(mode, rows))
+
+    def _run(self, engine: int, planned: Planned) -> Any:
+        return self.lab.engines[engine].start_job(planned.job, run=planned.run)
+
+    def _acknowledge(self, pending: Any, planned: Planned) -> None:
+        [report] = pending.done()
+        assert report.rows == len(planned.effect.rows)
+        self.acknowledged.append(planned)
+
+    def _state(self, planned: Planned) -> str | None:
+        return self.lab.filled.ledger.state(planned.write_id)
+
+    def _nobody_knows(self, planned: Planned) -> bool:
+        """Its swap was sent, and the history that would tell was expired: a person looks before running it again."""
+        known = self.lab.filled.ledger.find(planned.write_id)
+        return known is not None and (known.error or {}).get("code") == FATE_UNKNOWN
+
+    def _forget_victim(self, planned: Planned) -> None:
+        """Its leases end in time; end them now."""
+        store, known = self.lab.filled.store, self.lab.filled.ledger.find(planned.write_id)
+        for lease in (f"table/{table(self.name).address}", *([known.intent.owner] if known else [])):
+            if store.leases.holder(lease):
+                forget_engine(store, lease)
+
+
+@pytest.mark.parametrize(
+    ("examples", "steps", "kills"),
+    [(4, 8, 2), pytest.param(20, 20, 4, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
+)
+def test_whatever_happens_the_table_is_as_it_should_be(
+    engine: LiveEngine,
+    root: Path,
+    start_engine: Callable[..., LiveEngine],
+    filled: Filled,
+    fresh: str,
+    examples: int,
+    steps: int,
+    kills: int,
+) -> None:
+    other = start_engine(lake_depot(root), key="other")
+    other.ready()
+
+    def victim(point: Point) -> LiveEngine:
+        return start_engine(lake_depot(root), key="victim", fault=f"{point}:kill")
+
+    lab = Lab((engine, other), victim, filled, fresh, kills)
+    table_of_an_example: Any = lambda: Table(lab)  # noqa: E731
+    run_state_machine_as_test(
+        table_of_an_example,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            derandomize=True,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],  # a failure is told as it was found: making it smaller would take hours
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert lab.examples >= examples

@@ -1,0 +1,60 @@
+"""The simplest lake there can be: how a table may look after each step, and nothing of how it gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from catchment.commit.model import WriteMode
+
+Rows = tuple[tuple[int, int], ...]
+"""(part, id) of every row, in order, repetitions included."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a write does to a table."""
+
+    mode: WriteMode
+    rows: Rows
+
+    def on(self, before: Rows) -> Rows:
+        """The table afterwards."""
+        replaced = {part for part, _ in self.rows}
+        kept = {
+            "append": before,
+            "overwrite": (),
+            "overwrite-partitions": tuple(row for row in before if row[0] not in replaced),
+        }[self.mode]
+        return tuple(sorted((*kept, *self.rows)))
+
+
+@dataclass(frozen=True)
+class World:
+    """One way the table may be: what is seen, and what is sealed and will be seen, in this order."""
+
+    seen: Rows = ()
+    promised: tuple[Effect, ...] = ()
+
+    def promise(self, effect: Effect) -> World:
+        """A write was sealed, and nobody published it yet."""
+        return World(self.seen, (*self.promised, effect))
+
+    def settled(self) -> World:
+        """Everything that was promised is published."""
+        seen = self.seen
+        for effect in self.promised:
+            seen = effect.on(seen)
+        return World(seen)
+
+    def then(self, *effects: Effect) -> World:
+        """Writes are acknowledged: whatever was promised before came first."""
+        seen = self.settled().seen
+        for effect in effects:
+            seen = effect.on(seen)
+        return World(seen)
+
+
+def seen_as(worlds: Iterable[World], rows: Rows) -> frozenset[World]:
+    """Those of the possible worlds in which a reader sees these rows."""
+    return frozenset(world for world in worlds if world.seen == rows)
