@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3 || command -v python)
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: help setup demo test test-slow check format schemas lock bench clean
+.PHONY: help setup demo test test-slow soak check format schemas lock bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: setup ## Run the whole suite, without the long matrices
 
 test-slow: setup ## Run the long matrices
 	@$(RUN)/pytest -m slow --timeout=1200
+
+soak: setup ## Write 2,000 times from 3 engines that are killed at random (minutes)
+	@$(RUN)/python -m tests.soak
 
 check: setup ## Format, lint, import fences, types, stale schemas
 	@$(RUN)/ruff format --check .

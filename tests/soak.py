@@ -1,0 +1,255 @@
+"""A soak: thousands of writes from several engines that are killed at random, while a reader looks on.
+
+`make soak`, or `python -m tests.soak --writes 200 --kills 4`. Every write is tried until it is acknowledged. At the end
+the table is recovered, and every id that was acknowledged must be there exactly once. Exit code 1 if not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from catchment.engine.protocol import Done, Failed
+from catchment.errors import EngineLost
+from catchment.plan.model import JobPlan
+from tests.concurrency.invariants import check
+from tests.concurrency.waiting import worker_of
+from tests.spark.lake import LiveEngine, by, engine_plan, lake_depot, table, writing
+
+TABLE = "soak"
+ROWS = 5
+"""Rows of one write, all of which must be seen or none."""
+PATIENCE = 900.0
+LOOK_SECONDS = 3.0
+COMPACT_EVERY = 250
+"""Writes between two compactions."""
+
+
+def write(number: int) -> JobPlan:
+    """Most writes append to one partition; one in ten replaces a partition of its own."""
+    own = number % 10 == 0
+    sql = f"SELECT {number} AS write, id, {number if own else -1} AS lane FROM range(0, {ROWS}, 1, 1)"
+    mode = "overwrite-partitions" if own else "append"
+    return writing(sql, table(TABLE), mode=mode, partitions=(by("identity", "lane"),))
+
+
+@dataclass
+class Tally:
+    """What became of the writes; may be used from several threads."""
+
+    left: deque[int]
+    acknowledged: set[int] = field(default_factory=set)
+    failures: Counter[str] = field(default_factory=Counter)
+    """Answers that were no acknowledgement, by code; each of them was followed by another attempt."""
+    attempts: Counter[int] = field(default_factory=Counter)
+    kills: int = 0
+    looks: int = 0
+    compactions: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """What the reader saw and should not have seen."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> int | None:
+        with self.lock:
+            if not self.left:
+                return None
+            number = self.left.popleft()
+            self.attempts[number] += 1
+            return number
+
+    def settle(self, number: int, reply: object) -> None:
+        with self.lock:
+            if isinstance(reply, Done):
+                self.acknowledged.add(number)
+                return
+            self.failures[reply.code if isinstance(reply, EngineLost | Failed) else repr(reply)] += 1
+            self.left.append(number)
+
+    def known(self) -> frozenset[int]:
+        """The writes that are acknowledged by now."""
+        with self.lock:
+            return frozenset(self.acknowledged)
+
+
+class Slot:
+    """A place for one engine after the other: whenever one is killed, the next is started."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root, self.name = root, name
+        self.started = 0
+        self.lock = threading.Lock()
+        self.engine = self._start()
+
+    def living(self) -> LiveEngine:
+        """The engine of this slot, a new one if it was lost."""
+        with self.lock:
+            if self.engine.lost:
+                self.engine = self._start()
+            return self.engine
+
+    def kill(self) -> bool:
+        """Kill the engine and its JVM, whatever they are doing; False where the last kill was not noticed yet."""
+        with self.lock:  # never while it is being started: it has nothing to lose then
+            if self.engine.lost:
+                return False
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(worker_of(self.engine), signal.SIGKILL)
+                return True
+            return False
+
+    def stop(self) -> None:
+        self.engine.process.stop(grace=5)
+
+    def _start(self) -> LiveEngine:
+        self.started += 1
+        plan = engine_plan(lake_depot(self.root), key=self.name)
+        live = LiveEngine(plan, self.root / f"logs-{self.name}-{self.started}")
+        live.ready()
+        return live
+
+
+def write_all(slot: Slot, tally: Tally, count: int) -> None:
+    """One of many writers of an engine: tries one write after the other until all are acknowledged."""
+    while len(tally.known()) < count:
+        number = tally.take()
+        if number is None:
+            time.sleep(0.2)  # others may fail, and their writes come back
+            continue
+        attempt = slot.living().start_job(write(number), run=f"soak-{number}", number=tally.attempts[number])
+        tally.settle(number, attempt.answer(PATIENCE))
+
+
+def kill_at_random(slots: list[Slot], tally: Tally, moments: list[int], chance: random.Random) -> None:
+    """Kill an engine each time that so many writes are acknowledged."""
+    for moment in moments:
+        while len(tally.known()) < moment:
+            time.sleep(0.05)
+        time.sleep(chance.uniform(0, 0.5))
+        while not chance.choice(slots).kill():
+            time.sleep(0.05)
+        tally.kills += 1
+
+
+def look_on(reader: LiveEngine, tally: Tally, over: threading.Event) -> None:
+    """Read the table again and again: whole writes only, and everything that was acknowledged before."""
+    while not over.wait(LOOK_SECONDS):
+        before = tally.known()
+        try:
+            tally.wrong.extend(problems(seen(reader), before))
+            tally.looks += 1
+            if len(before) >= COMPACT_EVERY * (tally.compactions + 1):
+                tally.compactions += 1
+                reader.ask(f"CALL lake.system.rewrite_data_files(table => 'raw.{TABLE}')")
+        except AssertionError as refused:
+            tally.wrong.append(f"the reader was refused: {refused}"[:500])
+
+
+def seen(reader: LiveEngine) -> dict[int, tuple[int, int]]:
+    """Write -> its rows, and its different rows, as they are in the table now."""
+    sql = f"SELECT write, count(*), count(DISTINCT id) FROM lake.raw.{TABLE} GROUP BY write"
+    return {number: (rows, different) for number, rows, different in reader.rows(sql)}
+
+
+def problems(found: dict[int, tuple[int, int]], expected: frozenset[int]) -> list[str]:
+    """What is wrong with a state of the table, given the writes that must be in it."""
+    lost = [f"write {number} is lost" for number in sorted(expected - found.keys())]
+    return lost + [f"write {n} has {counts} rows" for n, counts in sorted(found.items()) if counts != (ROWS, ROWS)]
+
+
+def soak(root: Path, options: argparse.Namespace) -> dict[str, Any]:
+    chance = random.Random(options.seed)
+    tally = Tally(deque(range(1, options.writes + 1)))
+    moments = sorted(chance.sample(range(1, options.writes), options.kills))
+    with ThreadPoolExecutor(options.engines + 1) as pool:
+        reader, *slots = pool.map(lambda name: Slot(root, name), ["reader", *map(str, range(options.engines))])
+    slots[0].engine.run(write(0), run="soak-0")
+    began, over = time.monotonic(), threading.Event()
+    watchers = [
+        threading.Thread(target=kill_at_random, args=(slots, tally, moments, chance), daemon=True),
+        threading.Thread(target=look_on, args=(reader.engine, tally, over), daemon=True),
+        threading.Thread(target=tell, args=(tally, options.writes, over), daemon=True),
+    ]
+    for watcher in watchers:
+        watcher.start()
+    with ThreadPoolExecutor(options.engines * options.writers) as pool:
+        tries = [pool.submit(write_all, slot, tally, options.writes) for slot in slots for _ in range(options.writers)]
+        for each in tries:
+            each.result()
+    elapsed = time.monotonic() - began
+    over.set()
+    for watcher in watchers:
+        watcher.join()
+    [recovered] = reader.engine.recover(table(TABLE))
+    result = verdict(reader.engine, tally, options) | {"seconds": round(elapsed), "recovery": recovered["error"]}
+    for slot in (reader, *slots):
+        slot.stop()
+    return result
+
+
+def verdict(reader: LiveEngine, tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
+    """Count what there is against what was acknowledged."""
+    found, every = seen(reader), tally.known() | {0}
+    check(reader, TABLE)
+    return {
+        "writes": options.writes,
+        "engines": options.engines,
+        "seed": options.seed,
+        "kills": tally.kills,
+        "acknowledged": len(tally.acknowledged),
+        "lost": len(every - found.keys()),
+        "doubled": sum(rows > different for rows, different in found.values()),
+        "half": sum(different < ROWS for _, different in found.values()),
+        "failed": options.writes - len(tally.acknowledged),
+        "attempts_lost_with_their_engine": tally.failures.pop("engine-lost", 0),
+        "attempts_failed_otherwise": dict(tally.failures),
+        "commits": reader.value(f"SELECT count(*) FROM lake.raw.{TABLE}.snapshots"),
+        "compactions": tally.compactions,
+        "looks": tally.looks,
+        "wrong": tally.wrong[:20],
+    }
+
+
+def tell(tally: Tally, writes: int, over: threading.Event) -> None:
+    while not over.wait(10.0):
+        print(f"{len(tally.known())} of {writes} acknowledged, {tally.kills} kills", file=sys.stderr, flush=True)
+
+
+def options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Thousands of writes from engines that are killed at random.")
+    parser.add_argument("--writes", type=int, default=2000)
+    parser.add_argument("--engines", type=int, default=3)
+    parser.add_argument("--writers", type=int, default=16, help="writes at once in each engine")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the kills")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Soak, report, and tell with the exit code whether anything was lost or doubled."""
+    chosen = options(sys.argv[1:])
+    print(f"seed {chosen.seed}", file=sys.stderr, flush=True)
+    root = Path(tempfile.mkdtemp(prefix="catchment-soak-"))
+    result = soak(root, chosen)
+    print(json.dumps(result, indent=2))
+    if any(result[key] for key in ("lost", "doubled", "half", "failed", "wrong", "recovery")):
+        print(f"the lake and the logs are in {root}", file=sys.stderr)
+        sys.exit(1)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
