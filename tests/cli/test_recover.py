@@ -5,6 +5,8 @@ import pty
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from catchment.store import open_store
 from tests.cli import program, projects
 from tests.ledgers import Filled
@@ -38,6 +40,20 @@ def test_files_are_removed_only_by_whoever_agrees(tmp_path: Path) -> None:
         assert answer.code == 0
         assert "Remove the files of 1 abandoned writes?" in answer.err
         assert filled.left(TABLE) == ["/lake/data/r.j.o"]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_after_its_last_commit_is_resumed_without_its_inputs(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    (tmp_path / "one.yaml").write_text(projects.workflow("one", projects.job("one", "SELECT trip_id FROM trips")))
+    killed = program.call("run", "one.yaml", "-o", "json", cwd=tmp_path, CATCHMENT_FAULT="marked:kill")
+    assert killed.data["jobs"][0]["error"]["code"] == "engine-lost"
+    (tmp_path / "dropzone" / "trips.json").unlink()  # whoever computed it again would miss it
+    resumed = program.call("resume", killed.data["run_id"], "-o", "json", cwd=tmp_path)
+    assert resumed.code == 0
+    [output] = resumed.data["jobs"][0]["outputs"]
+    assert output["rows"] == 20
+    assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[20, 20]]
 
 
 def test_what_a_killed_engine_sealed_is_published(tmp_path: Path) -> None:

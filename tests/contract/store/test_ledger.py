@@ -63,6 +63,15 @@ def test_an_empty_buffer_can_be_sealed(ledger: Ledger) -> None:
     assert _found(ledger, "r1/a/out").contents == NOTHING
 
 
+def test_what_a_write_was_computed_from_is_remembered_attempt_by_attempt(ledger: Ledger) -> None:
+    first = replace(intent(attempt=1), inputs={"trips": "snapshot 1", "zönes": "2 files of 18 bytes"})
+    ledger.open(first)
+    assert _found(ledger, first.write_id).intent == first
+    second = replace(intent(attempt=2), inputs={"trips": "snapshot 2"})
+    ledger.open(second)
+    assert _found(ledger, first.write_id).intent.inputs == {"trips": "snapshot 2"}
+
+
 def test_very_many_descriptors_fit(ledger: Ledger) -> None:
     many = tuple({"file-path": f"s3a://lake/part-{n:06}.parquet", "record-count": n} for n in range(20_000))
     _sealed(ledger, "r1/a/out", contents=Contents(many, 1, 2**40, len(many)))
