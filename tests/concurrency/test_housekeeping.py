@@ -1,0 +1,114 @@
+"""Snapshots are expired and files removed while writes are on their way: no write is lost, none comes twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import EngineLost
+from catchment.plan.model import JobPlan
+from tests.concurrency.invariants import check, ids
+from tests.concurrency.upkeep import compact, expire
+from tests.concurrency.waiting import await_pending, await_sleep, held, worker_of
+from tests.ledgers import Filled, forget_engine
+from tests.spark.lake import LiveEngine, lake_depot, output, step, table, writing
+from tests.spark.lake import job as job_of
+
+Start = Callable[..., LiveEngine]
+
+
+def files_of(buffer: str) -> list[Path]:
+    return sorted(Path(buffer).rglob("*.parquet"))
+
+
+def appending(name: str, first: int, job: str) -> JobPlan:
+    return writing(f"SELECT id FROM range({first}, {first + 10})", table(name), name=job, mode="append")
+
+
+def appending_slowly(name: str, first: int, job: str) -> JobPlan:
+    """A job that goes on writing until the gate is opened."""
+    closed = f"java_method('java.lang.System', 'getProperty', 'gate-{name}') IS NULL"
+    pause = f"CASE WHEN {closed} THEN java_method('java.lang.Thread', 'sleep', 50L) END"
+    slow = f"SELECT id FROM range(0, 3000, 1, 1) WHERE coalesce({pause}, '') <> 'never'"
+    steps = [step("slow", slow), step("rows", f"SELECT id + {first} AS id FROM slow WHERE id < 10")]
+    return job_of(output("rows", table(name), mode="append"), steps=steps, name=job)
+
+
+def open_gate(engine: LiveEngine, name: str) -> None:
+    engine.ask(f"SELECT java_method('java.lang.System', 'setProperty', 'gate-{name}', 'open')")
+
+
+def test_open_and_sealed_writes_survive_expiry_and_removal(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    for first in (0, 10):
+        engine.run(appending(fresh, first, f"from-{first}"))
+    slow = engine.start_job(appending_slowly(fresh, 20, "open"), run=f"r-{fresh}")
+    slow.wait_for("progress")
+    with held(filled.store, fresh):
+        waiting = engine.start_job(appending(fresh, 30, "sealed"), run=f"r-{fresh}")
+        await_pending(filled, fresh, 1)
+        begun = [filled.find(f"r-{fresh}/{job}/out") for job in ("open", "sealed")]
+        assert [write.state for write in begun] == ["open", "sealed"]
+        files = [files_of(write.intent.buffer) for write in begun]
+        assert all(files)
+        expire(engine, fresh)
+        engine.ask(f"CALL lake.system.remove_orphan_files(table => 'raw.{fresh}')")  # safe by age: three days
+        assert ids(engine, fresh) == list(range(20))
+        assert [files_of(write.intent.buffer) for write in begun] == files
+    assert waiting.done()[0].rows == 10
+    [done] = engine.recover(table(fresh))
+    assert (done["abandoned"], done["removed"], done["kept"], done["error"]) == ([], [], [], None)
+    assert [files_of(write.intent.buffer) for write in begun] == files
+    open_gate(engine, fresh)
+    assert slow.done()[0].rows == 10
+    assert ids(engine, fresh) == list(range(40))
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_an_engine_that_was_taken_for_dead_cannot_seal_what_was_removed(
+    engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str
+) -> None:
+    engine.run(appending(fresh, 0, "early"))
+    sleeper = start_engine(lake_depot(root), key="sleeper", fault="before-sealed:stop")
+    sleeper.ready()
+    sleeping = sleeper.start_job(appending(fresh, 10, "slept"), run=f"r-{fresh}")
+    await_sleep(worker_of(sleeper))
+    lost = filled.find(f"r-{fresh}/slept/out").intent
+    forget_engine(filled.store, lost.owner)
+    [done] = engine.recover(table(fresh))
+    assert (done["abandoned"], done["removed"]) == ([lost.write_id], [lost.buffer])
+    os.kill(worker_of(sleeper), signal.SIGCONT)
+    failed = sleeping.failed()
+    assert (failed.code, failed.retryable) == ("write-superseded", True)
+    assert ids(engine, fresh) == list(range(10))
+    engine.run(appending(fresh, 10, "slept"), run=f"r-{fresh}", number=2)
+    assert ids(engine, fresh) == list(range(20))
+    check(engine, fresh)
+
+
+@pytest.mark.parametrize("compacted", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_write_whose_snapshot_expired_before_anybody_heard_of_it_is_not_published_twice(
+    engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str, compacted: bool
+) -> None:
+    engine.run(appending(fresh, 0, "early"))
+    victim = start_engine(lake_depot(root), key="victim", fault="swap-applied:kill")
+    assert isinstance(victim.start_job(appending(fresh, 10, "lost"), run=f"r-{fresh}").answer(), EngineLost)
+    write_id = f"r-{fresh}/lost/out"
+    assert filled.states(write_id) == ["sealed"]
+    engine.ask(f"INSERT INTO lake.raw.{fresh} VALUES (20)")  # not through the ledger
+    if compacted:
+        compact(engine, fresh)
+    expire(engine, fresh)
+    [done] = engine.recover(table(fresh))
+    if compacted:  # neither the history nor the files tell any more: a person has to look
+        assert [(each["write_id"], each["code"]) for each in done["refused"]] == [(write_id, "history-expired")]
+    else:
+        assert done["published"] == [write_id]
+    assert ids(engine, fresh) == list(range(21))
+    assert engine.recover(table(fresh))[0]["removed"] == []
+    assert ids(engine, fresh) == list(range(21))
+    check(engine, fresh)
