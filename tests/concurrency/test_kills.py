@@ -18,7 +18,15 @@ from tests.spark.lake import LiveEngine, by, lake_depot, table, writing
 Start = Callable[..., LiveEngine]
 
 BEFORE_SEAL = ("before-data-written", "data-written", "before-sealed")
-AFTER_SEAL = ("sealed", "lease-taken", "manifest-list-written", "swap-applied", "before-marked", "marked")
+AFTER_SEAL = (
+    "sealed",
+    "lease-taken",
+    "manifest-list-written",
+    "before-swap",
+    "swap-applied",
+    "before-marked",
+    "marked",
+)
 QUICK = {"before-sealed", "sealed", "swap-applied"}
 """The points of the plain suite; the whole matrix takes minutes."""
 

@@ -98,6 +98,7 @@ def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Write], tried: Cal
         except Exception:
             _clean(table, staged.startMetadata(), staged.currentMetadata())
             raise
+        faults.point("before-swap")
         outcome.sent = True
         published = _swap(table, staged)
         outcome.unsure = outcome.unsure or published is None

@@ -17,6 +17,7 @@ Point = Literal[
     "sealed",
     "lease-taken",
     "manifest-list-written",
+    "before-swap",
     "swap-applied",
     "before-marked",
     "marked",
