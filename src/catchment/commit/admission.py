@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from catchment.commit.model import Write
-from catchment.commit.table import LakeTable
+from catchment.commit.table import MAIN, LakeTable
 from catchment.errors import CatchmentError, JobError
 
 
@@ -17,6 +17,8 @@ def refusal(table: LakeTable, write: Write) -> CatchmentError | None:
             code="table-replaced",
             hint="run the job again: its rows belong to the table that is gone",
         )
+    if (lost := branch_refusal(table.java, write.intent.target, write.intent.branch)) is not None:
+        return lost
     missing = _new_required_columns(table, write.intent.base.schema_id)
     if missing:
         return JobError(
@@ -25,6 +27,19 @@ def refusal(table: LakeTable, write: Write) -> CatchmentError | None:
             hint="let the job produce that column and run it again",
         )
     return _partitions_refusal(table, write) if write.intent.mode == "overwrite-partitions" else None
+
+
+def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | None:
+    """Why a branch of an Iceberg table cannot be written: it is not there. Iceberg would make one without a past."""
+    found = table.refs().get(branch)
+    if branch == MAIN or (found is not None and found.isBranch()):
+        return None
+    return JobError(
+        f"{target} has no branch {branch}",
+        code="branch-not-found",
+        hint=f"create it with ALTER TABLE … CREATE BRANCH {branch}; if it was created and is not there, the catalog "
+        "keeps no branches of tables",
+    )
 
 
 def _new_required_columns(table: LakeTable, schema_id: int) -> list[str]:

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import buffer, faults, fork
+from catchment.commit.admission import branch_refusal
 from catchment.commit.alone import only_writer
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
@@ -109,6 +110,8 @@ class Writer:
             if write.state == "committed":
                 listener.warn(f"{write.write_id} was already committed; nothing is written again")
             elif write.state == "open":
+                if (refused := branch_refusal(branch.java, order.target, order.branch)) is not None:
+                    raise refused
                 contents = buffer.fill(frame, branch, intent.buffer, order.options)
                 faults.point("before-sealed")
                 patiently(lambda: self.ledger.seal(intent, contents))
