@@ -64,7 +64,7 @@ def start(jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), la
             stdout=out,
             stderr=subprocess.STDOUT,
         )
-    _await(f"http://127.0.0.1:{port}/", process, log)
+    await_answer(f"http://127.0.0.1:{port}/", process, log)
     return S3Server(f"http://127.0.0.1:{port}", log, directory / "data", process)
 
 
@@ -89,8 +89,9 @@ def _properties(data: Path, port: int, latency_ms: int) -> str:
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
-def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 30
+def await_answer(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a server of ours answers; what it says does not matter."""
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         try:
             urllib.request.urlopen(url, timeout=1).close()  # noqa: S310 - our own loopback server
@@ -100,4 +101,4 @@ def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             time.sleep(0.1)
         else:
             return
-    raise RuntimeError(f"s3proxy did not start: {log.read_text()[-2000:]}")
+    raise RuntimeError(f"{log.stem} did not start: {log.read_text()[-2000:]}")

@@ -22,7 +22,7 @@ Directories = pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: Directories) -> Iterator[S3Server]:
     """An S3 server."""
-    running = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty"))
+    running = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty", "rest"))
     yield running
     running.stop()
 
@@ -87,12 +87,13 @@ def _hasty(gate: Gate) -> dict[str, str]:
 
 @pytest.fixture(
     scope="session",
-    params=[pytest.param("on_disk", marks=pytest.mark.slow), "on_s3"],
+    params=[pytest.param("on_disk", marks=pytest.mark.slow), "on_s3", pytest.param("at_rest", marks=pytest.mark.slow)],
 )
-def lake(request: pytest.FixtureRequest, tmp_path_factory: Directories) -> Iterator[Lake]:
+def lake(request: pytest.FixtureRequest, store: S3Server, tmp_path_factory: Directories) -> Iterator[Lake]:
     """Every kind of lake in turn."""
-    if request.param == "on_disk":
-        with lakes.on_disk(tmp_path_factory.mktemp("on-disk")) as lake:
-            yield lake
-    else:
-        yield request.getfixturevalue(request.param)
+    if request.param == "on_s3":
+        yield request.getfixturevalue("on_s3")
+        return
+    root = tmp_path_factory.mktemp(request.param)
+    with lakes.on_disk(root) if request.param == "on_disk" else lakes.at_rest(root, store) as lake:
+        yield lake

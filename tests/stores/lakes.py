@@ -12,7 +12,8 @@ from catchment.plan.model import JobPlan
 from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
 from tests.ledgers import Filled
-from tests.servers.s3 import SECRET
+from tests.servers import nessie
+from tests.servers.s3 import KEY, SECRET, S3Server
 from tests.spark.lake import LiveEngine, engine_plan, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -28,6 +29,8 @@ class Lake:
     """Where the store keeps its files on this machine; of an S3 server, its buckets."""
     here: LiveEngine
     there: LiveEngine
+    branches: bool = True
+    """Whether the catalog keeps branches of tables."""
 
     def kill(self, start: Start, fault: str, job: JobPlan, run: str) -> None:
         """Run a job in a third engine, which dies at a point of the commit path."""
@@ -64,6 +67,19 @@ def on_disk(root: Path) -> Iterator[Lake]:
     """Everything in files of this machine."""
     with opened((lake_depot(root),), f"sqlite:///{root}/metastore.db", root, root / "logs") as lake:
         yield lake
+
+
+@contextmanager
+def at_rest(root: Path, store: S3Server) -> Iterator[Lake]:
+    """A REST catalog that says where tables are and at which endpoint; the keys are the depot's."""
+    catalog = nessie.start(nessie.jar(), root, store, "rest")
+    keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
+    depot = Depot("lake", "iceberg", nessie.WAREHOUSE, Catalog("rest", catalog.uri, properties=keys))
+    try:
+        with opened((depot,), f"sqlite:///{root}/metastore.db", store.data, root / "logs") as lake:
+            yield replace(lake, branches=False)
+    finally:
+        catalog.stop()
 
 
 def in_postgresql(name: str, location: str, port: int, conf: Mapping[str, str] | None = None) -> Depot:

@@ -63,6 +63,17 @@ def test_what_a_killed_engine_sealed_another_one_publishes_once(
 
 
 @pytest.mark.slow
+def test_a_lost_commit_that_lies_behind_a_later_one_is_found(lake: Lake, start_engine: Start, fresh: str) -> None:
+    """Also where the catalog shows the newest snapshot only: then the live files tell."""
+    lake.kill(start_engine, "swap-applied", appending(fresh, 0, "lost"), run=f"r-{fresh}")
+    lake.there.run(writing("SELECT id FROM range(10, 20)", table(fresh), mode="append", commit="direct"))
+    lake.here.run(appending(fresh, 20, "late"))
+    lake.here.run(appending(fresh, 0, "lost"), run=f"r-{fresh}", number=2)
+    assert ids(lake.there, fresh) == list(range(30))
+    check(lake.here, fresh)
+
+
+@pytest.mark.slow
 def test_recovery_removes_the_files_of_a_write_that_was_never_sealed(
     lake: Lake, start_engine: Start, fresh: str
 ) -> None:
@@ -84,6 +95,10 @@ def test_a_branch_gets_what_is_written_to_it(lake: Lake, fresh: str) -> None:
     lake.here.run(appending(fresh, 0, "main"))
     lake.here.ask(f"ALTER TABLE lake.raw.{fresh} CREATE BRANCH audit")
     side = writing("SELECT id FROM range(10, 20)", table(fresh), mode="append", options={"branch": "audit"})
+    if not lake.branches:
+        assert lake.there.fail(side).code == "branch-not-found"
+        assert ids(lake.here, fresh) == list(range(10))
+        return
     lake.there.run(side)
     assert ids(lake.here, fresh) == list(range(10))
     assert lake.here.value(f"SELECT count(*) FROM lake.raw.{fresh} VERSION AS OF 'audit'") == 20

@@ -100,7 +100,8 @@ def _of_depot(depot: Depot, line: SparkLine) -> Iterator[Package]:
     uri = depot.catalog.uri if depot.catalog else None
     if uri and uri.startswith("jdbc:postgresql:"):
         yield Package(POSTGRESQL)
-    if re.match(r"s3[an]?://", depot.location):
+    # Where its tables are, a rest catalog says only when it is asked for one; nearly always it is S3.
+    if re.match(r"s3[an]?://", depot.location) or (depot.catalog and depot.catalog.type == "rest"):
         yield from line.s3
 
 

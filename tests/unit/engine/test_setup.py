@@ -39,6 +39,7 @@ def test_packages_follow_from_depots() -> None:
     remote = Depot("lake", "iceberg", "s3://b/lake", Catalog(uri="jdbc:postgresql://h/d"))
     assert {"postgresql", "hadoop-aws", "iceberg-aws-bundle"} <= artifacts(plan(remote))
     assert "hadoop-aws" in artifacts(plan(Depot("drop", "files", "s3a://b/drop")))
+    assert "iceberg-aws-bundle" in artifacts(plan(Depot("lake", "iceberg", "warehouse", Catalog("rest", "http://h"))))
 
 
 def test_packages_that_are_asked_for() -> None:
