@@ -116,6 +116,20 @@ def test_live_files_are_never_removed(engine: LiveEngine, filled: Filled, fresh:
     check(engine, fresh)
 
 
+def test_a_write_whose_history_was_expired_does_not_come_twice(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str
+) -> None:
+    kill(start_engine, root, "swap-applied", appending(fresh, 0, "lost"), run=f"r-{fresh}")
+    engine.run(writing("SELECT id FROM range(10, 20)", table(fresh), mode="append", commit="direct"))
+    engine.rows(f"CALL lake.system.expire_snapshots('raw.{fresh}', TIMESTAMP '2100-01-01 00:00:00', 1)")
+    assert len(engine.inspect("snapshots", table(fresh))["snapshots"]) == 1
+    [done] = engine.recover(table(fresh))
+    assert (done["published"], done["refused"]) == ([f"r-{fresh}/lost/out"], [])
+    engine.run(appending(fresh, 0, "lost"), run=f"r-{fresh}", number=2)
+    assert ids(engine, fresh) == list(range(20))
+    check(engine, fresh)
+
+
 def test_writers_wait_their_turn_and_say_why(start_engine: Start, tmp_path: Path) -> None:
     kill(start_engine, tmp_path, "sealed", appending("t", 0, "lost"), run="r")
     busy = start_engine(lake_depot(tmp_path), settings=Settings(max_pending=1))
