@@ -41,7 +41,9 @@ def test_a_store_that_says_503_for_a_while_delays_a_write(on_s3: Lake, gate: Gat
 
 
 @pytest.mark.parametrize("trouble", ["503", pytest.param("hang-up", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("moment", [DATA, SEAL], ids=["data", "seal"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param(DATA, id="data"), pytest.param(SEAL, id="seal", marks=pytest.mark.slow)]
+)
 def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it(
     on_s3: Lake, gate: Gate, fresh: str, moment: str, trouble: Trouble
 ) -> None:
@@ -58,7 +60,7 @@ def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it
     check(on_s3.here, fresh, "hasty")
 
 
-@pytest.mark.parametrize("trouble", ["503", "hang-up"])
+@pytest.mark.parametrize("trouble", ["hang-up", pytest.param("503", marks=pytest.mark.slow)])
 def test_what_is_sealed_is_published_when_the_store_is_back(
     on_s3: Lake, gate: Gate, fresh: str, trouble: Trouble
 ) -> None:
