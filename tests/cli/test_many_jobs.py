@@ -58,8 +58,15 @@ def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int) -> 
 def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
     tmp_path: Path, jobs: int, isolation: str
 ) -> None:
-    (tmp_path / "catchment.yaml").write_text(f"engines:\n  default: {{master: 'local[2]', isolation: {isolation}}}\n")
-    trips = tmp_path / ".catchment" / "depots" / "thirdparty01" / "files" / "ny-taxi-data"
+    project = {
+        "engines": {"default": {"master": "local[2]", "isolation": isolation}},
+        "depots": {
+            "thirdparty01": {"kind": "files", "location": "drop"},
+            "lakehouse": {"kind": "iceberg", "location": "lake"},
+        },
+    }
+    (tmp_path / "catchment.yaml").write_text(yaml.safe_dump(project))
+    trips = tmp_path / "drop" / "ny-taxi-data"
     trips.mkdir(parents=True)
     vendors = [*range(1, jobs + 1)]
     rows = [
