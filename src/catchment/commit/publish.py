@@ -18,8 +18,8 @@ from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld
 from catchment.store import Store
 from catchment.store.leases import Lease
 
-TURN_SECONDS = 20.0
-"""A holder gives the lease back after this long, even if more is waiting: nobody works for all for ever."""
+TURN_SECONDS = 1.0
+"""A holder gives the lease back after this long, even if more is waiting: its own write is long through."""
 BATCH = 256
 LOOK_SECONDS = 0.05
 """How often an engine looks what another one has published."""
