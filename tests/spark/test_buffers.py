@@ -39,6 +39,13 @@ def test_a_branch_gets_what_is_written_to_it_and_main_does_not(engine: LiveEngin
     assert engine.fail(appending(fresh, 0, options={"branch": "nowhere"})).code == "branch-not-found"
 
 
+def test_an_encrypted_table_gets_no_open_files(engine: LiveEngine, fresh: str) -> None:
+    engine.run(appending(fresh, 0))
+    engine.ask(f"ALTER TABLE lake.raw.{fresh} SET TBLPROPERTIES ('encryption.key-id' = 'key')")
+    assert engine.fail(appending(fresh, 5)).code == "encrypted-table"
+    assert ids(engine, fresh) == list(range(5))
+
+
 def test_columns_that_were_dropped_renamed_and_added_keep_their_meaning(engine: LiveEngine, fresh: str) -> None:
     engine.run(writing("SELECT 1 AS id, 'a' AS x, 'b' AS y", table(fresh), mode="append"))
     for change in ("DROP COLUMN x", "RENAME COLUMN y TO z", "ADD COLUMN x INT"):

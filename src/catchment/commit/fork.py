@@ -17,12 +17,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.jvm import Jvm
 from catchment.commit.table import LakeTable
+from catchment.errors import JobError
 
 FORKS = "catchment_forks"
 """The Spark catalog that finds forks by their names."""
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
+
+ENCRYPTION_KEY = "encryption.key-id"
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,20 @@ def make(table: LakeTable, buffer: str) -> Fork:
     """Fork a table as it is now; data files will go to the directory `buffer`."""
     jvm, name, current = table.jvm, uuid.uuid4().hex, table.java.operations().current()
     properties = jvm("java.util.HashMap")(current.properties())
+    if properties.containsKey(ENCRYPTION_KEY):
+        raise _encrypted(table)
     properties.put("write.data.path", buffer)
     places = jvm.iceberg("LocationProviders").locationsFor(current.location(), properties)
     operations = jvm.iceberg("StaticTableOperations")(current, table.java.io(), places)
     fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), jvm)
     jvm.iceberg("spark.SparkTableCache").get().add(name, fork.java)
     return fork
+
+
+def _encrypted(table: LakeTable) -> JobError:
+    # A fork does not know the catalog's keys: its files would be readable for everybody.
+    return JobError(
+        f"{table.java.name()} is encrypted, and buffers cannot be",
+        code="encrypted-table",
+        hint="set `commit: direct` on the output: Iceberg's own commit encrypts",
+    )
