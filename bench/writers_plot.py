@@ -33,6 +33,8 @@ def draw(figures: Path, picture: Path) -> None:
         axes[0][column].set_title("local disk" if store == "local" else "S3, 40 ms per request")
         axes[1][column].set_xlabel("writers")
         axes[1][column].set_xscale("log", base=4)
+        axes[1][column].set_xticks(counts, labels=[str(count) for count in counts])
+        axes[0][column].set_ylim(bottom=0)
     axes[0][0].set_ylabel("acknowledged writes per second")
     axes[1][0].set_ylabel("failed writes, %")
     axes[0][0].legend()
