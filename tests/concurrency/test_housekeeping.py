@@ -13,7 +13,7 @@ from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.upkeep import compact, expire
-from tests.concurrency.waiting import await_pending, await_sleep, held, worker_of
+from tests.concurrency.waiting import await_pending, await_sleep, held, until, worker_of
 from tests.ledgers import Filled, forget_engine
 from tests.spark.lake import LiveEngine, lake_depot, output, step, table, writing
 from tests.spark.lake import job as job_of
@@ -30,11 +30,12 @@ def appending(name: str, first: int, job: str) -> JobPlan:
 
 
 def appending_slowly(name: str, first: int, job: str) -> JobPlan:
-    """A job that goes on writing until the gate is opened."""
-    closed = f"java_method('java.lang.System', 'getProperty', 'gate-{name}') IS NULL"
-    pause = f"CASE WHEN {closed} THEN java_method('java.lang.Thread', 'sleep', 50L) END"
-    slow = f"SELECT id FROM range(0, 3000, 1, 1) WHERE coalesce({pause}, '') <> 'never'"
-    steps = [step("slow", slow), step("rows", f"SELECT id + {first} AS id FROM slow WHERE id < 10")]
+    """A job of two files, one of which is not finished before the gate is opened."""
+    closed = f"java_method('java.lang.System', 'getProperty', 'gate-{name}') = 'null'"
+    pause = f"CASE WHEN id >= 1500 AND {closed} THEN java_method('java.lang.Thread', 'sleep', 50L) END"
+    slow = f"SELECT id, {pause} AS paused FROM range(0, 3000, 1, 2)"
+    rows = f"SELECT {first} + id % 1500 + IF(id < 1500, 0, 5) AS id FROM slow WHERE id % 1500 < 5 OR paused = 'no'"
+    steps = [step("slow", slow), step("rows", rows)]
     return job_of(output("rows", table(name), mode="append"), steps=steps, name=job)
 
 
@@ -52,8 +53,8 @@ def test_open_and_sealed_writes_survive_expiry_and_removal(engine: LiveEngine, f
         await_pending(filled, fresh, 1)
         begun = [filled.find(f"r-{fresh}/{job}/out") for job in ("open", "sealed")]
         assert [write.state for write in begun] == ["open", "sealed"]
+        until(lambda: len(files_of(begun[0].intent.buffer)) == 1)
         files = [files_of(write.intent.buffer) for write in begun]
-        assert all(files)
         expire(engine, fresh)
         engine.ask(f"CALL lake.system.remove_orphan_files(table => 'raw.{fresh}')")  # safe by age: three days
         assert ids(engine, fresh) == list(range(20))
@@ -61,6 +62,7 @@ def test_open_and_sealed_writes_survive_expiry_and_removal(engine: LiveEngine, f
     assert waiting.done()[0].rows == 10
     [done] = engine.recover(table(fresh))
     assert (done["abandoned"], done["removed"], done["kept"], done["error"]) == ([], [], [], None)
+    expire(engine, fresh)
     assert [files_of(write.intent.buffer) for write in begun] == files
     open_gate(engine, fresh)
     assert slow.done()[0].rows == 10

@@ -26,12 +26,12 @@ def held(store: Store, name: str) -> Iterator[None]:
 
 def await_pending(filled: Filled, name: str, count: int) -> None:
     """Wait until so many sealed writes of a table wait to be published."""
-    _await(lambda: filled.ledger.count_pending(table(name).address) >= count)
+    until(lambda: filled.ledger.count_pending(table(name).address) >= count)
 
 
 def await_sleep(pid: int) -> None:
     """Wait until the process has been stopped by its own fault."""
-    _await(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
 
 def worker_of(engine: LiveEngine) -> int:
@@ -40,7 +40,8 @@ def worker_of(engine: LiveEngine) -> int:
     return engine.process._process.pid
 
 
-def _await(reached: Callable[[], bool]) -> None:
+def until(reached: Callable[[], bool]) -> None:
+    """Wait for something that comes by itself."""
     deadline = time.monotonic() + PATIENCE
     while not reached():
         assert time.monotonic() < deadline
