@@ -9,12 +9,12 @@ from tests.spark.lake import LiveEngine, table
 
 def ids(engine: LiveEngine, name: str, depot: str = "lake") -> list[int]:
     """Every id in the table, in order, repetitions included."""
-    return [row[0] for row in engine.rows(f"SELECT id FROM {depot}.raw.{name} ORDER BY id")]
+    return [row[0] for row in engine.rows(f"SELECT id FROM `{depot}`.raw.{name} ORDER BY id")]
 
 
 def check(engine: LiveEngine, name: str, depot: str = "lake") -> None:
     """No file twice, every live file there with its rows, an unbroken line of snapshots, no write id twice."""
-    where = f"{depot}.raw.{name}"
+    where = f"`{depot}`.raw.{name}"
     files = engine.rows(f"SELECT file_path, record_count FROM {where}.files")
     assert len(dict(files)) == len(files), "a file is in the table twice"
     # All columns are read, so that it is the files that answer, wherever they are, and not the metadata.

@@ -90,6 +90,21 @@ def in_postgresql(name: str, location: str, port: int, conf: Mapping[str, str] |
     return Depot(name, "iceberg", location, catalog, conf or {})
 
 
+def with_icebergs_files(port: int, endpoint: str) -> Depot:
+    """A depot whose files are reached through Iceberg's own S3 client, which gives up soon."""
+    depot = in_postgresql("iceberg-s3", "s3://hasty/iceberg", port)
+    assert depot.catalog
+    properties = {
+        "s3.endpoint": endpoint,
+        "s3.path-style-access": "true",
+        "s3.access-key-id": KEY,
+        "s3.secret-access-key": SECRET,
+        "s3.retry.num-retries": "1",
+        "client.region": "us-east-1",
+    }
+    return replace(depot, catalog=replace(depot.catalog, properties={**depot.catalog.properties, **properties}))
+
+
 def impatient(root: Path) -> Depot:
     """A depot on a SQLite catalog whose clients wait for nobody."""
     depot = lake_depot(root, "impatient")

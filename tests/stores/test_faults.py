@@ -40,24 +40,32 @@ def test_a_store_that_says_503_for_a_while_delays_a_write(on_s3: Lake, gate: Gat
     check(on_s3.there, fresh, "gated")
 
 
-@pytest.mark.parametrize("trouble", ["503", pytest.param("hang-up", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "moment", [pytest.param(DATA, id="data"), pytest.param(SEAL, id="seal", marks=pytest.mark.slow)]
+    ("depot", "moment", "trouble"),
+    [
+        pytest.param("hasty", DATA, "503", id="data"),
+        pytest.param("hasty", DATA, "hang-up", id="data-hang-up", marks=pytest.mark.slow),
+        pytest.param("hasty", SEAL, "503", id="seal", marks=pytest.mark.slow),
+        pytest.param("hasty", SEAL, "hang-up", id="seal-hang-up", marks=pytest.mark.slow),
+        pytest.param("iceberg-s3", DATA, "503", id="iceberg-data", marks=pytest.mark.slow),
+        pytest.param("iceberg-s3", SEAL, "hang-up", id="iceberg-seal-hang-up", marks=pytest.mark.slow),
+    ],
 )
 def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it(
-    on_s3: Lake, gate: Gate, fresh: str, moment: str, trouble: Trouble
+    on_s3: Lake, gate: Gate, fresh: str, depot: str, moment: str, trouble: Trouble
 ) -> None:
-    on_s3.here.run(appending(fresh, 0, "before", "hasty"))
+    here, there = on_s3.here, on_s3.there
+    here.run(appending(fresh, 0, "before", depot))
     gate.close(trouble, at=moment, seconds=FOR_EVER)
-    failed = on_s3.here.fail(appending(fresh, 10, "during", "hasty"), run=f"r-{fresh}")
+    failed = here.fail(appending(fresh, 10, "during", depot), run=f"r-{fresh}")
     assert (failed.code, failed.retryable) == ("storage-unavailable", True)
     assert failed.hint
     assert gate.open()
-    assert ids(on_s3.there, fresh, "hasty") == list(range(10))
-    on_s3.here.run(appending(fresh, 10, "during", "hasty"), run=f"r-{fresh}", number=2)
-    on_s3.there.run(appending(fresh, 10, "during", "hasty"), run=f"r-{fresh}", number=3)
-    assert ids(on_s3.there, fresh, "hasty") == list(range(20))
-    check(on_s3.here, fresh, "hasty")
+    assert ids(there, fresh, depot) == list(range(10))
+    here.run(appending(fresh, 10, "during", depot), run=f"r-{fresh}", number=2)
+    there.run(appending(fresh, 10, "during", depot), run=f"r-{fresh}", number=3)
+    assert ids(there, fresh, depot) == list(range(20))
+    check(here, fresh, depot)
 
 
 @pytest.mark.parametrize("trouble", ["hang-up", pytest.param("503", marks=pytest.mark.slow)])

@@ -37,6 +37,33 @@ class Rule:
         return self.error(message, code=self.code, hint=self.hint, detail=detail)
 
 
+UNAVAILABLE = Rule(
+    frozenset(
+        {
+            "java.net.SocketException",
+            "java.net.SocketTimeoutException",
+            "java.net.UnknownHostException",
+            "java.sql.SQLNonTransientConnectionException",
+            "java.sql.SQLTransientException",
+            "org.apache.hadoop.fs.s3a.AWSApiCallTimeoutException",
+            "org.apache.hadoop.fs.s3a.AWSServiceThrottledException",
+            "org.apache.hadoop.fs.s3a.AWSStatus500Exception",
+            "org.apache.hadoop.fs.s3a.HttpChannelEOFException",
+            "org.apache.http.NoHttpResponseException",
+            "org.postgresql.util.PSQLException",
+            "org.sqlite.SQLiteException",
+            "software.amazon.awssdk.core.exception.SdkClientException",
+            f"{ICEBERG}RESTException",
+            f"{ICEBERG}ServiceUnavailableException",
+            f"{ICEBERG}ServiceFailureException",
+        }
+    ),
+    StorageUnavailable,
+    None,
+    "a store or catalog did not answer",
+    "check that it runs and can be reached from this machine",
+)
+
 RULES = (
     Rule(
         frozenset({"java.lang.OutOfMemoryError"}),
@@ -80,31 +107,7 @@ RULES = (
         "access was refused",
         "check who owns the place and the credentials of the depot",
     ),
-    Rule(
-        frozenset(
-            {
-                "java.net.ConnectException",
-                "java.net.NoRouteToHostException",
-                "java.net.SocketTimeoutException",
-                "java.net.UnknownHostException",
-                "java.sql.SQLNonTransientConnectionException",
-                "java.sql.SQLTransientException",
-                "org.apache.hadoop.fs.s3a.AWSApiCallTimeoutException",
-                "org.apache.hadoop.fs.s3a.AWSServiceThrottledException",
-                "org.apache.hadoop.fs.s3a.AWSStatus500Exception",
-                "org.postgresql.util.PSQLException",
-                "org.sqlite.SQLiteException",
-                "software.amazon.awssdk.core.exception.SdkClientException",
-                f"{ICEBERG}RESTException",
-                f"{ICEBERG}ServiceUnavailableException",
-                f"{ICEBERG}ServiceFailureException",
-            }
-        ),
-        StorageUnavailable,
-        None,
-        "a store or catalog did not answer",
-        "check that it runs and can be reached from this machine",
-    ),
+    UNAVAILABLE,
 )
 
 # The JVM hands the system's error number on only as the system's own text for it.
@@ -135,7 +138,8 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
         return error
     detail = stack_trace(error)
     chain = tuple(causes(error))
-    return _by_rule(chain, detail) or _by_system(chain, detail) or _by_condition(chain, detail, otherwise, error)
+    known = _by_rule(chain, detail) or _by_status(chain, detail) or _by_system(chain, detail)
+    return known or _by_condition(chain, detail, otherwise, error)
 
 
 def from_system(number: int, about: str, detail: str | None) -> CatchmentError | None:
@@ -149,6 +153,12 @@ def from_system(number: int, about: str, detail: str | None) -> CatchmentError |
 def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
     return next((rule.says(cause, detail) for rule, cause in found), None)
+
+
+def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    """A store that answers that it cannot answer."""
+    busy = (cause for cause in chain if cause.status is not None and (cause.status >= 500 or cause.status == 429))
+    return next((UNAVAILABLE.says(cause, detail) for cause in busy), None)
 
 
 def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:

@@ -51,6 +51,12 @@ class Throwable:
         column = self.java.startPosition()
         return int(self.java.line().get()), int(column.get()) if column.isDefined() else 0
 
+    @cached_property
+    def status(self) -> int | None:
+        """The status of the answer (403, 503), where a service of AWS gave one."""
+        answered = "software.amazon.awssdk.core.exception.SdkServiceException" in self.classes
+        return int(self.java.statusCode()) if answered else None
+
     @property
     def _is_of_spark(self) -> bool:
         current = self.java.getClass()
