@@ -18,11 +18,17 @@ REFUSED: Mapping[str, Any] = {"code": "schema-changed", "message": "it got a req
 
 
 def intent(
-    write_id: str, *, target: str = TARGET, owner: str = LOST, buffer: str = "", mode: WriteMode = "append"
+    write_id: str,
+    *,
+    target: str = TARGET,
+    owner: str = LOST,
+    buffer: str = "",
+    mode: WriteMode = "append",
+    branch: str = "main",
 ) -> Intent:
     """A write as an engine opens it."""
     place = buffer or f"/lake/data/{write_id.replace('/', '.')}"
-    return Intent(write_id, "flow", target, "main", mode, "last-wins", owner, place, Base("uuid", 0, 1, None))
+    return Intent(write_id, "flow", target, branch, mode, "last-wins", owner, place, Base("uuid", 0, 1, None))
 
 
 def contents(rows: int = 10) -> Contents:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from catchment.commit.consolidate import MERGE_MANIFESTS_AT
+from catchment.commit.consolidate import BATCH, MERGE_MANIFESTS_AT
 from catchment.commit.model import Contents, Write
-from catchment.commit.publish import BATCH, TURN_SECONDS
+from catchment.commit.publish import TURN_SECONDS
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check
 from tests.concurrency.waiting import await_pending, await_sleep, held, worker_of

@@ -158,8 +158,11 @@ class LiveEngine:
     def fail(self, job: JobPlan, **more: Any) -> Failed:
         return self.start_job(job, **more).failed()
 
+    def start_query(self, sql: str, limit: int | None = None) -> Pending:
+        return self._send(lambda id: RunQuery(id, sql, limit))
+
     def ask(self, sql: str, limit: int | None = None) -> Rows:
-        reply = self._send(lambda id: RunQuery(id, sql, limit)).answer()
+        reply = self.start_query(sql, limit).answer()
         assert isinstance(reply, Rows), reply
         return reply
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, Select, case, func, select
 
+from catchment.commit.model import NO_BRANCH
 from catchment.store.database import Database, database_time
 from catchment.store.leases import Holder
 from catchment.store.schema import leases, leftovers, writes
@@ -118,7 +119,10 @@ def _recent() -> Select[Any]:
         select(
             writes.c.target,
             func.count().label("committed"),
-            func.count(writes.c.snapshot_id.distinct()).label("commits"),
+            # Many writes of a table share one commit; plain files are published one write after the other.
+            (func.count(writes.c.snapshot_id.distinct()) + func.count(case((writes.c.branch == NO_BRANCH, 1)))).label(
+                "commits"
+            ),
         )
         .where(writes.c.state == "committed", writes.c.finished > database_time() - RECENT_SECONDS)
         .group_by(writes.c.target)

@@ -12,19 +12,23 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
 from catchment.commit import faults
 from catchment.commit.admission import refusal
+from catchment.commit.destination import Check, Outcome
+from catchment.commit.ledger import Ledger
 from catchment.commit.model import FATE_UNKNOWN, Base, Write
 from catchment.commit.table import MAIN, WRITE_IDS, LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 
 PATIENCE_SECONDS = 300.0
 LONGEST_PAUSE_SECONDS = 2.0
+BATCH = 256
+"""Writes that one commit takes at most."""
 MERGE_MANIFESTS_AT = 100
 """From so many manifests on, an append merges them as Iceberg does by itself, so that planning stays quick."""
 PERMANENT = frozenset(
@@ -39,22 +43,22 @@ PERMANENT = frozenset(
 )
 
 
-@dataclass
-class Outcome:
-    """What became of a batch."""
+@dataclass(frozen=True)
+class TableDestination:
+    """An Iceberg table as the destination of writes."""
 
-    committed: dict[str, int | None] = field(default_factory=dict)
-    """Write id -> snapshot; None where there was nothing to commit."""
-    refused: dict[str, CatchmentError] = field(default_factory=dict)
-    sent: bool = False
-    """Whether a swap was sent on the way here."""
-    unsure: bool = False
-    """Whether one of them was sent and nobody knows what became of it."""
+    table: LakeTable
+    """An object of its own: a consolidation must not see others' refreshes."""
+    ledger: Ledger
+    batch: int = BATCH
 
-    def left(self, batch: Sequence[Write]) -> list[Write]:
-        """The writes whose fate is not known yet."""
-        left = [w for w in batch if w.write_id not in self.committed and w.write_id not in self.refused]
-        return [replace(write, tried=True) for write in left] if self.unsure else left
+    def consolidate(self, batch: Sequence[Write], check: Check) -> Outcome:
+        """Publish a batch; the swap decides between two consolidators, so a lost lease does not matter."""
+        return consolidate(self.table, batch, tried=self.ledger.mark_tried)
+
+    def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
+        """Nothing: whether a file of a table is live, only the history tells."""
+        return ()
 
 
 class _Refused(Exception):

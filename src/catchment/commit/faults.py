@@ -19,6 +19,10 @@ Point = Literal[
     "manifest-list-written",
     "before-swap",
     "swap-applied",
+    "planned",
+    "partition-published",
+    "old-removed",
+    "stage-cleared",
     "before-marked",
     "marked",
 ]

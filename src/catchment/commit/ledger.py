@@ -117,6 +117,19 @@ class Ledger:
                 raise WritesMoved
             connection.execute(update(writes).where(these).values(tried=1))
 
+    def mark_planned(self, write: Write, contents: Contents) -> None:
+        """Remember what publishing a write of files will change, before its first change.
+
+        Files have no history to look into: what the ledger says here is what a roll-forward does. Raises WritesMoved
+        as `mark_tried` does.
+        """
+        this = (writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
+        as_read = (writes.c.state == "sealed", writes.c.tried == int(write.tried))
+        with self._database.writing() as connection:
+            plan = update(writes).where(*this, *as_read).values(tried=1, descriptors=_packed(contents.descriptors))
+            if connection.execute(plan).rowcount != 1:
+                raise WritesMoved
+
     def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
         """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
         ids = _in_order(snapshots)

@@ -10,6 +10,8 @@ WriteState = Literal["open", "sealed", "committed", "abandoned"]
 WriteMode = Literal["append", "overwrite", "overwrite-partitions"]
 Conflict = Literal["last-wins", "fail", "rerun"]
 
+NO_BRANCH = ""
+"""The branch of plain files, which have none."""
 FATE_UNKNOWN = "history-expired"
 """The error of a write that may be in the table or not: it is given up, but its files are nobody's to remove."""
 
@@ -47,7 +49,10 @@ class Intent:
 
 @dataclass(frozen=True)
 class Contents:
-    """A full buffer: Iceberg's JSON descriptors of its data files, and their sums."""
+    """A full buffer: descriptors of its data files, and their sums.
+
+    For a table they are Iceberg's own JSON; for plain files they are what `files.changes` makes of them.
+    """
 
     descriptors: tuple[Mapping[str, Any], ...]
     """Empty once the write is published: the table knows its files then."""
@@ -63,7 +68,7 @@ class Write:
     intent: Intent
     state: WriteState
     tried: bool
-    """Whether a swap with this write in it was ever sent."""
+    """Whether a swap with this write in it was ever sent, or its files began to be published."""
     contents: Contents | None
     snapshot_id: int | None
     error: Mapping[str, Any] | None

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from catchment.commit import faults
-from catchment.commit.consolidate import consolidate
+from catchment.commit.destination import Destination
 from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.lost import Rounds, abandon_lost
 from catchment.commit.model import Write
 from catchment.commit.patience import patiently
-from catchment.commit.renewal import LEASE_SECONDS, held
-from catchment.commit.table import LakeTable
-from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld
+from catchment.commit.renewal import LEASE_SECONDS, checked, held
+from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld, LeaseLost
 from catchment.store import Store
 from catchment.store.leases import Lease
 
 TURN_SECONDS = 1.0
 """A holder gives the lease back after this long, even if more is waiting: its own write is long through."""
-BATCH = 256
 LOOK_SECONDS = 0.05
 """How often an engine looks what another one has published."""
 NEWS_SECONDS = 1.0
@@ -48,14 +47,13 @@ class News:
 
 @dataclass(frozen=True)
 class Publisher:
-    """Publishes the sealed writes of one table, for all threads of one engine."""
+    """Publishes the sealed writes of one table or directory, for all threads of one engine."""
 
     store: Store
     ledger: Ledger
     target: str
     owner: str
-    table: LakeTable
-    """The publisher's own object: a consolidation must not see others' refreshes."""
+    destination: Destination
     news: News = field(default_factory=News)
     leader: threading.Lock = field(default_factory=threading.Lock)
     """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
@@ -104,8 +102,9 @@ class Publisher:
         if lease is None:
             return False
         faults.point("lease-taken")
-        with held(self.store, lease):
-            self._work()
+        # Who finds that the lease was taken over leaves the work to whoever took it.
+        with held(self.store, lease), suppress(LeaseLost):
+            self._work(lease)
             # An engine that lives long cleans up after those that died since it met the table.
             if self.rounds.due():
                 abandon_lost(self.ledger, self.target)
@@ -120,14 +119,14 @@ class Publisher:
         except LeaseHeld:
             return None
 
-    def _work(self) -> None:
-        deadline = time.monotonic() + TURN_SECONDS
+    def _work(self, lease: Lease) -> None:
+        deadline, check = time.monotonic() + TURN_SECONDS, checked(self.store, lease)
         while time.monotonic() < deadline:
-            batch = self.ledger.pending(self.target, limit=BATCH)
+            batch = self.ledger.pending(self.target, limit=self.destination.batch)
             if not batch:
                 return
             try:
-                outcome = consolidate(self.table, batch, tried=self.ledger.mark_tried)
+                outcome = self.destination.consolidate(batch, check)
             except WritesMoved:
                 continue
             faults.point("before-marked")

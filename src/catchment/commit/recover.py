@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -12,6 +12,7 @@ from catchment.commit.ledger import Ledger
 from catchment.commit.lost import abandon_lost
 from catchment.commit.model import Write
 from catchment.commit.publish import Publisher
+from catchment.commit.table import LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError
 
 MOST_SEALED = 100_000
@@ -40,13 +41,18 @@ class Recovered:
     """Those whose files stay: the table's history refers to them, or nobody asked to remove them."""
 
 
-def recover(session: SparkSession, publisher: Publisher, identifier: str, *, remove: bool) -> Recovered:
-    """Recover one table, which Spark SQL calls `identifier`; files are removed only if that was asked for."""
+Remove = Callable[[Sequence[str]], Sequence[str]]
+"""Removes those of some buffers that may be removed, and says which."""
+
+
+def recover(publisher: Publisher, remove: Remove) -> Recovered:
+    """Recover one table or directory of files."""
     abandoned = abandon_lost(publisher.ledger, publisher.target)
     # Before anything is published: the files of what is refused now are not among those that somebody agreed to lose.
     left = [buffer for _, buffer in publisher.ledger.leftovers(publisher.target)]
     published, refused = _finish(publisher)
-    removed = _remove(session, publisher, identifier, left) if remove else ()
+    removed = tuple(remove(left))
+    publisher.ledger.forget(removed)
     kept = tuple(buffer for buffer in left if buffer not in removed)
     return Recovered(published, refused, abandoned, removed, kept)
 
@@ -84,15 +90,14 @@ def _refusal(write: Write, error: CatchmentError) -> Refusal:
     return Refusal(write.write_id, error.code, error.message, error.hint)
 
 
-def _remove(session: SparkSession, publisher: Publisher, identifier: str, buffers: Sequence[str]) -> tuple[str, ...]:
-    """Remove leftovers, but never a file that any snapshot or branch of the table may still read."""
+def remove_dead(session: SparkSession, table: LakeTable, identifier: str, buffers: Sequence[str]) -> tuple[str, ...]:
+    """Remove leftovers of a table, but never a file that any of its snapshots or branches may still read."""
     if not buffers:
         return ()
     live = _live(session, identifier, {_name(buffer) for buffer in buffers})
     gone = tuple(buffer for buffer in buffers if _name(buffer) not in live)
     for buffer in gone:
-        publisher.table.java.io().deletePrefix(f"{buffer}/")
-    publisher.ledger.forget(gone)
+        table.java.io().deletePrefix(f"{buffer}/")
     return gone
 
 

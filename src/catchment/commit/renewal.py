@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from catchment.errors import LeaseLost, MetastoreUnavailable
@@ -11,6 +12,8 @@ from catchment.store import Lease, Store
 
 LEASE_SECONDS = 10.0
 """How long a lease outlives a holder that died."""
+CHECK_SECONDS = 1.0
+"""How long a holder trusts in its lease before it looks again."""
 
 
 @contextmanager
@@ -26,6 +29,19 @@ def held(store: Store, lease: Lease) -> Iterator[None]:
         thread.join()
         with suppress(MetastoreUnavailable):  # then it runs out by itself, and the work is done all the same
             store.leases.release(lease)
+
+
+def checked(store: Store, lease: Lease) -> Callable[[], None]:
+    """Raises `LeaseLost` where the lease is no longer ours; looks again after every second of work or of sleep."""
+    known = time.monotonic()
+
+    def check() -> None:
+        nonlocal known
+        if time.monotonic() - known > CHECK_SECONDS:
+            store.leases.renew(lease, LEASE_SECONDS)
+            known = time.monotonic()
+
+    return check
 
 
 def _renew(store: Store, lease: Lease, done: threading.Event) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catchment.commit.activity import ActiveWrite, active_writes
+from catchment.commit.files.stage import dataset_of
 from catchment.commit.ledger import Ledger
 from catchment.store import Store
 
@@ -22,6 +23,8 @@ class Unfinished:
     """Open writes of engines that are heard from: nobody's business but theirs."""
     buffers: tuple[str, ...]
     """Directories of the lost writes and of those that were abandoned before: what may be removed."""
+    path: str | None = None
+    """Where the files are, if it is no table."""
 
     @property
     def recoverable(self) -> bool:
@@ -39,10 +42,13 @@ def unfinished(store: Store, target: str | None = None) -> tuple[Unfinished, ...
 def _of_table(target: str, active: tuple[ActiveWrite, ...], ledger: Ledger) -> Unfinished:
     here = [write for write in active if write.target == target]
     lost = [write for write in here if write.state == "open" and not write.alive]
+    left = [buffer for _, buffer in ledger.leftovers(target)]
+    places = (dataset_of(buffer) for buffer in (*(write.buffer for write in here), *left))
     return Unfinished(
         target,
         sealed=tuple(write.write_id for write in here if write.state == "sealed"),
         lost=tuple(write.write_id for write in lost),
         alive=tuple(write.write_id for write in here if write.state == "open" and write.alive),
-        buffers=(*(write.buffer for write in lost), *(buffer for _, buffer in ledger.leftovers(target))),
+        buffers=(*(write.buffer for write in lost), *left),
+        path=next(filter(None, places), None),
     )

@@ -1,13 +1,14 @@
-"""One engine's way into tables: open, fill a buffer, seal, publish. Safe to repeat after a crash at any point."""
+"""One engine's way into the lake: open, fill a buffer, seal, publish. Safe to repeat after a crash at any point."""
 
 from __future__ import annotations
 
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from py4j.protocol import Py4JJavaError
@@ -16,10 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.commit import buffer, faults, fork
 from catchment.commit.admission import branch_refusal
 from catchment.commit.alone import only_writer
+from catchment.commit.consolidate import TableDestination
+from catchment.commit.files.hadoop import storage_of
+from catchment.commit.files.publishing import Directory
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
 from catchment.commit.lost import abandon_lost
-from catchment.commit.model import Base, Conflict, Intent, Write, WriteMode
+from catchment.commit.model import Base, Conflict, Contents, Intent, Write, WriteMode
 from catchment.commit.patience import patiently
 from catchment.commit.publish import Publisher
 from catchment.commit.table import MAIN, LakeTable
@@ -72,7 +76,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes to Iceberg tables for all jobs of one engine."""
+    """Writes to tables and directories for all jobs of one engine."""
 
     session: SparkSession
     """A session of the writer's own: the catalogs it opens are opened once per engine."""
@@ -84,6 +88,7 @@ class Writer:
     solitary: frozenset[str] = frozenset()
     """Depots whose catalogs bear one writer of a table at a time."""
     _tables: dict[str, _Known] = field(default_factory=dict)
+    _directories: dict[str, Publisher] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -101,24 +106,40 @@ class Writer:
     def seal(self, frame: DataFrame, order: Order, listener: Listener) -> Publisher:
         """Fill a buffer and seal it, unless that was done before; returns who can publish it."""
         known, met_before = self._meet(order.target, order.depot, order.namespace, order.table)
-        if not met_before:
-            patiently(lambda: _recover_what_is_there(known.publisher, listener))
-        self._await_turn(known.publisher, listener)
+        self._admit(known.publisher, listener, met_before=met_before)
         publisher, intent, branch = self._begin(order)
+
+        def fill() -> Contents:
+            if (refused := branch_refusal(branch.java, order.target, order.branch)) is not None:
+                raise refused
+            return buffer.fill(frame, branch, intent.buffer, order.options)
+
         try:
-            write = patiently(lambda: self.ledger.open(intent))
-            if write.state == "committed":
-                listener.warn(f"{write.write_id} was already committed; nothing is written again")
-            elif write.state == "open":
-                if (refused := branch_refusal(branch.java, order.target, order.branch)) is not None:
-                    raise refused
-                contents = buffer.fill(frame, branch, intent.buffer, order.options)
-                faults.point("before-sealed")
-                patiently(lambda: self.ledger.seal(intent, contents))
-                faults.point("sealed")
+            self.seal_once(intent, fill, listener)
         finally:
             branch.remove()
         return publisher
+
+    def seal_once(self, intent: Intent, fill: Callable[[], Contents], listener: Listener) -> None:
+        """Open a write, fill its buffer and seal it, as far as that was not done before."""
+        write = patiently(lambda: self.ledger.open(intent))
+        if write.state == "committed":
+            listener.warn(f"{write.write_id} was already committed; nothing is written again")
+        elif write.state == "open":
+            contents = fill()
+            faults.point("before-sealed")
+            patiently(lambda: self.ledger.seal(intent, contents))
+            faults.point("sealed")
+
+    def directory(self, target: str, listener: Listener) -> Publisher:
+        """The publisher of a dataset of plain files, once it is this engine's turn to write there."""
+        publisher, met_before = self._meet_directory(target)
+        self._admit(publisher, listener, met_before=met_before)
+        return publisher
+
+    def publisher_of_files(self, target: str) -> Publisher:
+        """The publisher of a dataset of plain files, at once."""
+        return self._meet_directory(target)[0]
 
     def earlier(self, write_id: str, target: str) -> Write | None:
         """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""
@@ -136,9 +157,18 @@ class Writer:
             met_before = target in self._tables
             if not met_before:
                 forked, published = (LakeTable.load(self.session, depot, namespace, table) for _ in range(2))
-                publisher = Publisher(self.store, self.ledger, target, self.owner, published)
+                destination = TableDestination(published, self.ledger)
+                publisher = Publisher(self.store, self.ledger, target, self.owner, destination)
                 self._tables[target] = _Known(publisher, forked)
             return self._tables[target], met_before
+
+    def _meet_directory(self, target: str) -> tuple[Publisher, bool]:
+        with self._lock:
+            met_before = target in self._directories
+            if not met_before:
+                destination = Directory(partial(storage_of, self.session), self.ledger)
+                self._directories[target] = Publisher(self.store, self.ledger, target, self.owner, destination)
+            return self._directories[target], met_before
 
     def _begin(self, order: Order) -> tuple[Publisher, Intent, Fork]:
         """What the write begins from: the table as it is now."""
@@ -157,6 +187,11 @@ class Writer:
             intent = _intent(order, known.forked, self.owner)
             return known.publisher, intent, fork.make(known.forked, intent.buffer)
 
+    def _admit(self, publisher: Publisher, listener: Listener, *, met_before: bool) -> None:
+        if not met_before:
+            patiently(lambda: _recover_what_is_there(publisher, listener))
+        self._await_turn(publisher, listener)
+
     def _await_turn(self, publisher: Publisher, listener: Listener) -> None:
         told = False
         while (waiting := patiently(lambda: self.ledger.count_pending(publisher.target))) >= self.max_pending:
@@ -173,14 +208,18 @@ class Writer:
 
 
 def _recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
-    """The first write to a table finishes what engines that are gone have left there; files are not removed."""
-    abandoned = abandon_lost(publisher.ledger, publisher.target)
+    """The first write to a target finishes what engines that are gone have left there.
+
+    Stages of plain files are removed; files of tables are not, because only the history tells which of them are live.
+    """
+    ledger, target = publisher.ledger, publisher.target
+    abandoned = abandon_lost(ledger, target)
+    left = [stage for _, stage in ledger.leftovers(target)]
+    ledger.forget(publisher.destination.tidy(left))
     if abandoned:
-        listener.warn(
-            f"{publisher.target}: engines that are gone left {', '.join(abandoned)} unfinished; "
-            "`catchment recover` removes the files"
-        )
-    if publisher.ledger.ownerless(publisher.target, "sealed"):
+        further = "`catchment recover` removes the files" if ledger.leftovers(target) else "their files are removed"
+        listener.warn(f"{target}: engines that are gone left {', '.join(abandoned)} unfinished; {further}")
+    if ledger.ownerless(target, "sealed"):
         publisher.consolidate()
 
 

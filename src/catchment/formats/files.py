@@ -1,21 +1,24 @@
-"""Plain files: json, csv, parquet, orc, avro, text, as Spark reads and writes them."""
+"""Plain files: json, csv, parquet, orc, avro, text. Spark reads and writes them, `commit.files` publishes them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, Observation, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from catchment.commit.files.filling import FILE_FORMATS as FILE_FORMATS
+from catchment.commit.files.filling import Shape
+from catchment.commit.files.writer import FileOrder, write_files
 from catchment.commit.model import Base
+from catchment.commit.model import Write as Known
 from catchment.commit.writer import Listener, Writer
 from catchment.errors import JobError
 from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
 from catchment.plan.model import InputPlan, OutputPlan
-
-FILE_FORMATS = frozenset({"json", "csv", "parquet", "orc", "avro", "text"})
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Files:
 
     name: str
     capabilities = Capabilities(
-        atomic=False, history=False, transforms=False, schema_evolution=False, remembers_writes=False
+        atomic=False, history=False, transforms=False, schema_evolution=False, remembers_writes=True
     )
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
@@ -43,23 +46,36 @@ class Files:
         return f"{there.getFileCount()} files of {there.getLength()} bytes"
 
     def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-        """Files do not remember writes."""
-        return None
+        """From the ledger: the files themselves tell it to nobody."""
+        known = writer.earlier(write.id, write.output.dataset.address)
+        return Earlier(_written(known), known.state == "committed", known.intent.inputs) if known else None
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         """Files have no states."""
         return None
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-        """Write files at a path, the way Spark does."""
-        path = str(write.output.dataset.path)
+        """Stage the rows as files and publish them, unless this very write has been published before."""
         columns = _partition_columns(frame, write)
-        before = _files_at(spark, path)
-        seen = Observation()
         ordered = sorted_rows(frame, write, [F.col(column) for column in columns])
-        counted = ordered.observe(seen, F.count(F.lit(1)).alias("rows"))
-        _writer(counted, write, columns).save(path, format=self.name)
-        return Written(rows=int(seen.get["rows"]), files=len(_files_at(spark, path) - before))
+        done = write_files(writer, spark, ordered, _order(write, self.name, columns), listener)
+        if done.intent.mode == "overwrite-partitions" and done.contents and not done.contents.files:
+            listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
+        return _written(done)
+
+
+def _written(done: Known) -> Written:
+    contents = done.contents
+    return Written(rows=contents.rows if contents else 0, files=contents.files if contents else 0)
+
+
+def _order(write: Write, format: str, columns: Sequence[str]) -> FileOrder:
+    output, dataset = write.output, write.output.dataset
+    # Without partitions there is but one thing to replace: everything.
+    mode = "overwrite" if output.mode == "overwrite-partitions" and not columns else output.mode
+    options = {**output.options, "compression": output.compression} if output.compression else dict(output.options)
+    shape = Shape(format, tuple(columns), options)
+    return FileOrder(write.id, write.workflow, dataset.address, str(dataset.path), mode, shape, write.inputs)
 
 
 def _partition_columns(frame: DataFrame, write: Write) -> list[str]:
@@ -79,24 +95,23 @@ def _partition_columns(frame: DataFrame, write: Write) -> list[str]:
             where=write.output.where,
             hint=f"the columns are {', '.join(frame.columns)}",
         )
+    _check_columns(frame, write)
     return [field.column for field in partitions]
 
 
-def _writer(frame: DataFrame, write: Write, columns: list[str]) -> DataFrameWriter:
-    output = write.output
-    # On the write itself, never on the session: a setting there would reach every other write of the job.
-    replaced = "dynamic" if output.mode == "overwrite-partitions" else "static"
-    options = {**output.options, "partitionOverwriteMode": replaced}
-    if output.compression:
-        options["compression"] = output.compression
-    writer = frame.write.mode("append" if output.mode == "append" else "overwrite").options(**options)
-    return writer.partitionBy(*columns) if columns else writer
-
-
-def _files_at(spark: SparkSession, path: str) -> frozenset[str]:
-    """The data files below a path, listed by Spark and not one by one across the gateway."""
-    place = spark._jvm.org.apache.hadoop.fs.Path(path)
-    if not place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place):
-        return frozenset()
-    listing = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
-    return frozenset(listing.inputFiles())
+def _check_columns(frame: DataFrame, write: Write) -> None:
+    names, parts = [name.lower() for name in frame.columns], {field.column.lower() for field in write.output.partitions}
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise JobError(
+            f"output {write.output.name} has the column {twice[0]} twice",
+            code="column-twice",
+            where=write.output.where,
+            hint="give one of them another name in a step (SELECT … AS …)",
+        )
+    if parts and not set(names) - parts:
+        raise JobError(
+            f"output {write.output.name} is partitioned by all of its columns; nothing would be left for its files",
+            code="partition-invalid",
+            where=write.output.where,
+            hint="leave one of the columns out of `partitionBy`",
+        )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.recover import Recovered, give_up_dropped, recover
+from catchment.commit.recover import Recovered, give_up_dropped, recover, remove_dead
+from catchment.commit.table import LakeTable
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Recover
@@ -34,12 +36,20 @@ def _recovered(spark: SparkSession, table: Dataset, writer: Writer, *, remove: b
 
 
 def _done(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) -> Recovered:
+    if table.path:
+        files = writer.publisher_of_files(table.address)
+        return recover(files, files.destination.tidy if remove else _keep)
     # Only where the catalog says so: one that does not answer raises, and the sealed writes wait.
-    if catalogs.find_table(spark, table) is None:
+    if (found := catalogs.find_table(spark, table)) is None:
         return give_up_dropped(writer.ledger, table.address)
     publisher = writer.publisher(table.address, table.depot, str(table.namespace), str(table.table))
+    cleaner = partial(remove_dead, spark, LakeTable(spark, found), table.identifier)
     with writer.admission(table.depot, table.address, "recovery"):
-        return recover(spark, publisher, table.identifier, remove=remove)
+        return recover(publisher, cleaner if remove else _keep)
+
+
+def _keep(buffers: Sequence[str]) -> tuple[str, ...]:
+    return ()
 
 
 def _described(error: CatchmentError) -> Mapping[str, Any]:

@@ -63,22 +63,26 @@ def assign(
     return keys, tuple(plans.values())
 
 
-def reading_engine(project: Project, name: str = DEFAULT) -> EnginePlan:
-    """An engine that knows every table depot of the project, embedded ones that exist on disk included."""
+def reading_engine(project: Project, name: str = DEFAULT, files: Collection[str] = ()) -> EnginePlan:
+    """An engine that knows every table depot of the project, embedded ones that exist on disk included.
+
+    `files` names further depots, whose files it must reach.
+    """
     engine = project.engines.get(name)
     if engine is None:
-        known = f"engines of this project: {', '.join(sorted(project.engines))}"
+        others = f"engines of this project: {', '.join(sorted(project.engines))}"
         raise RequestError(
             f"the project has no engine `{name}`",
             code="unknown-engine",
-            hint=did_you_mean(name, project.engines) or known,
+            hint=did_you_mean(name, project.engines) or others,
         )
-    tables = (depot for depot in (*project.depots.values(), *depots.embedded_on_disk(project)) if depot.catalog)
+    known = (*project.depots.values(), *depots.embedded_on_disk(project))
+    wanted = tuple(depot for depot in known if depot.catalog or depot.name in files)
     return EnginePlan(
         engine.name,
         engine,
         dict(engine.conf),
-        depots=_by_name(tuple(tables)),
+        depots=_by_name(wanted),
         metastore=project.metastore,
         settings=project.settings,
     )

@@ -51,9 +51,9 @@ class Writers:
         """What will happen, in words."""
         modes = {writer.output.mode for writer in self.all}
         both = "both" if len(self.all) == 2 else "all"
-        if self.dataset.path is None and modes == {"append"}:
+        if modes == {"append"}:
             return f"{both} append"
-        if self.dataset.path is None and modes == {"overwrite-partitions"}:
+        if modes == {"overwrite-partitions"}:
             return f"{both} replace partitions: last to commit wins where they overlap"
         deeds = [f"{writer.job} {_DOES[writer.output.mode]}" for writer in self.all]
         if self.loose:
@@ -79,9 +79,7 @@ def _examine(writers: Writers) -> Iterator[Diagnostic]:
     yield from _partitions(writers)
     if writers.dataset.path is None:
         yield from _properties(writers)
-        yield from _order(writers)
-    else:
-        yield from _files(writers)
+    yield from _order(writers)
 
 
 def _partitions(writers: Writers) -> Iterator[Diagnostic]:
@@ -151,17 +149,6 @@ def _unordered_pair(writers: Writers, mode: SaveMode, other_mode: SaveMode | Non
     ones = (writer for writer in writers.all if writer.output.mode == mode)
     others = [writer for writer in writers.all if other_mode in (None, writer.output.mode)]
     return next(((one, other) for one in ones for other in others if not writers.ordered(one, other)), None)
-
-
-def _files(writers: Writers) -> Iterator[Diagnostic]:
-    if writers.loose is not None:
-        one, other = writers.loose
-        message = (
-            f"jobs `{one.job}` and `{other.job}` write {writers.dataset.address} at the same time; "
-            "plain files are not safe for concurrent writers yet"
-        )
-        hint = "let one depend on the other, or write an Iceberg table"
-        yield Diagnostic("concurrent-file-writers", message, other.output.where, hint)
 
 
 def _nested(by_place: dict[str, list[Writer]]) -> Iterator[Diagnostic]:

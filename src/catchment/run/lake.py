@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -36,11 +36,13 @@ class Reader:
         project: Project,
         *,
         engine: str = "default",
+        files: Collection[str] = (),
         tell: Tell = lambda _: None,
         launch: Launch = EngineProcess.start,
     ) -> None:
+        """`files` names the depots whose files are to be reached; tables are reached anyway."""
         self._project, self._tell, self._launch = project, tell, launch
-        self._plan = reading_engine(project, engine)
+        self._plan = reading_engine(project, engine, files)
         self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
 
     def __enter__(self) -> Reader:

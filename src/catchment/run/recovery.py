@@ -22,7 +22,12 @@ def look(project: Project, address: str | None = None) -> tuple[Unfinished, ...]
     """What writes have left unfinished, in all tables or in the one at an address; no engine is started."""
     target = None if address is None else str(_canonical(address, project))
     with open_store(project.metastore) as store:
-        return unfinished(store, target)
+        found = unfinished(store, target)
+    if target and not found:
+        # Without a project file every name would do, the misspelled ones too.
+        depot = parse(target).depot
+        check_depot(depot, reading_engine(project, files={depot}))
+    return found
 
 
 def recover(
@@ -36,8 +41,9 @@ def recover(
     """Recover tables; files of abandoned writes are removed only where `remove` says so."""
     if not found:
         return {"tables": []}
-    tables = [_dataset(parse(each.target)) for each in found]
-    with Reader(project, tell=tell, launch=launch) as reader:
+    tables = [_dataset(parse(each.target), each.path) for each in found]
+    files = {table.depot for table in tables if table.path}
+    with Reader(project, files=files, tell=tell, launch=launch) as reader:
         return reader.recover(tables, remove=remove)
 
 
@@ -48,11 +54,10 @@ def _canonical(text: str, project: Project) -> Address:
         raise RequestError(
             f"`{text}` names no table", code="no-dataset", hint="append /table, or leave the address out for all tables"
         )
-    depot = depots.find(project, address.depot).name
-    # Without a project file every name would do, the misspelled ones too.
-    check_depot(depot, reading_engine(project))
-    return Address(depot, address.collection, address.dataset, None)
+    return Address(depots.find(project, address.depot).name, address.collection, address.dataset, None)
 
 
-def _dataset(address: Address) -> Dataset:
+def _dataset(address: Address, path: str | None) -> Dataset:
+    if path is not None:
+        return Dataset(str(address), address.depot, "files", path=path)
     return Dataset(str(address), address.depot, "iceberg", namespace=address.collection, table=address.dataset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import update
 
 from catchment.commit.activity import RECENT_SECONDS, activity
+from catchment.commit.model import NO_BRANCH
 from catchment.commit.unfinished import Unfinished, unfinished
 from catchment.store.database import database_time
 from catchment.store.schema import writes
@@ -49,6 +50,21 @@ def test_commits_of_the_last_minutes_are_counted(filled: Filled) -> None:
     [table] = activity(filled.store.database)
     assert (table.commits_per_minute, table.writes_per_minute) == (2 / 5, 1.4)
     assert table.writes == ()
+
+
+def test_files_are_published_one_write_after_the_other(filled: Filled) -> None:
+    for number in range(3):
+        filled.commit(f"r/j/{number}", snapshot=None, branch=NO_BRANCH)
+    [directory] = activity(filled.store.database)
+    assert (directory.commits_per_minute, directory.writes_per_minute) == (0.6, 0.6)
+
+
+def test_unfinished_files_tell_where_they_are(filled: Filled) -> None:
+    stages = "s3a://bucket/d/.catchment-stage"
+    filled.seal("r/j/1", target="dataos://bucket:none/d", buffer=f"{stages}/r.j.1.0")
+    filled.abandon("r/j/2", target="dataos://bucket:none/e", buffer="/e/.catchment-stage/r.j.2.0")
+    filled.seal("r/j/3")
+    assert [found.path for found in unfinished(filled.store)] == ["s3a://bucket/d", "/e", None]
 
 
 def test_tables_stand_by_themselves_and_in_order(filled: Filled) -> None:

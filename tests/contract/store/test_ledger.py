@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, text
 
-from catchment.commit.ledger import Ledger
+from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.model import Contents, Intent, Write
 from catchment.errors import EngineLost, JobError, Retryable
 from catchment.store import Store
@@ -182,6 +182,20 @@ def test_a_swap_that_may_have_been_sent_is_remembered(ledger: Ledger) -> None:
     ledger.mark_tried([_found(ledger, "r1/c/out"), _found(ledger, "r1/a/out")])
     ledger.mark_tried([])
     assert [write.tried for write in ledger.pending(TABLE, limit=10)] == [True, False, True]
+
+
+def test_what_files_will_change_is_recorded_once_before_the_first_change(ledger: Ledger) -> None:
+    _sealed(ledger, "r1/a/out")
+    read = _found(ledger, "r1/a/out")
+    plan = replace(CONTENTS, descriptors=({"add": "p=ü/new", "staged": "s", "bytes": 1}, {"remove": "p=ü/old"}))
+    ledger.mark_planned(read, plan)
+    [known] = ledger.pending(TABLE, limit=10)
+    assert (known.tried, known.contents) == (True, plan)
+    with pytest.raises(WritesMoved):  # somebody who slept since he read it
+        ledger.mark_planned(read, CONTENTS)
+    ledger.mark_committed({"r1/a/out": None})
+    with pytest.raises(WritesMoved):
+        ledger.mark_planned(known, CONTENTS)
 
 
 def test_committed_writes_wait_no_more_and_know_their_snapshot(ledger: Ledger) -> None:

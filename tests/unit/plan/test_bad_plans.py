@@ -116,11 +116,12 @@ CASES = [
         error=False,
     ),
     Case(
-        "two writers of files",
-        (J("a", write=FILES), J("b", write=FILES)),
-        "concurrent-file-writers",
+        "all files replaced beside an append",
+        (J("a", write=FILES), J("b", write=FILES, mode="overwrite")),
+        "full-overwrite-shared",
         OUTPUT + SECOND,
         ITEM_COLUMN,
+        error=False,
     ),
     Case(
         "files within files",

@@ -52,6 +52,18 @@ def test_files_may_be_written_one_after_the_other(tmp_path: Path) -> None:
     assert found.effect == "one after the other: a replaces the whole dataset, then b appends"
 
 
+@pytest.mark.parametrize(
+    ("mode", "effect"),
+    [
+        ("append", "both append"),
+        ("overwrite-partitions", "both replace partitions: last to commit wins where they overlap"),
+    ],
+)
+def test_files_may_be_written_at_the_same_time(tmp_path: Path, mode: str, effect: str) -> None:
+    (found,) = shared(tmp_path, J("a", write=FILES, mode=mode), J("b", write=FILES, mode=mode))
+    assert found.effect == effect
+
+
 def test_other_tables_are_not_shared(tmp_path: Path) -> None:
     assert shared(tmp_path, J("a"), J("b", write="dataos://lakehouse:raw/other?acl=rw")) == ()
 

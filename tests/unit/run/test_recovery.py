@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from catchment.errors import RequestError
+from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Project
 from catchment.run import recovery, writers
+from catchment.run.engines import Process
 from catchment.store import open_store
 from tests.ledgers import TARGET, Filled
 from tests.unit.run.conftest import Lab, launch
@@ -56,6 +59,22 @@ def test_the_engine_is_told_which_tables(project: Project, filled: Filled, remov
     facts = recovery.recover(project, recovery.look(project), remove=remove, launch=launch)
     table = {"address": TARGET, "depot": "lake", "namespace": "raw", "table": "t"}
     assert facts == {"tables": [table], "remove": remove}
+
+
+def test_the_engine_is_told_where_files_are_and_knows_their_depot(project: Project, filled: Filled) -> None:
+    drop = Depot("drop", "files", "s3a://bucket")
+    filled.seal("r/j/1", target="dataos://drop:none/d", buffer="s3a://bucket/d/.catchment-stage/r.j.1.0")
+    told: list[Sequence[Depot]] = []
+
+    def noting(engine: EnginePlan, **more: Any) -> Process:
+        told.append(engine.depots)
+        return launch(engine, **more)
+
+    known = replace(project, depots={**project.depots, "drop": drop})
+    found = recovery.look(known, "dataos://drop:none/d")
+    facts = recovery.recover(known, found, remove=True, launch=noting)
+    assert [table["address"] for table in facts["tables"]] == ["dataos://drop:none/d"]
+    assert [depot.name for depot in told[0]] == ["drop", "lakehouse"]
 
 
 def test_nothing_to_recover_starts_no_engine(project: Project) -> None:

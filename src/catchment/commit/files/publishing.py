@@ -1,0 +1,136 @@
+"""Publish staged files: new ones appear first, then old ones go, directory after directory.
+
+Before the first change the ledger knows every change. Whoever comes after a kill does the same changes again, and each
+of them may be done twice: names are never used for two different files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+
+from catchment.commit import faults
+from catchment.commit.destination import Check, Outcome
+from catchment.commit.files import changes as journal
+from catchment.commit.files.changes import Addition, Changes
+from catchment.commit.files.stage import STAGES, dataset_of
+from catchment.commit.files.storage import Missing, Move, Storage
+from catchment.commit.ledger import Ledger
+from catchment.commit.model import Contents, Write
+from catchment.errors import JobError, StorageUnavailable
+
+TIMES = 3
+"""How often a stage is looked at again because somebody else is publishing it as well."""
+NOTHING = Contents((), 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A dataset of plain files as the destination of writes."""
+
+    storage: Callable[[str], Storage]
+    """The store that a dataset's directory is in."""
+    ledger: Ledger
+    batch: int = 1
+    """One by one: a write is marked before the next one may replace its files."""
+
+    def consolidate(self, batch: Sequence[Write], check: Check) -> Outcome:
+        """Publish the write at the head of the queue; what was begun before is rolled forward."""
+        outcome = Outcome()
+        for write in batch:
+            try:
+                self._publish(write, check)
+                outcome.committed[write.write_id] = None
+            except _Damaged as damaged:
+                outcome.refused[write.write_id] = _refusal(write, damaged)
+            except (OSError, Py4JJavaError) as error:
+                raise _interrupted(write, error) from error
+        return outcome
+
+    def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
+        """Remove stages: nothing in them was ever seen by anybody, so nothing else has to be asked."""
+        stages = tuple(buffer for buffer in buffers if dataset_of(buffer))
+        for stage in stages:
+            self._storage(stage).clear(_stage(stage))
+        return stages
+
+    def _publish(self, write: Write, check: Check) -> None:
+        storage, stage = self._storage(write.intent.buffer), _stage(write.intent.buffer)
+        contents = write.contents or NOTHING
+        left = _staged(storage, stage, journal.changes_of(contents))  # complete, or nothing is touched
+        changes = journal.changes_of(contents)
+        if not write.tried:
+            changes = Changes(changes.additions, _old(storage, write, changes))
+            self.ledger.mark_planned(write, journal.planned(contents, changes))
+        faults.point("planned")
+        _roll_forward(storage, stage, Changes(left, changes.removals), check)
+        # While the stage is there the write is not done: its end is the sign that every change was made.
+        storage.clear(stage)
+        faults.point("stage-cleared")
+
+    def _storage(self, buffer: str) -> Storage:
+        return self.storage(str(dataset_of(buffer)))
+
+
+class _Damaged(Exception):
+    """Files are neither in the stage nor where they belong."""
+
+
+def _old(storage: Storage, write: Write, changes: Changes) -> tuple[str, ...]:
+    """The files that the write replaces."""
+    replaced = {"append": (), "overwrite": ("",), "overwrite-partitions": changes.partitions}[write.intent.mode]
+    new = {each.path for each in changes.additions}
+    return tuple(sorted(set(storage.sizes(replaced)) - new))
+
+
+def _roll_forward(storage: Storage, stage: str, changes: Changes, check: Check) -> None:
+    for _ in range(TIMES):
+        try:
+            for wave in journal.waves(changes, storage.wave):
+                check()
+                storage.place([Move(f"{stage}/{each.staged}", each.path, each.bytes) for each in wave.additions])
+                faults.point("partition-published")
+                if wave.removals:
+                    storage.remove(wave.removals)
+                    faults.point("old-removed")
+            return
+        except Missing:
+            # Two of us are alive: what the other one has placed is not left to do.
+            check()
+            changes = Changes(_staged(storage, stage, changes), changes.removals)
+    raise OSError(f"{stage} changes while it is being published")
+
+
+def _staged(storage: Storage, stage: str, changes: Changes) -> tuple[Addition, ...]:
+    """The additions that are still in the stage; the others must be in their place."""
+    found = storage.sizes([stage])
+    left = tuple(each for each in changes.additions if found.get(f"{stage}/{each.staged}") == each.bytes)
+    gone = Changes(tuple(set(changes.additions).difference(left)))
+    there = storage.sizes(gone.partitions) if gone.additions else {}
+    if lost := [each.path for each in gone.additions if there.get(each.path) != each.bytes]:
+        raise _Damaged(lost[0])
+    return left
+
+
+def _stage(buffer: str) -> str:
+    return f"{STAGES}/{buffer.rpartition('/')[2]}"
+
+
+def _refusal(write: Write, damaged: _Damaged) -> JobError:
+    published = "some of its files may be published" if write.tried else "nothing was published"
+    return JobError(
+        f"the stage of {write.write_id} in {write.intent.target} has lost {damaged}; {published}",
+        code="stage-damaged",
+        hint="run the job again in a new run; look for a cleaner that removes hidden directories",
+    )
+
+
+def _interrupted(write: Write, error: Exception) -> StorageUnavailable:
+    reason = error.java_exception.toString() if isinstance(error, Py4JJavaError) else error
+    return StorageUnavailable(
+        f"{write.intent.target}: publishing the files of {write.write_id} was interrupted: {reason}",
+        code="publish-interrupted",
+        hint="the sealed write is safe: another attempt, the next writer or `catchment recover` goes on with it",
+    )

@@ -1,0 +1,43 @@
+"""The stage of a write: a hidden directory in the dataset, named after the write, that no reader looks into."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+
+STAGES = ".catchment-stage"
+"""Spark, Hive, Arrow and their kin skip names that begin with a dot, whatever follows."""
+LONGEST_NAME = 120
+"""So that the names of published files stay below what file systems take."""
+
+_STAGED = re.compile(r"(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(.*)", re.DOTALL)
+
+
+def new_stage(path: str, write_id: str) -> str:
+    """A stage for one attempt: two attempts at one write never share a directory."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", write_id.replace("/", "."))
+    if len(name) > LONGEST_NAME:
+        name = f"{name[: LONGEST_NAME - 17]}.{hashlib.sha256(write_id.encode()).hexdigest()[:16]}"
+    return f"{path.rstrip('/')}/{STAGES}/{name}.{uuid.uuid4().hex[:8]}"
+
+
+def dataset_of(buffer: str) -> str | None:
+    """The dataset that a stage belongs to; None for the buffer of a table."""
+    path, _, name = buffer.rpartition(f"/{STAGES}/")
+    return path if path and "/" not in name else None
+
+
+def published_name(staged: str, stage: str) -> str:
+    """The name that a staged file gets: it tells the write, and is the same however often it is published."""
+    directory, slash, name = staged.rpartition("/")
+    write = stage.rpartition("/")[2]
+    known = _STAGED.fullmatch(name)
+    named = f"{known[1]}-{write}{known[2]}" if known else f"part-{write}-{name}"
+    return f"{directory}{slash}{named}"
+
+
+def is_hidden(path: str) -> bool:
+    """Whether readers skip a file: a part of its path begins with a dot or, not being a partition, with `_`."""
+    parts = path.split("/")
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)

@@ -1,0 +1,122 @@
+"""Directories of plain files on a real disk and a real ledger: what the tests of the journal stand on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from catchment.commit.destination import Outcome
+from catchment.commit.files import changes
+from catchment.commit.files.changes import Addition, Changes
+from catchment.commit.files.publishing import Directory
+from catchment.commit.files.stage import is_hidden, new_stage, published_name
+from catchment.commit.files.storage import LocalStorage, Move, Storage
+from catchment.commit.ledger import Ledger
+from catchment.commit.model import NO_BRANCH, Base, Intent, Write, WriteMode
+from catchment.store import Store
+
+TARGET = "dataos://drop:none/d"
+Parts = Mapping[str, Sequence[str]]
+"""The rows of each partition: every row is a file that holds it."""
+
+
+class Died(BaseException):
+    """Stands for a kill."""
+
+
+class Mortal(LocalStorage):
+    """A disk under a publisher that dies after some changes, each file being one."""
+
+    def __init__(self, root: str, lives: int) -> None:
+        super().__init__(root)
+        self.lives = lives
+
+    def place(self, moves: Sequence[Move]) -> None:
+        for move in moves:
+            self._live()
+            super().place([move])
+
+    def remove(self, files: Sequence[str]) -> None:
+        for file in files:
+            self._live()
+            super().remove([file])
+
+    def clear(self, directory: str) -> None:
+        self._live()
+        super().clear(directory)
+        self._live()
+
+    def _live(self) -> None:
+        if self.lives == 0:
+            raise Died
+        self.lives -= 1
+
+
+@dataclass
+class Dataset:
+    """One directory, written through the journal."""
+
+    root: Path
+    store: Store
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.store.database)
+
+    def sealed(self, write_id: str, parts: Parts, mode: WriteMode) -> Write:
+        """A write whose files are staged and sealed."""
+        stage = new_stage(str(self.root), write_id)
+        intent = Intent(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None))
+        self.ledger.open(intent)
+        additions = [
+            _staged(stage, part, number, row) for part, rows in parts.items() for number, row in enumerate(rows)
+        ]
+        self.ledger.seal(intent, changes.contents(Changes(tuple(additions)), len(additions)))
+        return self.found(write_id)
+
+    def publish(self, storage: Callable[[str], Storage] = LocalStorage) -> Outcome:
+        """Publish the head of the queue, as whoever holds the lease does."""
+        batch = self.ledger.pending(TARGET, limit=1)
+        outcome = Directory(storage, self.ledger).consolidate(batch, lambda: None)
+        self.ledger.mark_committed(outcome.committed)
+        for write in batch:
+            if write.write_id in outcome.refused:
+                self.ledger.abandon(write, {"code": outcome.refused[write.write_id].code, "message": ""})
+        return outcome
+
+    def write(self, write_id: str, parts: Parts, mode: WriteMode) -> None:
+        self.sealed(write_id, parts, mode)
+        self.publish()
+
+    def found(self, write_id: str) -> Write:
+        write = self.ledger.find(write_id)
+        assert write is not None
+        return write
+
+    def rows(self) -> dict[str, Counter[str]]:
+        """What a reader sees, by partition."""
+        seen: dict[str, Counter[str]] = {}
+        for file in self.root.rglob("*"):
+            path = file.relative_to(self.root).as_posix()
+            if file.is_file() and not is_hidden(path):
+                seen.setdefault(path.rpartition("/")[0], Counter())[file.read_text()] += 1
+        return seen
+
+    def stages(self) -> list[str]:
+        return sorted(stage.name for stage in self.root.glob(".catchment-stage/*"))
+
+
+def expected(parts: Parts) -> dict[str, Counter[str]]:
+    return {part: Counter(rows) for part, rows in parts.items() if rows}
+
+
+def _staged(stage: str, part: str, number: int, row: str) -> Addition:
+    name = f"part-{number:05}-01234567-89ab-cdef-0123-456789abcdef.c000.txt"
+    staged = f"{part}/{name}" if part else name
+    path = Path(stage) / staged
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(row)
+    path.with_name(f".{name}.crc").write_text("checksum")
+    return Addition(staged, published_name(staged, stage), path.stat().st_size)

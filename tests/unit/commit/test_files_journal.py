@@ -1,0 +1,225 @@
+"""The journal of plain files, killed before every single change that it makes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catchment.commit.files.publishing import Directory
+from catchment.commit.files.storage import LocalStorage
+from catchment.commit.ledger import WritesMoved
+from catchment.commit.model import WriteMode
+from catchment.errors import LeaseLost, StorageUnavailable
+from catchment.store import open_store
+from tests.unit.commit.datasets import Dataset, Died, Mortal, Parts, expected
+
+OLD: Parts = {"p=a": ("old a1", "old a2"), "p=b b": ("old b",), "p=c": ("old c",)}
+NEW: Parts = {"p=a": ("new a",), "p=b b": ("new b1", "new b2"), "p=d/q=é": ("new d",)}
+AFTER: dict[WriteMode, Parts] = {
+    "append": {**OLD, **NEW, "p=a": ("old a1", "old a2", "new a"), "p=b b": ("old b", "new b1", "new b2")},
+    "overwrite": NEW,
+    "overwrite-partitions": {**OLD, **NEW},
+}
+MOST_CHANGES = 20
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Iterator[Dataset]:
+    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
+        yield Dataset(tmp_path / "d", store)
+
+
+@pytest.mark.parametrize("mode", AFTER)
+def test_each_mode_changes_what_it_says(dataset: Dataset, mode: WriteMode) -> None:
+    dataset.write("r1/j/out", OLD, "append")
+    assert dataset.rows() == expected(OLD)
+    dataset.write("r2/j/out", NEW, mode)
+    assert dataset.rows() == expected(AFTER[mode])
+    assert dataset.stages() == []
+    assert [file.name for file in dataset.root.rglob("*.crc")] == []
+
+
+@pytest.mark.parametrize("mode", AFTER)
+def test_killed_before_any_change_it_is_rolled_forward_and_no_partition_is_ever_without_its_rows(
+    dataset: Dataset, mode: WriteMode
+) -> None:
+    deaths = 0
+    for lives in range(MOST_CHANGES):
+        shutil.rmtree(dataset.root, ignore_errors=True)
+        dataset.write(f"r{lives}/old/out", OLD, "append")
+        dataset.sealed(f"r{lives}/new/out", NEW, mode)
+        try:
+            dataset.publish(lambda root, lives=lives: Mortal(root, lives))  # type: ignore[misc]
+        except Died:
+            deaths += 1
+            seen = dataset.rows()
+            for part in OLD:  # whole in the old state or in the new one, perhaps in both
+                both = [expected({part: parts.get(part, ())}).get(part) for parts in (OLD, AFTER[mode])]
+                assert any(rows is None or rows <= seen.get(part, rows - rows) for rows in both), (lives, part)
+            dataset.publish()
+        assert dataset.rows() == expected(AFTER[mode]), lives
+        assert (dataset.found(f"r{lives}/new/out").state, dataset.stages()) == ("committed", [])
+    assert 5 < deaths < MOST_CHANGES  # the last round got through
+
+
+def test_a_second_kill_while_rolling_forward(dataset: Dataset) -> None:
+    dataset.write("r1/j/out", OLD, "append")
+    dataset.sealed("r2/j/out", NEW, "overwrite")
+    for _ in range(MOST_CHANGES):
+        try:
+            dataset.publish(lambda root: Mortal(root, 1))
+        except Died:
+            continue
+    dataset.publish()
+    assert dataset.rows() == expected(NEW)
+
+
+def test_what_others_put_there_after_the_plan_stays(dataset: Dataset) -> None:
+    """A roll-forward removes exactly the files that the ledger lists, not what it finds by then."""
+    dataset.write("r1/j/out", OLD, "append")
+    dataset.sealed("r2/j/out", NEW, "overwrite")
+    with pytest.raises(Died):
+        dataset.publish(lambda root: Mortal(root, 0))
+    (dataset.root / "p=a" / "foreign.txt").write_text("by hand")
+    dataset.publish()
+    assert dataset.rows() == expected({**NEW, "p=a": ("new a", "by hand")})
+
+
+def test_hidden_files_are_nobodys(dataset: Dataset) -> None:
+    dataset.write("r1/j/out", OLD, "append")
+    for name in ("_SUCCESS", ".hidden", "_x/y"):
+        (dataset.root / name).parent.mkdir(exist_ok=True)
+        (dataset.root / name).write_text("mine")
+    other = dataset.sealed("r2/j/out", NEW, "append")
+    waiting = dataset.sealed("r3/j/out", {"p=z": ("z",)}, "overwrite")
+    dataset.publish()
+    dataset.publish()
+    assert dataset.rows() == expected({"p=z": ("z",)})
+    assert [(dataset.root / name).read_text() for name in ("_SUCCESS", ".hidden", "_x/y")] == ["mine"] * 3
+    assert [dataset.found(write.write_id).state for write in (other, waiting)] == ["committed"] * 2
+
+
+def test_of_two_that_replace_one_partition_the_later_seal_is_seen_whole(dataset: Dataset) -> None:
+    dataset.write("r0/j/out", {"p=a": ("old", "old")}, "append")
+    dataset.sealed("r1/j/out", {"p=a": ("one",), "p=b": ("one",)}, "overwrite-partitions")
+    dataset.sealed("r2/j/out", {"p=a": ("two", "two")}, "overwrite-partitions")
+    dataset.publish()
+    dataset.publish()
+    assert dataset.rows() == expected({"p=a": ("two", "two"), "p=b": ("one",)})
+
+
+def test_a_publisher_that_slept_touches_nothing_once_others_went_on(dataset: Dataset) -> None:
+    """It read the write, slept, and wakes up when its write and a later one are published."""
+    dataset.write("r0/j/out", OLD, "append")
+    seen = dataset.sealed("r1/j/out", NEW, "overwrite")
+    with pytest.raises(Died):
+        dataset.publish(lambda root: Mortal(root, 1))
+    tried = dataset.found("r1/j/out")
+    dataset.publish()
+    dataset.write("r2/j/out", {"p=a": ("last",)}, "overwrite-partitions")
+    before = dataset.rows()
+    sleeper = Directory(LocalStorage, dataset.ledger)
+    for stale in (seen, tried):
+        try:
+            outcome = sleeper.consolidate([stale], lambda: None)
+        except WritesMoved:
+            continue
+        assert not dataset.ledger.abandon(stale, {"code": outcome.refused["r1/j/out"].code})
+    assert dataset.rows() == before
+    assert dataset.found("r1/j/out").state == "committed"
+
+
+def test_who_lost_the_lease_stops_before_the_next_directory(dataset: Dataset) -> None:
+    dataset.write("r0/j/out", OLD, "append")
+    write = dataset.sealed("r1/j/out", NEW, "overwrite")
+
+    def lost() -> None:
+        raise LeaseLost("taken over")
+
+    with pytest.raises(LeaseLost):
+        Directory(LocalStorage, dataset.ledger).consolidate([write], lost)
+    assert dataset.rows() == expected(OLD)
+    dataset.publish()
+    assert dataset.rows() == expected(NEW)
+
+
+def test_two_that_roll_forward_at_once_share_the_work(dataset: Dataset) -> None:
+    """Whoever finds a file moved by the other one looks again."""
+    dataset.write("r0/j/out", OLD, "append")
+    dataset.sealed("r1/j/out", NEW, "overwrite")
+
+    class Raced(LocalStorage):
+        def place(self, moves: object) -> None:
+            if dataset.ledger.pending("dataos://drop:none/d", limit=1):
+                dataset.publish()
+            super().place(moves)  # type: ignore[arg-type]
+
+    outcome = dataset.publish(Raced)
+    assert (list(outcome.committed), outcome.refused) == (["r1/j/out"], {})
+    assert dataset.rows() == expected(NEW)
+
+
+def test_a_stage_that_lost_files_is_refused_and_the_old_data_stays(dataset: Dataset) -> None:
+    dataset.write("r0/j/out", OLD, "append")
+    write = dataset.sealed("r1/j/out", NEW, "overwrite")
+    next(Path(write.intent.buffer).rglob("part-*")).unlink()
+    outcome = dataset.publish()
+    assert outcome.refused["r1/j/out"].code == "stage-damaged"
+    assert "nothing was published" in outcome.refused["r1/j/out"].message
+    assert dataset.rows() == expected(OLD)
+    assert dataset.found("r1/j/out").state == "abandoned"
+
+
+def test_a_file_that_was_cut_short_counts_as_lost(dataset: Dataset) -> None:
+    write = dataset.sealed("r1/j/out", NEW, "append")
+    next(Path(write.intent.buffer).rglob("part-*")).write_text("x")
+    assert dataset.publish().refused["r1/j/out"].code == "stage-damaged"
+
+
+def test_a_store_that_fails_leaves_the_write_sealed(dataset: Dataset) -> None:
+    class Failing(LocalStorage):
+        def remove(self, files: object) -> None:
+            raise PermissionError(13, "not yours")
+
+    dataset.write("r0/j/out", OLD, "append")
+    dataset.sealed("r1/j/out", NEW, "overwrite")
+    with pytest.raises(StorageUnavailable) as caught:
+        dataset.publish(Failing)
+    assert caught.value.code == "publish-interrupted"
+    assert dataset.found("r1/j/out").state == "sealed"
+    dataset.publish()
+    assert dataset.rows() == expected(NEW)
+
+
+def test_stages_are_tidied_and_buffers_of_tables_are_not(dataset: Dataset, tmp_path: Path) -> None:
+    stage = dataset.sealed("r1/j/out", NEW, "append").intent.buffer
+    table = tmp_path / "t" / "data" / "r1.j.out.0"
+    table.mkdir(parents=True)
+    assert Directory(LocalStorage, dataset.ledger).tidy([stage, str(table)]) == (stage,)
+    assert (dataset.stages(), table.is_dir()) == ([], True)
+
+
+def test_an_empty_overwrite_empties_and_an_empty_dynamic_one_changes_nothing(dataset: Dataset) -> None:
+    dataset.write("r0/j/out", OLD, "append")
+    dataset.write("r1/j/out", {}, "overwrite-partitions")
+    assert dataset.rows() == expected(OLD)
+    dataset.write("r2/j/out", {}, "overwrite")
+    assert dataset.rows() == {}
+    assert dataset.root.is_dir()
+
+
+def test_a_plan_is_made_once(dataset: Dataset) -> None:
+    write = dataset.sealed("r1/j/out", NEW, "append")
+    assert write.contents is not None
+    dataset.ledger.mark_planned(write, write.contents)
+    with pytest.raises(WritesMoved):
+        dataset.ledger.mark_planned(write, write.contents)
+    again = replace(write, tried=True)
+    dataset.ledger.mark_planned(again, write.contents)
+    dataset.publish()
+    with pytest.raises(WritesMoved):
+        dataset.ledger.mark_planned(again, write.contents)
