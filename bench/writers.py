@@ -105,7 +105,7 @@ def main() -> None:
 @contextmanager
 def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Engine]]:
     """Warm engines on an empty lake."""
-    jars, server = _jars(store), None
+    jars, server = jars_for(store), None
     warehouse, endpoint = str(directory / "warehouse"), ""
     if store == "s3":
         server = s3.start(s3.jar(), directory / "s3", latency_ms=LATENCY_MS)
@@ -238,7 +238,8 @@ def _ratio(value: float | None, other: float | None) -> float | None:
     return value / other if value is not None and other else None
 
 
-def _jars(store: str) -> str:
+def jars_for(store: str) -> str:
+    """The jars of an engine on this store, separated by commas."""
     from catchment.engine import packages
     from catchment.plan.model import EnginePlan
     from catchment.project.model import Catalog, Depot, Engine

@@ -16,10 +16,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.fork import FORKS, catalog_class
-from catchment.commit.presence import announce
 from catchment.commit.writer import Order, Writer
-from catchment.store import open_store
+from lake import Unheard, start
 
 RETRIES = {
     "plain": {},
@@ -31,16 +29,6 @@ RETRIES = {
     },
     "catchment": {},
 }
-
-
-class Unheard:
-    """Nobody hears what a write waits for, and nobody wants it to stop."""
-
-    def warn(self, text: str) -> None:
-        pass
-
-    def check(self) -> None:
-        pass
 
 
 @dataclass
@@ -133,30 +121,7 @@ COUNTED = {
 
 
 def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
-    catalog = "spark.sql.catalog.lake"
-    settings = {
-        "spark.driver.extraClassPath": jars.replace(",", ":"),
-        "spark.driver.memory": "1500m",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.scheduler.mode": "FAIR",
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "jdbc",
-        f"{catalog}.uri": f"jdbc:sqlite:{lake}/catalog.db?busy_timeout=60000&journal_mode=WAL",
-        f"{catalog}.warehouse": warehouse,
-        f"{catalog}.jdbc.schema-version": "V1",
-        f"{catalog}.cache-enabled": "false",
-        f"spark.sql.catalog.{FORKS}": catalog_class("4.1"),
-    }
-    if endpoint:
-        settings |= {f"spark.hadoop.fs.s3a.{key}": value for key, value in json.loads(endpoint).items()}
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    store = open_store(f"sqlite:///{lake}/metastore.db")
-    bench = Bench(spark, Writer(spark, store, announce(store), max_pending=1000))
+    bench = Bench(*start(lake, warehouse, jars, endpoint))
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         task = json.loads(line)

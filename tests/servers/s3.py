@@ -50,8 +50,10 @@ def jar() -> str:
     return found
 
 
-def start(jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), latency_ms: int = 0) -> S3Server:
-    """Start s3proxy from its jar; its buckets are directories under `directory`."""
+def start(
+    jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), latency_ms: int = 0, log_level: str = "info"
+) -> S3Server:
+    """Start s3proxy from its jar; its buckets are directories under `directory`. At `debug` it logs every request."""
     for bucket in buckets:
         (directory / "data" / bucket).mkdir(parents=True, exist_ok=True)
     port = free_port()
@@ -60,7 +62,7 @@ def start(jar: str, directory: Path, *, buckets: tuple[str, ...] = ("lake",), la
     log = directory / "s3proxy.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["java", "-Xmx512m", "-DLOG_LEVEL=info", "-jar", jar, "--properties", str(settings)],
+            ["java", "-Xmx512m", f"-DLOG_LEVEL={log_level}", "-jar", jar, "--properties", str(settings)],
             stdout=out,
             stderr=subprocess.STDOUT,
         )

@@ -81,6 +81,13 @@ class Publisher:
             self.leader.release()
             self.news.tell()
 
+    def give_up_lost(self) -> tuple[str, ...]:
+        """Give up the open writes of engines that are gone; what they left goes where nothing has to be asked first."""
+        lost = abandon_lost(self.ledger, self.target)
+        left = [buffer for _, buffer in self.ledger.leftovers(self.target)]
+        self.ledger.forget(self.destination.tidy(left))
+        return lost
+
     def _lead(self, write_id: str) -> bool:
         """Work or look for all threads of this engine until one's own write is through; False if another one does."""
         if not self.leader.acquire(blocking=False):
@@ -107,7 +114,7 @@ class Publisher:
             self._work(lease)
             # An engine that lives long cleans up after those that died since it met the table.
             if self.rounds.due():
-                abandon_lost(self.ledger, self.target)
+                self.give_up_lost()
         return True
 
     def _lease(self) -> Lease | None:

@@ -22,7 +22,6 @@ from catchment.commit.files.hadoop import storage_of
 from catchment.commit.files.publishing import Directory
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
-from catchment.commit.lost import abandon_lost
 from catchment.commit.model import Base, Conflict, Contents, Intent, Write, WriteMode
 from catchment.commit.patience import patiently
 from catchment.commit.publish import Publisher
@@ -213,9 +212,7 @@ def _recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
     Stages of plain files are removed; files of tables are not, because only the history tells which of them are live.
     """
     ledger, target = publisher.ledger, publisher.target
-    abandoned = abandon_lost(ledger, target)
-    left = [stage for _, stage in ledger.leftovers(target)]
-    ledger.forget(publisher.destination.tidy(left))
+    abandoned = publisher.give_up_lost()
     if abandoned:
         further = "`catchment recover` removes the files" if ledger.leftovers(target) else "their files are removed"
         listener.warn(f"{target}: engines that are gone left {', '.join(abandoned)} unfinished; {further}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from catchment.commit.consolidate import TableDestination
 from catchment.commit.lost import Rounds
 from catchment.commit.publish import Publisher
 from catchment.commit.recover import give_up_dropped
@@ -14,7 +15,8 @@ from tests.ledgers import ALIVE, LOST, TARGET, Filled
 def publisher(filled: Filled, seconds: float) -> Publisher:
     """The publisher of a long-lived engine, at a table in which nothing is sealed: it never touches the table."""
     table: Any = None
-    return Publisher(filled.store, filled.ledger, TARGET, ALIVE, table, rounds=Rounds(seconds))
+    destination = TableDestination(table, filled.ledger)
+    return Publisher(filled.store, filled.ledger, TARGET, ALIVE, destination, rounds=Rounds(seconds))
 
 
 def test_whoever_consolidates_gives_up_what_engines_that_died_meanwhile_left_open(filled: Filled) -> None:

@@ -20,10 +20,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.files.changes import Addition, Changes
 from catchment.commit.files.stage import published_name
+from catchment.commit.jvm import Jvm
 
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
 FILE_FORMATS: Mapping[str, str] = {
     **{
-        name: f"org.apache.spark.sql.execution.datasources.{name}.{kind}FileFormat"
+        name: f"{_DATASOURCES}.{name}.{kind}FileFormat"
         for name, kind in (("parquet", "Parquet"), ("orc", "Orc"), ("json", "Json"), ("csv", "CSV"), ("text", "Text"))
     },
     "avro": "org.apache.spark.sql.avro.AvroFileFormat",
@@ -54,18 +56,17 @@ def fill(session: SparkSession, frame: DataFrame, stage: str, shape: Shape) -> t
 
 
 def _write(session: SparkSession, query: Any, stage: str, shape: Shape, log: Path) -> None:
-    jvm: Any = session._jvm
-    scala, spark, none = jvm.org.apache.spark.api.python.PythonUtils, session._jsparkSession, jvm.scala.Option.empty()
+    jvm, spark = Jvm.of(session), session._jsparkSession
+    scala, none = jvm("org.apache.spark.api.python.PythonUtils"), jvm("scala.Option").empty()
     columns = query.analyzed().output()
-    protocol = getattr(jvm, f"{_STREAMING}.ManifestFileCommitProtocol")("0", stage)
+    protocol = jvm(f"{_STREAMING}.ManifestFileCommitProtocol")("0", stage)
     protocol.setupManifestOptions(_log(session, none, log), 0)
     options = scala.toScalaMap(dict(shape.options))
-    datasources = "org.apache.spark.sql.execution.datasources"
-    place = getattr(jvm, f"{datasources}.FileFormatWriter$OutputSpec")(stage, scala.toScalaMap({}), columns)
-    getattr(jvm, f"{datasources}.FileFormatWriter").write(
+    place = jvm(f"{_DATASOURCES}.FileFormatWriter$OutputSpec")(stage, scala.toScalaMap({}), columns)
+    jvm(f"{_DATASOURCES}.FileFormatWriter").write(
         spark,
         query.executedPlan(),
-        getattr(jvm, FILE_FORMATS[shape.format])(),
+        jvm(FILE_FORMATS[shape.format])(),
         protocol,
         place,
         spark.sessionState().newHadoopConfWithOptions(options),
@@ -80,8 +81,9 @@ def _write(session: SparkSession, query: Any, stage: str, shape: Shape, log: Pat
 def _log(session: SparkSession, none: Any, log: Path) -> Any:
     """The list of files, on the driver's own disk: the ledger is where it becomes durable."""
     moved = "sinks." if int(session.version.partition(".")[0]) >= 4 else ""
-    kind = getattr(session._jvm, f"{_STREAMING}.{moved}FileStreamSinkLog")
-    return kind(_LOG_VERSION, session._jsparkSession, log.as_uri(), none)
+    return Jvm.of(session)(f"{_STREAMING}.{moved}FileStreamSinkLog")(
+        _LOG_VERSION, session._jsparkSession, log.as_uri(), none
+    )
 
 
 def _attributes(output: Any, names: Sequence[str]) -> list[Any]:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from catchment.commit.files.stage import is_hidden
 from catchment.commit.files.storage import LocalStorage, Missing, Move, Storage
+from catchment.commit.jvm import Jvm
 
 AT_ONCE = 32
 PAGE = 200
@@ -34,7 +35,7 @@ Made = TypeVar("Made")
 
 def storage_of(session: SparkSession, root: str) -> Storage:
     """The store that a dataset's directory is in."""
-    path = session._jvm.org.apache.hadoop.fs.Path(root)
+    path = Jvm.of(session)("org.apache.hadoop.fs.Path")(root)
     system = path.getFileSystem(session._jsc.hadoopConfiguration())
     scheme = str(system.getUri().getScheme())
     if scheme == "file":
@@ -50,7 +51,7 @@ class HadoopStorage:
     wave = 2 * AT_ONCE
 
     def __init__(self, session: SparkSession, system: Any, root: str) -> None:
-        self._jvm: Any = session._jvm
+        self._jvm = Jvm.of(session)
         self._system = system
         self._root = root.rstrip("/")
 
@@ -79,19 +80,19 @@ class HadoopStorage:
         self._system.delete(self._path(directory), True)  # noqa: FBT003
 
     def _path(self, relative: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{relative}" if relative else self._root)
+        return self._jvm("org.apache.hadoop.fs.Path")(f"{self._root}/{relative}" if relative else self._root)
 
     def _listed(self, directory: str) -> dict[str, int]:
         base = self._path(directory)
         try:
             files = self._system.listFiles(base, True)  # noqa: FBT003
-            drained = self._jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(files)
+            drained = self._jvm("org.apache.hadoop.util.functional.RemoteIterators").toList(files)
         except Py4JJavaError as error:
             if _is_missing(error):
                 return {}
             raise
         # As one text: asking for each file's path and length would cross the gateway thousands of times.
-        text = str(self._jvm.org.apache.commons.lang3.StringUtils.join(drained, "\n"))
+        text = str(self._jvm("org.apache.commons.lang3.StringUtils").join(drained, "\n"))
         start = len(str(self._system.makeQualified(base).toString())) + 1
         prefix = f"{directory}/" if directory else ""
         below = {path[start:]: int(length) for path, length in _STATUS.findall(text)}
@@ -144,7 +145,7 @@ class S3Storage(HadoopStorage):
             raise
 
     def _remove_page(self, page: Sequence[str]) -> None:
-        paths = self._jvm.java.util.ArrayList()
+        paths = self._jvm("java.util.ArrayList")()
         for file in page:
             paths.add(self._path(file))
         bulk = self._system.createBulkDelete(self._path(""))

@@ -1,0 +1,50 @@
+"""A Spark application with Catchment's writer in it, for benchmarks that look below the jobs."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.fork import FORKS, catalog_class
+from catchment.commit.presence import announce
+from catchment.commit.writer import Writer
+from catchment.store import open_store
+
+
+class Unheard:
+    """Nobody hears what a write waits for, and nobody wants it to stop."""
+
+    def warn(self, text: str) -> None:
+        pass
+
+    def check(self) -> None:
+        pass
+
+
+def start(lake: str, warehouse: str, jars: str, endpoint: str) -> tuple[SparkSession, Writer]:
+    """The session, with the catalog `lake`, and the writer; `endpoint` has the settings of S3A as JSON."""
+    catalog = "spark.sql.catalog.lake"
+    settings = {
+        "spark.driver.extraClassPath": jars.replace(",", ":"),
+        "spark.driver.memory": "1500m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "jdbc",
+        f"{catalog}.uri": f"jdbc:sqlite:{lake}/catalog.db?busy_timeout=60000&journal_mode=WAL",
+        f"{catalog}.warehouse": warehouse,
+        f"{catalog}.jdbc.schema-version": "V1",
+        f"{catalog}.cache-enabled": "false",
+        f"spark.sql.catalog.{FORKS}": catalog_class("4.1"),
+    }
+    if endpoint:
+        settings |= {f"spark.hadoop.fs.s3a.{key}": value for key, value in json.loads(endpoint).items()}
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    store = open_store(f"sqlite:///{lake}/metastore.db")
+    return spark, Writer(spark, store, announce(store), max_pending=1000)
