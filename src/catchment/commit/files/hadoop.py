@@ -7,7 +7,7 @@ slowly, and all of them quickly.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ PAGE = 200
 LARGEST_COPY = 4 * 1024**3
 """S3 copies no more than 5 GiB with one request."""
 
-_STATUS = re.compile(r"path=(.*); isDirectory=false; length=(\d+); replication=")
+_STATUS = re.compile(r"path=(\S+:/.*); isDirectory=false; length=(\d+); replication=")
 _THREADS = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="files")
 """Used again and again: each one holds a connection to the JVM."""
 
@@ -91,12 +91,19 @@ class HadoopStorage:
             if _is_missing(error):
                 return {}
             raise
-        # As one text: asking for each file's path and length would cross the gateway thousands of times.
-        text = str(self._jvm("org.apache.commons.lang3.StringUtils").join(drained, "\n"))
         start = len(str(self._system.makeQualified(base).toString())) + 1
         prefix = f"{directory}/" if directory else ""
-        below = {path[start:]: int(length) for path, length in _STATUS.findall(text)}
+        below = {path[start:]: length for path, length in self._described(drained)}
         return {f"{prefix}{path}": length for path, length in below.items() if not is_hidden(path)}
+
+    def _described(self, statuses: Any) -> Iterator[tuple[str, int]]:
+        # As one text: asking for each file's path and length would cross the gateway thousands of times.
+        text = str(self._jvm("org.apache.commons.lang3.StringUtils").join(statuses, "\n"))
+        found = _STATUS.findall(text)
+        if len(found) == len(statuses):
+            yield from ((path, int(length)) for path, length in found)
+        else:  # a view of another file system does not tell what it stands for
+            yield from ((str(each.getPath().toString()), int(each.getLen())) for each in statuses)
 
     def _rename(self, move: Move) -> None:
         source, target = self._path(move.source), self._path(move.target)
