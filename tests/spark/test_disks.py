@@ -58,9 +58,13 @@ def test_a_full_disk(damaged: LiveEngine) -> None:
     assert damaged.value("SELECT count(*) FROM small.raw.t") == 1
 
 
-def test_a_full_disk_for_files(damaged: LiveEngine, depots: dict[str, Depot]) -> None:
-    place = Path(depots["small"].location) / "csv"
-    assert damaged.fail(writing(NOISE, files(place, "csv"))).code == "disk-full"
+def test_a_full_disk_for_files(damaged: LiveEngine, mount: Callable[[str, str], Path]) -> None:
+    """What is there stays, and the space of the stage is given back."""
+    place = mount("tiny", "size=4m") / "csv"
+    damaged.run(writing("SELECT 0L AS id, 'a' AS a, 'b' AS b, 'c' AS c", files(place, "csv")))
+    assert damaged.fail(writing(NOISE, files(place, "csv"), mode="overwrite")).code == "disk-full"
+    assert damaged.rows(f"SELECT * FROM csv.`{place}`") == [("0", "a", "b", "c")]
+    assert list(place.glob(".catchment-stage/*")) == []
 
 
 def test_a_place_that_may_not_be_written(damaged: LiveEngine) -> None:
