@@ -50,8 +50,8 @@ def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int) -> 
     ("jobs", "isolation"),
     [
         pytest.param(2, "shared", marks=pytest.mark.slow),
-        pytest.param(16, "shared"),
-        pytest.param(2, "process"),
+        (16, "shared"),
+        pytest.param(2, "process", marks=pytest.mark.slow),
         pytest.param(16, "process", marks=pytest.mark.slow),
     ],
 )

@@ -92,6 +92,7 @@ def test_a_turn_ends_even_if_more_is_waiting(
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_manifests_are_merged_in_time(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     def manifests() -> int:
         return int(engine.value(f"SELECT count(*) FROM lake.raw.{fresh}.manifests"))

@@ -10,22 +10,12 @@ import os
 import signal
 from typing import Literal
 
-Point = Literal[
-    "before-data-written",
-    "data-written",
-    "before-sealed",
-    "sealed",
-    "lease-taken",
-    "manifest-list-written",
-    "before-swap",
-    "swap-applied",
-    "planned",
-    "partition-published",
-    "old-removed",
-    "stage-cleared",
-    "before-marked",
-    "marked",
+CommonPoint = Literal[
+    "before-data-written", "data-written", "before-sealed", "sealed", "lease-taken", "before-marked", "marked"
 ]
+TablePoint = Literal["manifest-list-written", "before-swap", "swap-applied"]
+FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
+Point = CommonPoint | TablePoint | FilesPoint
 
 
 class AnswerLost(Exception):
