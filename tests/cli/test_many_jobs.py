@@ -15,7 +15,6 @@ from tests.cli import program
 
 SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
 UNTOUCHED = 99
-ROWS = 3
 
 
 def workflow(vendors: list[int], *, overwrite: bool) -> dict[str, Any]:
@@ -39,11 +38,18 @@ def of_vendor(job: dict[str, Any], vendor: int, overwrite: bool) -> dict[str, An
     return job
 
 
-def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int) -> None:
+def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int) -> list[int]:
+    """Run the workflow; returns the rows that each job has written."""
     (project / "taxi.yaml").write_text(yaml.safe_dump(workflow(vendors, overwrite=overwrite), sort_keys=False))
     answer = program.call("run", "taxi.yaml", "--jobs", str(at_once), "-o", "json", cwd=project)
     assert answer.code == 0, answer.err
-    assert [job["outputs"][0]["rows"] for job in answer.data["jobs"]] == [ROWS] * len(vendors)
+    return [job["outputs"][0]["rows"] for job in answer.data["jobs"]]
+
+
+def drop(trips: Path, vendors: list[int], days: int) -> None:
+    trips.mkdir(parents=True, exist_ok=True)
+    rows = [{"vendor_id": vendor, "pickup_datetime": 86_400_000 * day} for vendor in vendors for day in range(days)]
+    (trips / "part-0.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.mark.parametrize(
@@ -66,19 +72,12 @@ def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
         },
     }
     (tmp_path / "catchment.yaml").write_text(yaml.safe_dump(project))
-    trips = tmp_path / "drop" / "ny-taxi-data"
-    trips.mkdir(parents=True)
-    vendors = [*range(1, jobs + 1)]
-    rows = [
-        {"vendor_id": vendor, "pickup_datetime": 86_400_000 * day}
-        for vendor in (*vendors, UNTOUCHED)
-        for day in range(ROWS)
-    ]
-    (trips / "part-0.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    trips, vendors = tmp_path / "drop" / "ny-taxi-data", [*range(1, jobs + 1)]
     at_once = jobs if isolation == "shared" else min(jobs, 4)  # each of them is a process of its own
-    run(tmp_path, [*vendors, UNTOUCHED], overwrite=False, at_once=at_once)
-    run(tmp_path, vendors, overwrite=False, at_once=at_once)
+    drop(trips, [*vendors, UNTOUCHED], 3)
+    assert run(tmp_path, [*vendors, UNTOUCHED], overwrite=False, at_once=at_once) == [3] * (jobs + 1)
     counted = "SELECT vendor_id, count(*) FROM lakehouse.raw01.ny_taxi_ts GROUP BY 1 ORDER BY 1"
-    assert catchment.open(tmp_path).query(counted).rows == (*((v, 2 * ROWS) for v in vendors), (UNTOUCHED, ROWS))
-    run(tmp_path, vendors, overwrite=True, at_once=at_once)
-    assert catchment.open(tmp_path).query(counted).rows == tuple((v, ROWS) for v in (*vendors, UNTOUCHED))
+    assert catchment.open(tmp_path).query(counted).rows == tuple((vendor, 3) for vendor in (*vendors, UNTOUCHED))
+    drop(trips, vendors, 5)
+    assert run(tmp_path, vendors, overwrite=True, at_once=at_once) == [5] * jobs
+    assert catchment.open(tmp_path).query(counted).rows == (*((vendor, 5) for vendor in vendors), (UNTOUCHED, 3))
