@@ -54,7 +54,7 @@ class Fork:
 
     def remove(self) -> None:
         """Forget the fork; the data files stay where they are."""
-        self.jvm.iceberg("spark.SparkTableCache").get().remove(self.name)
+        _forks(self.jvm).remove(self.name)
 
 
 def catalog_class(spark: str) -> str:
@@ -73,8 +73,12 @@ def make(table: LakeTable, buffer: str) -> Fork:
     places = jvm.iceberg("LocationProviders").locationsFor(current.location(), properties)
     operations = jvm.iceberg("StaticTableOperations")(current, table.java.io(), places)
     fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), jvm)
-    jvm.iceberg("spark.SparkTableCache").get().add(name, fork.java)
+    _forks(jvm).add(name, fork.java)
     return fork
+
+
+def _forks(jvm: Jvm) -> Any:
+    return jvm.static("spark.SparkTableCache", "get")()
 
 
 def _encrypted(table: LakeTable) -> JobError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaMember
+from py4j.protocol import STATIC_PREFIX
 from pyspark.sql import SparkSession
 
 
@@ -28,3 +29,8 @@ class Jvm:
     def iceberg(self, name: str) -> Any:
         """A class of Iceberg's."""
         return self(f"org.apache.iceberg.{name}")
+
+    def static(self, name: str, method: str) -> Any:
+        """A static method of a class of Iceberg's that has another, not static one of the same name."""
+        # The class itself would find either of them, as the JVM happens to list them.
+        return JavaMember(method, None, f"{STATIC_PREFIX}org.apache.iceberg.{name}", self.client)
