@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from typing import Literal
 
 CommonPoint = Literal[
@@ -37,6 +38,7 @@ def _strike(action: str) -> None:
     if action == "lose":
         raise AnswerLost
     if action == "stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
+        # To this thread: sent to the process, it may arrive after the thread has gone on into a transaction.
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         return
     os.killpg(os.getpgid(0), signal.SIGKILL)
