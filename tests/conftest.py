@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, engine_plan, files_depot, lake_depot
 
 _names = itertools.count(1)
+
+# Engines of tests live for seconds: what the second compiler and the parallel collector do for long jobs is only a
+# cost here, and there are many of them.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")

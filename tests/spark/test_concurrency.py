@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from catchment.plan.model import JobPlan
-from tests.spark.lake import LiveEngine, by, job, lake_depot, output, step, table, writing
+from tests.spark.lake import LiveEngine, job, lake_depot, output, step, table, writing
 
 JOBS = 6
 
@@ -22,24 +22,6 @@ def test_jobs_of_one_engine_create_and_append_at_once(engine: LiveEngine, fresh:
     assert found == [(n, 100, 100) for n in range(JOBS)]
     written = [entry["write_ids"] for entry in engine.inspect("snapshots", table(fresh, namespace=fresh))["snapshots"]]
     assert sum(len(ids) for ids in written) == JOBS
-
-
-def test_jobs_that_replace_partitions_at_once_never_mix(engine: LiveEngine, fresh: str) -> None:
-    spec = (by("identity", "part"),)
-    jobs = [
-        writing(
-            f"SELECT {n} AS job, id, id % 2 AS part FROM range(10)",
-            table(fresh),
-            name=f"j{n}",
-            mode="overwrite-partitions",
-            partitions=spec,
-        )
-        for n in range(4)
-    ]
-    for pending in [engine.start_job(each) for each in jobs]:
-        pending.done()
-    [(writers, rows)] = engine.rows(f"SELECT count(DISTINCT job), count(*) FROM lake.raw.{fresh}")
-    assert (writers, rows) == (1, 10)
 
 
 def test_two_engines_on_a_depot_that_neither_has_seen_before(

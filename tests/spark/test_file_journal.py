@@ -70,49 +70,6 @@ def test_partition_values_of_every_sort_come_back_and_are_replaced(
     assert len(visible(tmp_path / fresh)) == 7
 
 
-def test_running_the_same_run_again_appends_nothing(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
-    place = files(tmp_path / fresh, "json")
-    work = writing("SELECT id FROM range(5)", place, name="load", mode="append")
-    [first] = engine.run(work, run=f"r-{fresh}")
-    before = visible(tmp_path / fresh)
-    again = engine.start_job(work, run=f"r-{fresh}", number=2)
-    assert again.done() == (first,)
-    assert "already committed" in next(note for note in again.notes if note.event == "warning").data["message"]
-    assert visible(tmp_path / fresh) == before
-    assert all(f"-r-{fresh}.load.out." in name for name in before)
-    engine.run(work, run=f"other-{fresh}")
-    assert engine.value(f"SELECT count(*) FROM json.`{tmp_path / fresh}`") == 10
-
-
-def test_a_task_that_fails_in_the_middle_leaves_everything_as_it_was(
-    engine: LiveEngine, fresh: str, tmp_path: Path
-) -> None:
-    place = files(tmp_path / fresh, "parquet")
-    engine.run(replacing(place, "old", "0, 1, 2"))
-    before = visible(tmp_path / fresh)
-    broken = "SELECT IF(id = 8999, raise_error('no more'), id) AS id, 'new' AS mark, id % 3 AS part FROM range(9000)"
-    spec = (by("identity", "part"),)
-    work = writing(broken, place, name="load", mode="overwrite-partitions", partitions=spec)
-    assert "no more" in engine.fail(work, run=f"r-{fresh}").message
-    assert visible(tmp_path / fresh) == before
-    assert list((tmp_path / fresh).glob(".catchment-stage/*")) == []
-    engine.run(replacing(place, "load", "0, 1, 2"), run=f"r-{fresh}", number=2)
-    assert marks(engine, tmp_path / fresh) == [(part, "load", 3) for part in range(3)]
-
-
-def test_nothing_to_write(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
-    place = files(tmp_path / fresh, "parquet")
-    engine.run(replacing(place, "old", "0, 1, 2"))
-    nothing = engine.start_job(replacing(place, "none", "7"))
-    assert (nothing.done()[0].rows, nothing.notes[-2].data["message"]) == (
-        0,
-        "output out has no rows: no partition is replaced",
-    )
-    assert marks(engine, tmp_path / fresh) == [(part, "old", 3) for part in range(3)]
-    engine.run(replacing(place, "none", "7", mode="overwrite"))
-    assert visible(tmp_path / fresh) == []
-
-
 def test_columns_that_cannot_be_written(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     place, spec = files(tmp_path / fresh, "parquet"), (by("identity", "part"),)
     assert engine.fail(writing("SELECT 1 AS part", place, partitions=spec)).code == "partition-invalid"
@@ -137,22 +94,6 @@ def test_each_output_replaces_in_its_own_way(engine: LiveEngine, fresh: str, tmp
     engine.run(both("(4, 'c')", "static"))
     found = [engine.rows(f"SELECT * FROM parquet.`{tmp_path / name}` ORDER BY id") for name in ("one", "other")]
     assert found == [[(1, "a"), (3, "b"), (4, "c")], [(4, "c")]]
-
-
-def test_jobs_write_one_directory_at_the_same_time(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
-    place = files(tmp_path / fresh, "parquet")
-    for pending in [engine.start_job(replacing(place, f"j{n}", str(n))) for n in range(3)]:
-        assert pending.done()[0].rows == 3
-    assert marks(engine, tmp_path / fresh) == [(n, f"j{n}", 3) for n in range(3)]
-    for pending in [engine.start_job(replacing(place, f"all{n}", "0, 1")) for n in range(3)]:
-        pending.done()
-    found = marks(engine, tmp_path / fresh)
-    assert len({mark for part, mark, _ in found if part < 2}) == 1
-    assert [(part, rows) for part, _, rows in found] == [(0, 3), (1, 3), (2, 3)]
-    for pending in [engine.start_job(replacing(place, f"add{n}", "0", mode="append")) for n in range(3)]:
-        pending.done()
-    assert engine.value(f"SELECT count(*) FROM parquet.`{tmp_path / fresh}`") == 18
-    assert list((tmp_path / fresh).glob("_*")) == []
 
 
 def test_staged_files_are_not_seen_and_wait_their_turn(

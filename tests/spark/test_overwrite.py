@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from catchment.plan.model import JobPlan
 from tests.spark.lake import LiveEngine, by, table, writing
 
@@ -47,21 +45,3 @@ def test_dynamic_overwrite_by_month_replaces_shared_months_only(engine: LiveEngi
     [report] = engine.run(replacing(trips(2, "1, 2", "second"), fresh, "month", "date_col"))
     assert report.rows == 2
     assert engine.rows(f"SELECT id, vendor_id FROM lake.raw.{fresh} ORDER BY id") == [(0, 1), (1, 2), (2, 2)]
-
-
-def test_an_empty_dynamic_overwrite_changes_nothing_and_says_so(engine: LiveEngine, fresh: str) -> None:
-    engine.run(replacing(trips(1, "0", "kept"), fresh, "identity", "vendor_id"))
-    [report] = engine.run(replacing(trips(1, "0", "gone") + " WHERE m > 5", fresh, "identity", "vendor_id"))
-    assert (report.rows, report.files) == (0, 0)
-    assert engine.value(f"SELECT mark FROM lake.raw.{fresh}") == "kept"
-
-
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_repeated_write_is_reported_and_not_done_again(engine: LiveEngine, fresh: str, mode: str) -> None:
-    job = writing("SELECT id FROM range(4)", table(fresh), mode=mode)
-    first = engine.run(job, run="r-1")
-    engine.run(writing("SELECT id + 100 AS id FROM range(1)", table(fresh), mode="append"), run="r-2")
-    repeated = engine.start_job(job, run="r-1", number=2)
-    assert repeated.done() == first
-    assert ids(engine, fresh) == [0, 1, 2, 3, 100]
-    assert any("already committed" in note.data["message"] for note in repeated.notes if note.event == "warning")

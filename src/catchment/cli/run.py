@@ -11,17 +11,31 @@ from catchment.cli.interruption import stop_on_signal
 
 
 @click.command()
-@click.argument("file", type=options.WORKFLOW_FILE)
+@click.argument("file", type=options.WORKFLOW_FILE, required=False)
+@click.option("--from-run", "earlier", metavar="RUN", help="Run the workflow of an earlier run again, as of its time.")
+@options.project
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
-def run(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
-    """Run a workflow and report what each job wrote."""
-    run_file(file, jobs=jobs, quiet=quiet, output=output)
+def run(file: Path | None, earlier: str | None, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+    """Run a workflow and report what each job wrote.
+
+    With --from-run it is a new run of the file that the earlier run had, or of FILE, and `run_time` is the earlier
+    run's.
+    """
+    if earlier is None:
+        if file is None:
+            raise click.UsageError("give a workflow FILE, or --from-run RUN")
+        run_file(file, jobs=jobs, quiet=quiet, output=output)
+        return
+    from catchment.run.replay import find
+
+    replayed = find(secrecy.open_project(file or where), earlier)
+    run_file(file or replayed.file, as_of=replayed.reference_time, jobs=jobs, quiet=quiet, output=output)
 
 
-def run_file(file: Path, *, jobs: int | None, quiet: bool, output: str) -> None:
+def run_file(file: Path, *, jobs: int | None, quiet: bool, output: str, as_of: str | None = None) -> None:
     """Run one workflow file for a person, and leave with the exit code that its outcome stands for."""
     prepared = secrecy.prepare(file)
     project, plan = prepared.require()
@@ -30,5 +44,5 @@ def run_file(file: Path, *, jobs: int | None, quiet: bool, output: str) -> None:
     from catchment.run import start
 
     with stop_on_signal() as stop:
-        result = start(plan, project, jobs=jobs, sinks=outcome.sinks(quiet=quiet), stop=stop)
+        result = start(plan, project, as_of=as_of, jobs=jobs, sinks=outcome.sinks(quiet=quiet), stop=stop)
     outcome.conclude(result, quiet=quiet, output=output)

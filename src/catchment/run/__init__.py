@@ -21,14 +21,18 @@ def start(
     plan: Plan,
     project: Project,
     *,
+    as_of: str | None = None,
     jobs: int | None = None,
     sinks: Sequence[Sink] = (),
     stop: threading.Event | None = None,
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
 ) -> Run:
-    """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once."""
-    return start_run(plan, project, _options(jobs, sinks, stop, launch, timing))
+    """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once.
+
+    `as_of` is the reference time; without it, it is now.
+    """
+    return start_run(plan, project, _options(jobs, sinks, stop, launch, timing), as_of)
 
 
 def resume(

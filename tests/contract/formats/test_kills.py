@@ -1,0 +1,47 @@
+"""An engine killed at every point of a write: what was durable is there once, and nothing is there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from catchment.errors import EngineLost
+from catchment.plan.model import Dataset
+from catchment.project.model import Depot
+from tests.contract.formats.jobs import put, whole
+from tests.contract.formats.kinds import Kind
+from tests.ledgers import Filled, forget_engine
+from tests.spark.lake import LiveEngine
+
+
+def test_killed_and_run_again(
+    kind: Kind,
+    point: str,
+    here: LiveEngine,
+    start_engine: Callable[..., LiveEngine],
+    depots: tuple[Depot, ...],
+    ledger: Filled,
+    target: Dataset,
+) -> None:
+    work, run = put(target, "new", 1, None), f"r-{target.address}"
+    here.run(put(target, "old", 0, 1, None))
+    victim = start_engine(*depots, key="victim", fault=f"{point}:kill")
+    assert isinstance(victim.start_job(work, run=run).answer(), EngineLost)
+    seen = kind.rows(here, target)
+    for part in (0, 1, None):  # whole in the old state or in the new one; plain files may for a while show both
+        found = [row for row in seen if row[2] == part]
+        assert found in (whole(old=(part,)), whole(new=(part,)), whole(old=(part,), new=(part,)))
+
+    here.run(put(target, "late", 0, mode="append"))
+    kept = point in kind.kept_at
+    done, lost = whole(old=(0,), late=(0,), new=(1, None)), whole(old=(0, 1, None), late=(0,))
+    assert kind.rows(here, target) == (done if kept else lost)
+
+    owner = ledger.find(f"{run}/new/out").intent.owner
+    [report] = here.run(work, run=run, number=2)
+    assert report.rows == 6
+    assert kind.rows(here, target) == done
+    forget_engine(ledger.store, owner)
+    [recovered] = here.recover(target)
+    assert (recovered["published"], recovered["abandoned"], recovered["error"]) == ([], [], None)
+    assert kind.rows(here, target) == done
+    kind.check(here, target)
