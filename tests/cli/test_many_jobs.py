@@ -52,15 +52,8 @@ def drop(trips: Path, vendors: list[int], days: int) -> None:
     (trips / "part-0.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-@pytest.mark.parametrize(
-    ("jobs", "isolation"),
-    [
-        pytest.param(2, "shared", marks=pytest.mark.slow),
-        (16, "shared"),
-        pytest.param(2, "process", marks=pytest.mark.slow),
-        pytest.param(16, "process", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("jobs", "isolation"), [(2, "shared"), (16, "shared"), (2, "process"), (16, "process")])
 def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
     tmp_path: Path, jobs: int, isolation: str
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_run_that_was_killed_after_its_last_commit_is_resumed_without_its_inpu
     assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[20, 20]]
 
 
+@pytest.mark.slow
 def test_what_a_killed_engine_sealed_is_published(tmp_path: Path) -> None:
     projects.make(tmp_path)
     (tmp_path / "one.yaml").write_text(projects.workflow("one", projects.job("one", "SELECT trip_id FROM trips")))

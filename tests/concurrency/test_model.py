@@ -41,6 +41,7 @@ parts = st.lists(st.integers(0, 2), min_size=1, max_size=4)
 points = st.sampled_from((*get_args(CommonPoint), *get_args(TablePoint)))
 FIRST: tuple[Point, ...] = ("swap-applied", "before-sealed", "sealed", "manifest-list-written")
 """Where the first kill of each example strikes, in turn: the points that differ most."""
+EXAMPLES, STEPS, KILLS = 6, 16, 4
 
 
 @dataclass(frozen=True)
@@ -192,19 +193,14 @@ class Table(RuleBasedStateMachine):
                 forget_engine(store, lease)
 
 
-@pytest.mark.parametrize(
-    ("examples", "steps", "kills"),
-    [(2, 8, 2), pytest.param(8, 16, 4, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
-)
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_whatever_happens_the_table_is_as_it_should_be(
     engine: LiveEngine,
     root: Path,
     start_engine: Callable[..., LiveEngine],
     filled: Filled,
     fresh: str,
-    examples: int,
-    steps: int,
-    kills: int,
 ) -> None:
     other = start_engine(lake_depot(root), key="other")
     other.ready()
@@ -212,13 +208,13 @@ def test_whatever_happens_the_table_is_as_it_should_be(
     def victim(point: Point) -> LiveEngine:
         return start_engine(lake_depot(root), key="victim", fault=f"{point}:kill")
 
-    lab = Lab((engine, other), victim, filled, fresh, kills)
+    lab = Lab((engine, other), victim, filled, fresh, KILLS)
     table_of_an_example: Any = lambda: Table(lab)  # noqa: E731
     run_state_machine_as_test(
         table_of_an_example,
         settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
             derandomize=True,
             deadline=None,
             database=None,
@@ -226,4 +222,4 @@ def test_whatever_happens_the_table_is_as_it_should_be(
             suppress_health_check=list(HealthCheck),
         ),
     )
-    assert lab.examples >= examples
+    assert lab.examples >= EXAMPLES

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from catchment.plan.model import JobPlan
 from tests.spark.lake import LiveEngine, job, lake_depot, output, step, table, writing
 
@@ -24,6 +26,7 @@ def test_jobs_of_one_engine_create_and_append_at_once(engine: LiveEngine, fresh:
     assert sum(len(ids) for ids in written) == JOBS
 
 
+@pytest.mark.slow
 def test_two_engines_on_a_depot_that_neither_has_seen_before(
     start_engine: Callable[..., LiveEngine], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from tests.stores.lakes import Lake, appending
 
 DATA, SEAL, PUBLISH = r"PUT .*/data/.*\.parquet", r"HEAD .*/data/.*\.parquet", r"PUT .*/metadata/.*\.avro"
 FOR_EVER = 600.0
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -44,11 +45,11 @@ def test_a_store_that_says_503_for_a_while_delays_a_write(on_s3: Lake, gate: Gat
     ("depot", "moment", "trouble"),
     [
         pytest.param("hasty", DATA, "503", id="data"),
-        pytest.param("hasty", DATA, "hang-up", id="data-hang-up", marks=pytest.mark.slow),
-        pytest.param("hasty", SEAL, "503", id="seal", marks=pytest.mark.slow),
-        pytest.param("hasty", SEAL, "hang-up", id="seal-hang-up", marks=pytest.mark.slow),
-        pytest.param("iceberg-s3", DATA, "503", id="iceberg-data", marks=pytest.mark.slow),
-        pytest.param("iceberg-s3", SEAL, "hang-up", id="iceberg-seal-hang-up", marks=pytest.mark.slow),
+        pytest.param("hasty", DATA, "hang-up", id="data-hang-up"),
+        pytest.param("hasty", SEAL, "503", id="seal"),
+        pytest.param("hasty", SEAL, "hang-up", id="seal-hang-up"),
+        pytest.param("iceberg-s3", DATA, "503", id="iceberg-data"),
+        pytest.param("iceberg-s3", SEAL, "hang-up", id="iceberg-seal-hang-up"),
     ],
 )
 def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it(
@@ -68,7 +69,7 @@ def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it
     check(here, fresh, depot)
 
 
-@pytest.mark.parametrize("trouble", ["hang-up", pytest.param("503", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("trouble", ["hang-up", "503"])
 def test_what_is_sealed_is_published_when_the_store_is_back(
     on_s3: Lake, gate: Gate, fresh: str, trouble: Trouble
 ) -> None:
@@ -81,7 +82,6 @@ def test_what_is_sealed_is_published_when_the_store_is_back(
     check(on_s3.here, fresh, "hasty")
 
 
-@pytest.mark.slow
 def test_a_store_that_says_nothing_for_a_while(on_s3: Lake, store: S3Server, fresh: str) -> None:
     on_s3.here.run(appending(fresh, 0, "before"))
     os.kill(store.process.pid, signal.SIGSTOP)
@@ -97,7 +97,6 @@ def test_a_store_that_says_nothing_for_a_while(on_s3: Lake, store: S3Server, fre
     check(on_s3.there, fresh)
 
 
-@pytest.mark.slow
 def test_connections_that_are_cut_in_the_middle(on_s3: Lake, database: PostgresServer, fresh: str) -> None:
     """Those of the catalog and those of the metastore, again and again while four jobs write."""
     on_s3.here.run(appending(fresh, 0, "before"))
