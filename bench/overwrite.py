@@ -143,8 +143,19 @@ def _write_id() -> str:
 
 
 def _verbs(log: str) -> Iterator[str]:
-    """The verbs of the requests in the server's log."""
-    yield from re.findall(r"request: Request\((\w+) ", log)
+    """What the server was asked for, from its log: verbs, with LIST and COPY apart, which are a GET and a PUT there."""
+    asked: dict[str, str] = {}
+    for line in log.splitlines():
+        thread = line.split(" ", 6)[4:5]
+        request = re.search(r"request: .*\{(\w+)@\w+ (\S+)", line)
+        if request:
+            yield from asked.pop(thread[0], "").split()
+            asked[thread[0]] = "LIST" if "list-type=" in request[2] else request[1]
+        elif "Getting blob at" in line and asked.get(thread[0]) == "PUT":
+            asked[thread[0]] = "COPY"  # it reads one object in order to write another
+        elif "Creating blob at" in line and asked.get(thread[0]) == "PUT":
+            yield asked.pop(thread[0])
+    yield from asked.values()
 
 
 def main() -> None:
