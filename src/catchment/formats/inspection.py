@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Inspect
 from catchment.formats import stamps
+from catchment.formats.delta import inspection as delta
 from catchment.formats.iceberg import catalogs, history
 from catchment.plan.model import Dataset
 
@@ -20,6 +21,8 @@ Facts = Mapping[str, Any]
 def inspect(spark: SparkSession, question: Inspect) -> Facts:
     """Answer one question about a depot or a table."""
     try:
+        if question.format == "delta":
+            return _of_delta(spark, question)
         if question.what == "tables":
             return {"tables": list(_tables(spark, question.depot))}
         dataset = _dataset(question)
@@ -33,7 +36,16 @@ def inspect(spark: SparkSession, question: Inspect) -> Facts:
 
 def _dataset(question: Inspect) -> Dataset:
     address = f"dataos://{question.depot}:{question.namespace}/{question.table}"
-    return Dataset(address, question.depot, "iceberg", namespace=question.namespace, table=question.table)
+    return Dataset(address, question.depot, question.format, question.namespace, question.table, question.path)
+
+
+def _of_delta(spark: SparkSession, question: Inspect) -> Facts:
+    if question.what == "tables":
+        return {"tables": list(delta.tables(spark, question.depot, str(question.path)))}
+    dataset = _dataset(question)
+    if question.what == "snapshots":
+        return {"snapshots": delta.snapshots(spark, dataset)}
+    return {"files": delta.files(spark, dataset)} if question.what == "files" else delta.table(spark, dataset)
 
 
 def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:

@@ -79,7 +79,7 @@ class Resolver:
 
     def _check_own_input(self, output: OutputPlan, inputs: tuple[InputPlan, ...]) -> None:
         """A table's snapshots keep reader and writer apart; plain files would be deleted while they are read."""
-        if output.dataset.path is None:
+        if output.dataset.is_table:
             return
         for source in inputs:
             if datasets.same_place(source.dataset, output.dataset):

@@ -77,7 +77,7 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
 
 def _examine(writers: Writers) -> Iterator[Diagnostic]:
     yield from _partitions(writers)
-    if writers.dataset.path is None:
+    if writers.dataset.is_table:
         yield from _properties(writers)
     yield from _order(writers)
 
@@ -168,9 +168,9 @@ def _read_while_written(
 ) -> Iterator[Diagnostic]:
     for job in jobs:
         for source in job.inputs:
-            if source.dataset.path is None:
+            if source.dataset.is_table:
                 continue
-            for writer in by_place.get(source.dataset.path, ()):
+            for writer in by_place.get(_place(source.dataset), ()):
                 if not graph.ordered(job.name, writer.job):
                     message = f"job `{job.name}` reads {source.dataset.address} while `{writer.job}` may write it"
                     hint = f"let `{job.name}` depend on `{writer.job}`: plain files have no snapshots"

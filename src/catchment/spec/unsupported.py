@@ -9,9 +9,9 @@ from catchment.spec.findings import Findings
 from catchment.spec.tree import ListNode, MapNode, Node, ScalarNode, maps, text
 from catchment.spec.validation import did_you_mean
 
-FORMATS = ("iceberg", "json", "csv", "parquet", "orc", "avro", "text")
+FORMATS = ("iceberg", "delta", "json", "csv", "parquet", "orc", "avro", "text")
 _OTHER_FORMATS = (
-    *("hudi", "xml", "db", "xlsx", "delta", "paimon", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
+    *("hudi", "xml", "db", "xlsx", "paimon", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
     *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
     *("postgres", "postgresql", "mysql", "mssql", "oracle", "fastbase", "rss", "redis", "file"),
 )

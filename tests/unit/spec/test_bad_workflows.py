@@ -224,7 +224,7 @@ NOT_YET = {
         "format: json",
         "format: json, §schemaPath: 'dataos://a:b/c'",
     ),
-    "a Delta input": ("unsupported-format", "format: json", "format: §Delta"),
+    "a Paimon input": ("unsupported-format", "format: json", "format: §Paimon"),
     "a Kafka input": ("unsupported-format", "format: json", "format: §kafkajson"),
     "functions": ("unsupported-functions", STEP, "{name: clean, sql: select 1, §functions: [{name: drop}]}"),
     "commands": ("unsupported-commands", STEP, "{name: clean, sql: select 1, §commands: [{name: persist}]}"),

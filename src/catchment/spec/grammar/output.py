@@ -82,7 +82,7 @@ class Output(Part):
 
     name: OutputName = required("Name of the step (or input) to write.")
     dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
-    format: Text | None = optional("Format of the dataset: iceberg, json, csv, parquet, orc, avro or text.")
+    format: Text | None = optional("Format of the dataset: iceberg, delta, json, csv, parquet, orc, avro or text.")
     options: OutputOptions | None = optional("How the view is written.")
     commit: CommitWay | None = optional(
         "How rows get into the table: through a buffer (default), or directly with the format's own commit."
