@@ -169,8 +169,10 @@ def waiting(target: Dataset, **more: Any) -> JobPlan:
     begun = f"java_method('java.lang.System', 'setProperty', 'begun-{target.table}', 'yes')"
     closed = f"java_method('java.lang.System', 'getProperty', 'gate-{target.table}') IS NULL"
     pause = f"CASE WHEN {closed} THEN java_method('java.lang.Thread', 'sleep', 50L) END"
-    slow = f"SELECT id FROM range(0, 3000, 1, 1) WHERE coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
-    steps = [step("slow", slow), step("rows", "SELECT 'ours' AS mark, 0 AS part FROM slow WHERE id < 3")]
+    passed = f"coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
+    # Counted, so that every one of them is waited for, whatever Spark makes of the conditions.
+    slow = f"SELECT count(*) AS seen FROM range(0, 1000, 1, 1) WHERE {passed}"
+    steps = [step("slow", slow), step("rows", "SELECT 'ours' AS mark, 0 AS part FROM slow, range(3) WHERE seen > 0")]
     return job(output("rows", target, mode="overwrite-partitions", **more), steps=steps, name="waiting")
 
 
@@ -274,7 +276,7 @@ def test_an_answer_that_is_lost_is_no_second_write(
     assert ids(deaf, target) == list(range(5))
 
 
-def test_rows_that_do_not_fit_are_refused(here: LiveEngine, target: Dataset) -> None:
+def test_rows_that_do_not_fit_are_refused(here: LiveEngine, ledger: Filled, target: Dataset) -> None:
     here.run(writing("SELECT 1 AS id, 'a' AS text", target))
     for sql, said in (
         ("SELECT 1 AS id", "column text (string) is missing"),
@@ -285,7 +287,8 @@ def test_rows_that_do_not_fit_are_refused(here: LiveEngine, target: Dataset) -> 
         assert (failed.code, failed.retryable) == ("schema-mismatch", False)
         assert said in failed.message
     wider = writing("SELECT 5000000000L AS id, 'a' AS text", target, mode="append", merge_schema=True)
-    assert here.fail(wider).code == "schema-mismatch"
+    assert here.fail(wider, run=f"r-{target.table}").code == "schema-mismatch"
+    assert ledger.states(f"r-{target.table}/job/out") == ["abandoned"]
     assert len(versions(here, target)) == 2
 
 

@@ -8,8 +8,9 @@ never made, and the log tells which.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from catchment.commit.ledger import Ledger
 from catchment.commit.lost import lost
@@ -58,6 +59,12 @@ def begin(ledger: Ledger, intent: Intent) -> Write:
 def finish(ledger: Ledger, intent: Intent, done: Committed) -> None:
     """Remember what the log says."""
     ledger.finish(intent, Contents((), done.rows, done.bytes, done.files), done.snapshot_id)
+
+
+def give_up(ledger: Ledger, write: Write, error: Mapping[str, Any]) -> None:
+    """End a write that the log does not have, because its attempt has failed."""
+    ledger.abandon(write, error)
+    ledger.forget([write.intent.buffer])
 
 
 def settle(ledger: Ledger, target: str, find: Find) -> Settled:

@@ -70,6 +70,13 @@ def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledge
     assert filled.left() == []
 
 
+def test_an_attempt_that_failed_leaves_nothing_open_and_the_next_one_begins(filled: Filled, ledger: Ledger) -> None:
+    write = wrapped.begin(ledger, intent("r/j/1", buffer=wrapped.attempt_name("/events/raw/t", "r/j/1")))
+    wrapped.give_up(ledger, write, {"code": "schema-mismatch"})
+    assert (filled.states("r/j/1"), filled.left()) == (["abandoned"], [])
+    assert wrapped.begin(ledger, intent("r/j/1", buffer="/events/raw/t#2")).state == "open"
+
+
 def test_turns_are_taken_one_after_the_other(filled: Filled) -> None:
     with turn(filled.store, TARGET, ALIVE, Impatient()):
         with pytest.raises(Cancelled), turn(filled.store, TARGET, LOST, Impatient()):

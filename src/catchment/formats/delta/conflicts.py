@@ -60,6 +60,16 @@ def base_of(log: Log, write: Write, head: Head) -> Any:
     return log.snapshot(since.sequence)
 
 
+def worth_another(error: BaseException, write: Write, number: int) -> bool:
+    """Whether another attempt may end otherwise: others came in between, and this write may replace what they did."""
+    return kind_of(error) is not None and not validates(write.output) and number < MOST_ATTEMPTS
+
+
+def refusal(error: BaseException, write: Write) -> CommitConflict | None:
+    """What to say where others came in between and this write may not replace it; None where it is something else."""
+    return changed(write) if kind_of(error) is not None and validates(write.output) else None
+
+
 def changed(write: Write) -> CommitConflict:
     """The error of a write whose partitions are no longer as its job has seen them."""
     return CommitConflict(

@@ -10,11 +10,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults, wrapped
 from catchment.commit.model import Base, Intent
+from catchment.commit.model import Write as Known
 from catchment.commit.patience import patiently
 from catchment.commit.table import MAIN
 from catchment.commit.turns import turn
 from catchment.commit.wrapped import Committed
 from catchment.commit.writer import Listener, Writer
+from catchment.engine.failures import from_spark
+from catchment.errors import CatchmentError
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.creation import check_partitions, create
 from catchment.formats.delta.fitting import fit
@@ -39,7 +42,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
-    done = log.find(write.id) or _commit(log, frame, write, writer, listener)
+    done = log.find(write.id) or _commit(log, frame, write, writer, known, listener)
     if done.files == 0 and write.output.mode == "overwrite-partitions":
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     faults.point("before-marked")
@@ -66,7 +69,7 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
     )
 
 
-def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:
+def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Known, listener: Listener) -> Committed:
     """Write and commit; where others came in between, look which conflict it is, and try again."""
     for number in conflicts.attempts():
         try:
@@ -75,14 +78,21 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: 
             # Whatever is said to have failed: the log decides.
             if (done := log.find(write.id)) is not None:
                 return done
-            kind = conflicts.kind_of(error)
-            if kind is not None and conflicts.validates(write.output):
-                raise conflicts.changed(write) from error
-            if kind is None or number == conflicts.MOST_ATTEMPTS:
-                raise
+            if not conflicts.worth_another(error, write, number):
+                overtaken = conflicts.refusal(error, write)
+                _give_up(writer, known, overtaken or from_spark(error, otherwise="write-failed"))
+                if overtaken:
+                    raise overtaken from error
+                raise  # as it is: who asked for the write finds out which SQL is to blame
             listener.check()
             listener.warn(f"{write.id}: others changed {write.output.dataset.address} meanwhile; it is written again")
     raise AssertionError("the last attempt returns or raises")
+
+
+def _give_up(writer: Writer, known: Known, why: CatchmentError) -> None:
+    """The log does not have it, and nobody is at it any more: the ledger need not wait for it."""
+    told = {"code": why.code, "message": why.message, "hint": why.hint}
+    patiently(lambda: wrapped.give_up(writer.ledger, known, told))
 
 
 def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:
