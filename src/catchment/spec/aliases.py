@@ -17,6 +17,8 @@ SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "resource": "resources"}
 STACK_SPEC = {"sparkConfig": "sparkConf"}
 INPUT = {"type": "format", "outputType": "format", "depot": "dataset", "schema": "schemaString"}
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}
+OUTPUT_OPTIONS = {"delta": "iceberg"}
+"""What tables have in common is written the same way, whatever their format."""
 PARTITION = {"asColumn": "name"}
 
 OF_OUTPUT = ("tags", "title", "description")
@@ -98,7 +100,7 @@ def _output(node: MapNode, findings: Findings) -> MapNode:
     options = node.get("options")
     if not isinstance(options, MapNode):
         return node
-    options, node = _file_options(options, node, findings)
+    options, node = _file_options(_renamed(options, OUTPUT_OPTIONS, findings), node, findings)
     iceberg = options.get("iceberg")
     for key in OF_OUTPUT:
         node, options = _moved(options, key, node, "the output", findings)
