@@ -164,11 +164,15 @@ def test_two_engines_that_replace_partitions_never_mix(here: LiveEngine, there: 
     assert found == {1: ("a", 3), 3: ("b", 3), 4: ("old", 3)}
 
 
+def said(what: str, target: Dataset) -> str:
+    """What the engine was told about a table, or `no`; java_method makes a text of a null."""
+    return f"java_method('java.lang.System', 'getProperty', '{what}-{target.table}', 'no')"
+
+
 def waiting(target: Dataset, **more: Any) -> JobPlan:
     """A job that replaces partition 0, and goes on writing until the gate is opened."""
     begun = f"java_method('java.lang.System', 'setProperty', 'begun-{target.table}', 'yes')"
-    closed = f"java_method('java.lang.System', 'getProperty', 'gate-{target.table}') IS NULL"
-    pause = f"CASE WHEN {closed} THEN java_method('java.lang.Thread', 'sleep', 50L) END"
+    pause = f"CASE WHEN {said('gate', target)} = 'no' THEN java_method('java.lang.Thread', 'sleep', 50L) END"
     passed = f"coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
     # Counted, so that every one of them is waited for, whatever Spark makes of the conditions.
     slow = f"SELECT count(*) AS seen FROM range(0, 1000, 1, 1) WHERE {passed}"
@@ -179,7 +183,7 @@ def waiting(target: Dataset, **more: Any) -> JobPlan:
 def overtake(engine: LiveEngine, target: Dataset) -> None:
     """Commit to partition 0, as somebody who knows nothing of leases, while a job is writing it."""
     deadline = time.monotonic() + 60
-    while engine.value(f"SELECT java_method('java.lang.System', 'getProperty', 'begun-{target.table}')") is None:
+    while engine.value(f"SELECT {said('begun', target)}") == "no":
         assert time.monotonic() < deadline
         time.sleep(0.1)
     engine.ask(f"INSERT INTO {target.identifier} VALUES ('theirs', 0)")
