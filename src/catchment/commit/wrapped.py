@@ -15,6 +15,7 @@ from typing import Any
 from catchment.commit.ledger import Ledger
 from catchment.commit.lost import lost
 from catchment.commit.model import Contents, Intent, Write
+from catchment.commit.model import is_directory as is_directory
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,10 @@ def attempt_name(place: str, write_id: str) -> str:
     return f"{place}#{write_id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
 
 
-def is_directory(buffer: str) -> bool:
-    """Whether a buffer of the ledger is a place with files of that write alone."""
-    return "#" not in buffer
-
-
 def begin(ledger: Ledger, intent: Intent) -> Write:
     """Open a write; what earlier attempts have left is the format's own to clean up."""
     write = ledger.open(intent)
-    ledger.forget(buffer for _, buffer in ledger.leftovers(intent.target))
+    _forget(ledger, intent.target)
     return write
 
 
@@ -70,11 +66,16 @@ def give_up(ledger: Ledger, write: Write, error: Mapping[str, Any]) -> None:
 def settle(ledger: Ledger, target: str, find: Find) -> Settled:
     """End the open writes of engines that are gone: committed if the log has them, given up otherwise."""
     committed, abandoned = [], []
-    for write in ledger.ownerless(target):
+    for write in (write for write in ledger.ownerless(target) if not is_directory(write.intent.buffer)):
         if (done := find(write.write_id)) is not None:
             finish(ledger, write.intent, done)
             committed.append(write.write_id)
         elif ledger.abandon(write, lost(write)):
             abandoned.append(write.write_id)
-    ledger.forget(buffer for _, buffer in ledger.leftovers(target))
+    _forget(ledger, target)
     return Settled(tuple(committed), tuple(abandoned))
+
+
+def _forget(ledger: Ledger, target: str) -> None:
+    """There is nothing to remove; directories of buffered writes to the same table stay until they are removed."""
+    ledger.forget(buffer for _, buffer in ledger.leftovers(target) if not is_directory(buffer))
