@@ -44,6 +44,15 @@ def files_depot(root: Path, name: str = "drop") -> Depot:
     return Depot(name, "files", str(root / name))
 
 
+def delta_depot(root: Path, name: str = "events") -> Depot:
+    return Depot(name, "delta", str(root / name))
+
+
+def delta_table(name: str, root: Path, depot: str = "events", namespace: str = "raw") -> Dataset:
+    place = str(root / depot / namespace / name)
+    return Dataset(f"dataos://{depot}:{namespace}/{name}", depot, "delta", namespace, name, place)
+
+
 def table(name: str, depot: str = "lake", namespace: str = "raw") -> Dataset:
     return Dataset(f"dataos://{depot}:{namespace}/{name}", depot, "iceberg", namespace=namespace, table=name)
 
@@ -176,7 +185,8 @@ class LiveEngine:
         return self._send(lambda id: RunQuery(id, sql)).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        reply = self._send(lambda id: Inspect(id, what, dataset.depot, dataset.namespace, dataset.table)).answer()
+        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
+        reply = self._send(lambda id: Inspect(id, what, *names)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

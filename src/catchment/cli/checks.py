@@ -94,7 +94,7 @@ def location(depot: Depot) -> Check:
 
     name = f"depot {depot.name}"
     if is_uri(depot.location):
-        hint = f"an engine has to try it: catchment table ls {depot.name}" if depot.catalog else None
+        hint = f"an engine has to try it: catchment table ls {depot.name}" if depot.holds_tables else None
         return Check(name, "unknown", f"{depot.location} is not on this machine and was not checked", hint)
     path = Path(depot.location)
     there = next(parent for parent in (path, *path.parents) if parent.exists())

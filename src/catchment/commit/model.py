@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 WriteState = Literal["open", "sealed", "committed", "abandoned"]
-WriteMode = Literal["append", "overwrite", "overwrite-partitions"]
+WriteMode = Literal["append", "overwrite", "overwrite-partitions", "merge"]
 Conflict = Literal["last-wins", "fail", "rerun"]
 
 NO_BRANCH = ""
@@ -45,6 +45,11 @@ class Intent:
     base: Base
     inputs: Mapping[str, str] = field(default_factory=dict)
     """The states of the job's inputs that its rows come from, by the inputs' names; empty where nobody will ask."""
+
+
+def is_directory(buffer: str) -> bool:
+    """Whether a buffer is a place with files of that write alone; otherwise its format commits by itself."""
+    return "#" not in buffer
 
 
 @dataclass(frozen=True)

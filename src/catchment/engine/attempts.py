@@ -75,7 +75,7 @@ class Attempt:
             case RunJob():
                 return self._job(session, self.work, application.writer)
             case RunQuery():
-                return run_query(session, self.work)
+                return run_query(session, self.work, self._start.engine.depots)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
             case Recover():

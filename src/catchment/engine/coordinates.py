@@ -39,6 +39,8 @@ class SparkLine:
 
     pyspark: str
     iceberg: Package
+    delta: tuple[Package, ...]
+    """Alone: what else they ask for, Spark has, in the versions that it was built with."""
     avro: Package
     s3: tuple[Package, ...]
     python_packages: tuple[str, ...] = ()
@@ -50,6 +52,10 @@ SPARK_LINES = {
     "4.1": SparkLine(
         pyspark="4.1.2",
         iceberg=Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"),
+        delta=(
+            Package("io.delta:delta-spark_4.1_2.13:4.4.0", alone=True),
+            Package("io.delta:delta-storage:4.4.0", alone=True),
+        ),
         avro=Package("org.apache.spark:spark-avro_2.13:4.1.1", alone=True),
         s3=(
             Package("org.apache.hadoop:hadoop-aws:3.4.2", without=("software.amazon.awssdk:bundle",)),
@@ -61,6 +67,10 @@ SPARK_LINES = {
     "3.5": SparkLine(
         pyspark="3.5.8",
         iceberg=Package("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0"),
+        delta=(
+            Package("io.delta:delta-spark_2.12:3.3.2", alone=True),
+            Package("io.delta:delta-storage:3.3.2", alone=True),
+        ),
         avro=Package("org.apache.spark:spark-avro_2.12:3.5.7", alone=True),
         s3=(
             Package("org.apache.hadoop:hadoop-aws:3.3.4"),
@@ -100,6 +110,8 @@ def _of_depot(depot: Depot, line: SparkLine) -> Iterator[Package]:
     uri = depot.catalog.uri if depot.catalog else None
     if uri and uri.startswith("jdbc:postgresql:"):
         yield Package(POSTGRESQL)
+    if depot.kind == "delta":
+        yield from line.delta
     # Where its tables are, a rest catalog says only when it is asked for one; nearly always it is S3.
     if re.match(r"s3[an]?://", depot.location) or (depot.catalog and depot.catalog.type == "rest"):
         yield from line.s3

@@ -94,6 +94,13 @@ RULES = (
         "run the job again; where that happens often, raise commit.retry.num-retries of the table",
     ),
     Rule(
+        frozenset({"io.delta.exceptions.DeltaConcurrentModificationException"}),
+        CommitConflict,
+        None,
+        "others committed to the table again and again while this write was under way",
+        "run the job again; where that happens often, let jobs that replace the same partitions depend on each other",
+    ),
+    Rule(
         frozenset(
             {
                 "java.nio.file.AccessDeniedException",

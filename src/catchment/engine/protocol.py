@@ -17,7 +17,7 @@ from catchment.plan.model import Dataset, EnginePlan, JobPlan
 
 NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
 
-VERSION = 1
+VERSION = 2
 HEARTBEAT_SECONDS = 2.0
 
 
@@ -70,6 +70,9 @@ class Inspect:
     depot: str
     namespace: str | None = None
     table: str | None = None
+    format: str = "iceberg"
+    path: str | None = None
+    """Where the table is that is found by its path; of such a depot, its location."""
     kind: Literal["inspect"] = "inspect"
 
 

@@ -26,7 +26,10 @@ AT_LAUNCH = (
 """What the JVM must know before it runs. It is handed over on a command line, which every user of the machine can
 read; all other settings follow over the gateway's own connection."""
 
-EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+SNAPSHOT_PARTITIONS = "4"
+"""Of a Delta table's state: on one machine, the fifty that Delta takes are tasks without work."""
 SQLITE_PATIENCE_MS = "60000"
 
 # Before it makes a file, Hadoop's S3 client asks whether a directory is there or above it a file, and after it has
@@ -38,10 +41,12 @@ FEWER_REQUESTS = {"spark.hadoop.fs.s3a.performance.flags": "create,mkdir,delete"
 def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: our defaults, then the depots', then what the user asks for."""
     engine = start.engine
-    settings = {**_defaults(engine), **_of_depots(engine.depots), **engine.conf}
+    settings = {**_defaults(engine), **_of_depots(engine.depots), **_of_delta(engine), **engine.conf}
     settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
     if any(depot.catalog for depot in engine.depots):
-        _append(settings, "spark.sql.extensions", ",", [EXTENSIONS])
+        _append(settings, "spark.sql.extensions", ",", [ICEBERG_EXTENSION])
+    if _knows_delta(engine):
+        _append(settings, "spark.sql.extensions", ",", [DELTA_EXTENSION])
     # Jars on the class path from the start load faster than jars added later; executors elsewhere must be sent them.
     _append(settings, "spark.driver.extraClassPath", ":", start.jars)
     if not is_local(engine):
@@ -96,6 +101,19 @@ def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
     for depot in depots:
         settings |= dict(_catalog(depot)) | dict(depot.conf)
     return settings
+
+
+def _knows_delta(engine: EnginePlan) -> bool:
+    return any(depot.kind == "delta" for depot in engine.depots)
+
+
+def _of_delta(engine: EnginePlan) -> dict[str, str]:
+    """Delta's place is Spark's own catalog: only there are tables found by their path. Others keep their names."""
+    if not _knows_delta(engine):
+        return {}
+    catalog = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
+    local = {"spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS} if is_local(engine) else {}
+    return {**catalog, **local}
 
 
 def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Inspect
+from catchment.formats import stamps
+from catchment.formats.delta import inspection as delta
 from catchment.formats.iceberg import catalogs, history
 from catchment.plan.model import Dataset
 
@@ -19,6 +21,8 @@ Facts = Mapping[str, Any]
 def inspect(spark: SparkSession, question: Inspect) -> Facts:
     """Answer one question about a depot or a table."""
     try:
+        if question.format == "delta":
+            return _of_delta(spark, question)
         if question.what == "tables":
             return {"tables": list(_tables(spark, question.depot))}
         dataset = _dataset(question)
@@ -32,7 +36,16 @@ def inspect(spark: SparkSession, question: Inspect) -> Facts:
 
 def _dataset(question: Inspect) -> Dataset:
     address = f"dataos://{question.depot}:{question.namespace}/{question.table}"
-    return Dataset(address, question.depot, "iceberg", namespace=question.namespace, table=question.table)
+    return Dataset(address, question.depot, question.format, question.namespace, question.table, question.path)
+
+
+def _of_delta(spark: SparkSession, question: Inspect) -> Facts:
+    if question.what == "tables":
+        return {"tables": list(delta.tables(spark, question.depot, str(question.path)))}
+    dataset = _dataset(question)
+    if question.what == "snapshots":
+        return {"snapshots": delta.snapshots(spark, dataset)}
+    return {"files": delta.files(spark, dataset)} if question.what == "files" else delta.table(spark, dataset)
 
 
 def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:
@@ -48,9 +61,9 @@ def _snapshot(snapshot: history.Snapshot) -> Facts:
         "snapshot_id": snapshot.id,
         "committed_at": snapshot.committed_at,
         "operation": summary.get("operation"),
-        "workflow": summary.get(history.WORKFLOW),
-        "job": summary.get(history.JOB),
-        "run_id": summary.get(history.RUN),
+        "workflow": summary.get(stamps.WORKFLOW),
+        "job": summary.get(stamps.JOB),
+        "run_id": summary.get(stamps.RUN),
         "write_ids": list(snapshot.write_ids),
         "writes": [{"write_id": write_id, "rows": rows} for write_id, rows in snapshot.writes],
         "added_rows": snapshot.written().rows,

@@ -9,12 +9,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit import wrapped
 from catchment.commit.recover import Recovered, give_up_dropped, recover, remove_dead
 from catchment.commit.table import LakeTable
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Recover
 from catchment.errors import CatchmentError
+from catchment.formats.delta.log import log_of
 from catchment.formats.iceberg import catalogs
 from catchment.plan.model import Dataset
 
@@ -36,6 +38,8 @@ def _recovered(spark: SparkSession, table: Dataset, writer: Writer, *, remove: b
 
 
 def _done(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) -> Recovered:
+    if table.format == "delta":
+        return _settled(spark, table, writer)
     if table.path:
         files = writer.publisher_of_files(table.address)
         return recover(files, files.destination.tidy if remove else _keep)
@@ -50,6 +54,12 @@ def _done(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) 
 
 def _keep(buffers: Sequence[str]) -> tuple[str, ...]:
     return ()
+
+
+def _settled(spark: SparkSession, table: Dataset, writer: Writer) -> Recovered:
+    """What engines that are gone have left open; the files of what was not committed are Delta's own to remove."""
+    settled = wrapped.settle(writer.ledger, table.address, log_of(spark, table).find)
+    return Recovered(settled.committed, (), settled.abandoned, (), ())
 
 
 def _described(error: CatchmentError) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -12,12 +13,14 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Rows, RunQuery
+from catchment.formats.delta.names import by_path
+from catchment.project.model import Depot
 
 
-def run_query(spark: SparkSession, query: RunQuery) -> Rows:
-    """Run a query and return its rows, `limit` at most."""
+def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Rows:
+    """Run a query over the tables of these depots and return its rows, `limit` at most."""
     try:
-        frame = spark.sql(query.sql)
+        frame = spark.sql(by_path(query.sql, depots))
         # One row more than asked for tells whether there would have been more.
         rows = (frame if query.limit is None else frame.limit(query.limit + 1)).collect()
     except Exception as error:

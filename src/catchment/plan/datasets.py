@@ -1,4 +1,4 @@
-"""Addresses of a workflow become datasets: a table of a catalog, or a path of files."""
+"""Addresses of a workflow become datasets: a table of a catalog or at a path, or a path of files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from catchment.project import depots
 from catchment.project.address import BadAddress, is_identifier, parse
 from catchment.project.model import Address, Depot, DepotKind, Project
 
-TABLE_FORMATS = ("iceberg",)
+TABLE_FORMATS = ("iceberg", "delta")
+MERGE_FORMATS: tuple[str, ...] = ()
+"""Formats into which rows can be merged."""
 FILE_FORMATS = ("json", "csv", "parquet", "orc", "avro", "text")
 HOLDS: dict[DepotKind, tuple[str, ...]] = {
-    "iceberg": TABLE_FORMATS,
+    "iceberg": ("iceberg",),
+    "delta": ("delta",),
     "files": FILE_FORMATS,
-    "embedded": (*TABLE_FORMATS, *FILE_FORMATS),
+    "embedded": ("iceberg", *FILE_FORMATS),
 }
 _COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
 _EXTENSIONS = {f".{name}": name for name in FILE_FORMATS} | {".jsonl": "json", ".ndjson": "json", ".txt": "text"}
@@ -54,9 +57,9 @@ def nested(inner: str, outer: str) -> bool:
 
 def same_place(one: Dataset, other: Dataset) -> bool:
     """Whether two datasets are the same table, or files of which one lies within the other."""
-    if one.path is None or other.path is None:
+    if one.is_table or other.is_table:
         return one.address == other.address and one.path == other.path
-    return nested(one.path, other.path) or nested(other.path, one.path)
+    return nested(str(one.path), str(other.path)) or nested(str(other.path), str(one.path))
 
 
 def _resolve(address: Address, given: str | None, role: Role, project: Project) -> Dataset:
@@ -81,7 +84,9 @@ def _table(canonical: str, address: Address, format: str, depot: Depot) -> Datas
                 f"`{name}` in `{canonical}` is no name for a table or its collection",
                 hint="use letters, digits, `_` and `-`",
             )
-    return Dataset(canonical, depot.name, format, namespace=address.collection, table=address.dataset)
+    names = (address.collection, str(address.dataset))
+    path = depots.place(depot, names) if depot.kind == "delta" else None
+    return Dataset(canonical, depot.name, format, *names, path)
 
 
 def _format(address: Address, given: str | None, role: Role, depot: Depot) -> str:
@@ -94,8 +99,8 @@ def _format(address: Address, given: str | None, role: Role, depot: Depot) -> st
                 hint=f"use one of {', '.join(held)}, or the address of another depot",
             )
         return given
-    if depot.kind == "iceberg":
-        return "iceberg"
+    if depot.kind in ("iceberg", "delta"):
+        return held[0]
     if (written := _extension(str(address.dataset))) is not None:
         return written
     if depot.kind == "embedded":
@@ -117,10 +122,11 @@ def _extension(dataset: str) -> str | None:
 
 
 def _check_overlap(dataset: Dataset, project: Project) -> None:
-    """Files written around or into a place of tables would destroy them."""
+    """What is written around or into a place of other tables would destroy them."""
     if dataset.path is None or dataset.depot not in project.depots:
         return
-    tables = {f"depot `{depot.name}`": depot.warehouse for depot in project.depots.values() if depot.catalog}
+    others = (depot for depot in project.depots.values() if depot.holds_tables and depot.name != dataset.depot)
+    tables = {f"depot `{depot.name}`": depot.warehouse for depot in others}
     for what, place in {**tables, "Catchment itself": str(project.home)}.items():
         if place and (nested(dataset.path, place) or nested(place, dataset.path)):
             raise RequestError(

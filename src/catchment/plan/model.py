@@ -10,28 +10,36 @@ from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
 from catchment.spec.model import CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import LogLevel as LogLevel
+from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
 from catchment.spec.model import Sort as Sort
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A resolved address: either a table of a catalog or a path of files."""
+    """A resolved address: a table of a catalog, a table at a path, or a path of files."""
 
     address: str
     """Canonical text, without acl."""
     depot: str
     format: str
-    """iceberg, or a file format: json, csv, parquet, orc, avro, text."""
+    """iceberg, delta, or a file format: json, csv, parquet, orc, avro, text."""
     namespace: str | None = None
     """Tables only: the collection."""
     table: str | None = None
     path: str | None = None
-    """Files only: absolute path or URI."""
+    """Absolute path or URI of files, or of a table that is found by its path (delta)."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether commits keep its readers and writers apart; plain files have none."""
+        return self.table is not None
 
     @property
     def identifier(self) -> str:
-        """How Spark SQL names the table: `depot`.`collection`.`table`."""
+        """How Spark SQL names the table: `depot`.`collection`.`table`, or by its path."""
+        if self.path is not None:
+            return f"{self.format}.`{self.path}`"
         return ".".join(f"`{part}`" for part in (self.depot, self.namespace, self.table) if part)
 
 
@@ -73,6 +81,8 @@ class OutputPlan:
     options: Mapping[str, str] = field(default_factory=dict)
     compression: str | None = None
     merge_schema: bool = False
+    merge: Merge | None = None
+    """Given if and only if the mode is merge."""
     commit: CommitWay = "buffered"
     conflict: Conflict = "last-wins"
     comment: str | None = None

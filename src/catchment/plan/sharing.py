@@ -15,6 +15,7 @@ _DOES: dict[SaveMode, str] = {
     "append": "appends",
     "overwrite": "replaces the whole dataset",
     "overwrite-partitions": "replaces partitions",
+    "merge": "merges rows",
 }
 
 
@@ -55,6 +56,8 @@ class Writers:
             return f"{both} append"
         if modes == {"overwrite-partitions"}:
             return f"{both} replace partitions: last to commit wins where they overlap"
+        if modes == {"merge"}:
+            return f"{both} merge: each sees what the others have committed"
         deeds = [f"{writer.job} {_DOES[writer.output.mode]}" for writer in self.all]
         if self.loose:
             return f"{', '.join(deeds)}: the order of commits decides what is seen"
@@ -77,7 +80,7 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
 
 def _examine(writers: Writers) -> Iterator[Diagnostic]:
     yield from _partitions(writers)
-    if writers.dataset.path is None:
+    if writers.dataset.is_table:
         yield from _properties(writers)
     yield from _order(writers)
 
@@ -168,9 +171,9 @@ def _read_while_written(
 ) -> Iterator[Diagnostic]:
     for job in jobs:
         for source in job.inputs:
-            if source.dataset.path is None:
+            if source.dataset.is_table:
                 continue
-            for writer in by_place.get(source.dataset.path, ()):
+            for writer in by_place.get(_place(source.dataset), ()):
                 if not graph.ordered(job.name, writer.job):
                     message = f"job `{job.name}` reads {source.dataset.address} while `{writer.job}` may write it"
                     hint = f"let `{job.name}` depend on `{writer.job}`: plain files have no snapshots"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from catchment.errors import Position, RequestError
 from catchment.project.address import RESERVED_DEPOTS, is_depot_name
@@ -68,19 +69,18 @@ class Canonical:
             message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
             hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
             self.findings.error("bad-depot-name", message, where, hint)
-        if entry.kind == "files":
-            return self._files(name, entry, where)
+        if entry.kind != "iceberg":
+            return self._without_catalog(name, entry, entry.kind, where)
         catalog = entry.catalog or CatalogEntry.model_validate({})
         location = self._location(name, entry, catalog)
         return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where)
 
-    def _files(self, name: str, entry: DepotEntry, where: Position) -> Depot:
+    def _without_catalog(self, name: str, entry: DepotEntry, kind: Literal["delta", "files"], where: Position) -> Depot:
         if entry.catalog is not None:
             at = self._at("depots", name, "catalog").key_where
-            self.findings.error(
-                "misplaced-key", "plain files have no catalog", at, "remove `catalog`, or use kind iceberg"
-            )
-        return Depot(name, "files", self._location(name, entry, None), None, entry.conf, where)
+            what = "plain files have no catalog" if kind == "files" else "Delta tables are found by their path"
+            self.findings.error("misplaced-key", what, at, "remove `catalog`, or use kind iceberg")
+        return Depot(name, kind, self._location(name, entry, None), None, entry.conf, where)
 
     def _location(self, name: str, entry: DepotEntry, catalog: CatalogEntry | None) -> str:
         optional = catalog is not None and catalog.type in ("rest", "hive")

@@ -16,7 +16,7 @@ ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 SPARK_LINES = ("4.1", "3.5")
 DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
 
-_LATER_KINDS = ("delta", "paimon", "jdbc")
+_LATER_KINDS = ("paimon", "jdbc")
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")
 _COORDINATE = re.compile(r"[\w.-]+(:[\w.-]+){2,3}")
 
@@ -31,7 +31,7 @@ def _depot_kind(value: object) -> object:
         raise PydanticCustomError(
             "unsupported-depot-kind",
             "not supported yet: depots of kind `{kind}`",
-            {"kind": value, "hint": "use kind `iceberg` for tables or `files` for plain files"},
+            {"kind": value, "hint": "use kind `iceberg` or `delta` for tables or `files` for plain files"},
         )
     return value
 
@@ -82,8 +82,8 @@ class CatalogEntry(_Entry):
 class DepotEntry(_Entry):
     """A named place in the lake."""
 
-    kind: Annotated[Literal["iceberg", "files"], BeforeValidator(_depot_kind)] = Field(
-        description="iceberg for tables; files for json, csv, parquet, orc, avro and text."
+    kind: Annotated[Literal["iceberg", "delta", "files"], BeforeValidator(_depot_kind)] = Field(
+        description="iceberg or delta for tables; files for json, csv, parquet, orc, avro and text."
     )
     location: Text | None = Field(
         None,

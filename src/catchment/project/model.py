@@ -9,7 +9,7 @@ from typing import Literal
 
 from catchment.errors import Diagnostic, Position
 
-DepotKind = Literal["iceberg", "files", "embedded"]
+DepotKind = Literal["iceberg", "delta", "files", "embedded"]
 """`embedded` is a depot nobody configured: Iceberg on SQLite and plain files, side by side under `.catchment/`."""
 CatalogType = Literal["jdbc", "rest", "hive", "hadoop"]
 Isolation = Literal["shared", "process"]
@@ -31,7 +31,7 @@ class Depot:
     location: str
     """An absolute path or a URI; of a rest or hive catalog the warehouse as written, empty where none is given."""
     catalog: Catalog | None = None
-    """Set for every depot that holds tables (iceberg, embedded)."""
+    """Set for every depot whose tables a catalog knows (iceberg, embedded)."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
     where: Position | None = None
@@ -42,8 +42,13 @@ class Depot:
         return f"{self.location}/tables" if self.kind == "embedded" else self.location
 
     @property
+    def holds_tables(self) -> bool:
+        """Whether there are tables in it, and not plain files alone."""
+        return self.kind != "files"
+
+    @property
     def files(self) -> str:
-        """Where plain files live."""
+        """Where plain files live, and tables that are found by their path."""
         return f"{self.location}/files" if self.kind == "embedded" else self.location
 
 

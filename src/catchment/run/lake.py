@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -13,8 +14,10 @@ from typing import Any, Literal, TypeVar
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import Facts, Failed, Inspect, Preparing, Ready, Recover, Reply, Rows, RunQuery
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
+from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset, EnginePlan
+from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
@@ -74,7 +77,7 @@ class Reader:
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
-        self._process.send(Inspect(QUESTION, what, address.depot, address.collection, address.dataset))
+        self._process.send(_question(what, address, self._project))
         return self._await(Facts).data
 
     def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
@@ -121,6 +124,15 @@ def inspect(
     check_depot(place.depot, reading_engine(project, engine))
     with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
         return reader.inspect(what, place)
+
+
+def _question(what: What, address: Address, project: Project) -> Inspect:
+    depot = depots.find(project, address.depot)
+    question = Inspect(QUESTION, what, address.depot, address.collection, address.dataset)
+    if depot.kind != "delta":
+        return question
+    path = depot.location if address.dataset is None else of_input(str(address), None, project).path
+    return replace(question, format="delta", path=path)
 
 
 def _place(address: Address | str) -> Address:

@@ -8,6 +8,7 @@ from typing import Any
 from catchment.commit.unfinished import Unfinished, unfinished
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
+from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset
 from catchment.project import depots
@@ -41,8 +42,8 @@ def recover(
     """Recover tables; files of abandoned writes are removed only where `remove` says so."""
     if not found:
         return {"tables": []}
-    tables = [_dataset(parse(each.target), each.path) for each in found]
-    files = {table.depot for table in tables if table.path}
+    tables = [_dataset(each, project) for each in found]
+    files = {table.depot for table in tables if not table.is_table}
     with Reader(project, files=files, tell=tell, launch=launch) as reader:
         return reader.recover(tables, remove=remove)
 
@@ -57,7 +58,11 @@ def _canonical(text: str, project: Project) -> Address:
     return Address(depots.find(project, address.depot).name, address.collection, address.dataset, None)
 
 
-def _dataset(address: Address, path: str | None) -> Dataset:
-    if path is not None:
-        return Dataset(str(address), address.depot, "files", path=path)
+def _dataset(found: Unfinished, project: Project) -> Dataset:
+    address = parse(found.target)
+    if found.path is not None:
+        return Dataset(str(address), address.depot, "files", path=found.path)
+    depot = project.depots.get(address.depot)
+    if depot is not None and depot.kind == "delta":
+        return of_input(found.target, None, project)
     return Dataset(str(address), address.depot, "iceberg", namespace=address.collection, table=address.dataset)

@@ -30,6 +30,7 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
     "FlareSpec": aliases.STACK_SPEC,
     "Input": aliases.INPUT,
     "Output": aliases.OUTPUT,
+    "OutputOptions": aliases.OUTPUT_OPTIONS,
     "Partition": aliases.PARTITION,
 }
 _MISPLACED = (

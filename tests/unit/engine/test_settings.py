@@ -74,6 +74,20 @@ def test_defaults_give_way_to_the_user_and_lists_are_joined() -> None:
     assert "spark.jars.packages" not in found  # they are resolved before Spark starts
 
 
+def test_delta_takes_the_place_of_sparks_own_catalog_where_it_is_needed_and_leaves_the_others_alone() -> None:
+    lake, events = Depot("lake", "iceberg", "/lake", Catalog(database="/c.db")), Depot("events", "delta", "/events")
+    own, partitions = "spark.sql.catalog.spark_catalog", "spark.databricks.delta.snapshotPartitions"
+    found = settings(lake, events)
+    assert found[own].endswith("DeltaCatalog")
+    assert found["spark.sql.catalog.lake"].endswith("iceberg.spark.SparkCatalog")
+    extensions = [name.rpartition(".")[2] for name in found["spark.sql.extensions"].split(",")]
+    assert extensions == ["IcebergSparkSessionExtensions", "DeltaSparkSessionExtension"]
+    assert own not in settings(lake)
+    assert "Delta" not in settings(lake)["spark.sql.extensions"]
+    assert partitions in found
+    assert partitions not in settings(events, master="spark://host:7077")
+
+
 def test_a_store_on_s3_is_not_asked_what_nobody_wants_to_know_unless_the_user_wants_to() -> None:
     flags, depot = "spark.hadoop.fs.s3a.performance.flags", Depot("drop", "files", "s3a://bucket/drop")
     assert settings(depot)[flags] == "create,mkdir,delete"

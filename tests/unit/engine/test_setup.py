@@ -40,6 +40,9 @@ def test_packages_follow_from_depots() -> None:
     assert {"postgresql", "hadoop-aws", "iceberg-aws-bundle"} <= artifacts(plan(remote))
     assert "hadoop-aws" in artifacts(plan(Depot("drop", "files", "s3a://b/drop")))
     assert "iceberg-aws-bundle" in artifacts(plan(Depot("lake", "iceberg", "warehouse", Catalog("rest", "http://h"))))
+    events = Depot("events", "delta", "/events")
+    assert artifacts(plan(events)) - artifacts(plan()) == {"delta-spark_4.1_2.13", "delta-storage"}
+    assert {"delta-spark_2.12", "delta-storage"} <= artifacts(plan(events, spark="3.5"))
 
 
 def test_packages_that_are_asked_for() -> None:

@@ -12,6 +12,7 @@ from tests.unit.plan.flows import ADDRESS_COLUMN, FILES, INPUT, JOB_LINES, OUTPU
 ITEM_COLUMN = 11
 SECOND = JOB_LINES
 MONTH = "{type: month, column: at, name: m}"
+MERGE = "onClause: old.id = new.id, whenClause: MATCHED THEN DELETE"
 YEAR = "{type: year, column: at, name: y}"
 
 
@@ -59,6 +60,7 @@ CASES = [
         OUTPUT,
         ITEM_COLUMN,
     ),
+    Case("a merge into files", (J("a", write=FILES, mode="overwrite", merge=MERGE),), "unsupported-merge", OUTPUT, 99),
     Case("two wait for each other", (J("a", "b"), J("b", "a")), "dependency-cycle", 18, 20, "a -> b -> a"),
     Case(
         "three wait in a circle",
@@ -162,12 +164,12 @@ def test_problems_of_workflow_project_and_plan_come_together(tmp_path: Path) -> 
     text = flow(J("a", "nobody", read="dataos://dorp:none/x"), J("b", write="dataos://lakehouse:raw/x?acl=r"))
     found = prepare(tmp_path, text).diagnostics
     assert [each.code for each in found] == ["unknown-dependency", "unknown-depot", "read-only-output"]
-    found = prepare(tmp_path, text, PROJECT.replace("iceberg", "delta")).diagnostics
+    found = prepare(tmp_path, text, PROJECT.replace("iceberg", "paimon")).diagnostics
     assert [each.code for each in found] == ["unknown-dependency", "unsupported-depot-kind"]
 
 
 def test_a_format_that_the_workflow_file_was_refused_for_is_not_told_twice(tmp_path: Path) -> None:
-    found = prepare(tmp_path, flow(J("a", read_more=", format: hudi", write_more=", format: delta"))).diagnostics
+    found = prepare(tmp_path, flow(J("a", read_more=", format: hudi", write_more=", format: paimon"))).diagnostics
     assert [each.code for each in found] == ["unsupported-format", "unsupported-format"]
 
 

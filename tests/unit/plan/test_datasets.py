@@ -15,7 +15,8 @@ def configured(root: Path) -> Project:
     drop = Depot("drop", "files", str(root / "drop"))
     here = Depot("here", "files", str(root))
     deep = Depot("deep", "iceberg", str(root / "far" / "down"), Catalog("rest", "https://host"))
-    depots = {depot.name: depot for depot in (lake, drop, here, deep)}
+    events = Depot("events", "delta", str(root / "events"))
+    depots = {depot.name: depot for depot in (lake, drop, here, deep, events)}
     return Project(root, root / "catchment.yaml", "", depots, {"default": Engine("default")})
 
 
@@ -28,6 +29,14 @@ def test_a_table(tmp_path: Path) -> None:
     address = "dataos://lakehouse:raw01/ny_taxi_ts"
     assert found == Dataset(address, "lakehouse", "iceberg", namespace="raw01", table="ny_taxi_ts")
     assert found.identifier == "`lakehouse`.`raw01`.`ny_taxi_ts`"
+
+
+def test_a_table_that_is_found_by_its_path(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    found = datasets.of_output("dataos://events:raw/clicks?acl=rw", "out", None, configured(root))
+    path = f"{root}/events/raw/clicks"
+    assert found == Dataset("dataos://events:raw/clicks", "events", "delta", "raw", "clicks", path)
+    assert (found.identifier, found.is_table) == (f"delta.`{path}`", True)
 
 
 def test_the_other_name_of_the_lake_is_the_same_table(tmp_path: Path) -> None:
@@ -62,6 +71,7 @@ def test_an_embedded_depot_holds_tables_and_files(tmp_path: Path) -> None:
         ("dataos://drop:none/v1.2", None, "parquet"),
         ("dataos://lakehouse:raw/x", None, "iceberg"),
         ("dataos://lakehouse:raw/x", "iceberg", "iceberg"),
+        ("dataos://events:raw/x", "delta", "delta"),
     ],
 )
 def test_the_format_of_an_output(text: str, given: str | None, format: str, tmp_path: Path) -> None:
@@ -87,6 +97,9 @@ def test_an_output_without_dataset_takes_its_own_name(tmp_path: Path) -> None:
         ("dataos://drop:none/x", None, "no-format"),
         ("dataos://lakehouse:raw/x", "json", "format-mismatch"),
         ("dataos://drop:none/x", "iceberg", "format-mismatch"),
+        ("dataos://lakehouse:raw/x", "delta", "format-mismatch"),
+        ("dataos://events:raw/x", "parquet", "format-mismatch"),
+        ("dataos://events:none/x", None, "bad-address"),
         ("dataos://lakehouse:none/x", None, "bad-address"),
         ("dataos://lakehouse:raw/a/b", None, "bad-address"),
         ("dataos://lakehouse:raw/a.b", None, "bad-address"),
@@ -111,6 +124,7 @@ def test_inputs_that_name_no_dataset(text: str, given: str | None, code: str, tm
         ("dataos://here:none/lake?acl=rw", "out", "depots-overlap"),
         ("dataos://here:lake/raw01/t?acl=rw", "out", "depots-overlap"),
         ("dataos://here:none/far?acl=rw", "out", "depots-overlap"),
+        ("dataos://here:events/raw/x?acl=rw", "out", "depots-overlap"),
     ],
 )
 def test_outputs_that_may_not_be_written(text: str, name: str, code: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from catchment.plan.model import SharedTable
-from tests.unit.plan.flows import FILES, TABLE, J, flow, prepare
+from tests.unit.plan.flows import FILES, PROJECT, TABLE, J, flow, prepare
 
 ADDRESS = TABLE.partition("?")[0]
 
@@ -62,6 +62,16 @@ def test_files_may_be_written_one_after_the_other(tmp_path: Path) -> None:
 def test_files_may_be_written_at_the_same_time(tmp_path: Path, mode: str, effect: str) -> None:
     (found,) = shared(tmp_path, J("a", write=FILES, mode=mode), J("b", write=FILES, mode=mode))
     assert found.effect == effect
+
+
+def test_a_delta_table_is_shared_like_any_other_table(tmp_path: Path) -> None:
+    project = PROJECT + "  events: {kind: delta, location: ./events}\n"
+    address = "dataos://events:raw/x"
+    jobs = (J("a", write=f"{address}?acl=rw"), J("b", read=address, read_more="", write=f"{address}?acl=rw"))
+    prepared = prepare(tmp_path, flow(*jobs), project)
+    assert prepared.diagnostics == ()
+    assert prepared.plan is not None
+    assert prepared.plan.shared == (SharedTable(address, ("a", "b"), "both append"),)
 
 
 def test_other_tables_are_not_shared(tmp_path: Path) -> None:

@@ -37,7 +37,6 @@ CASES = [
     Case(
         "misspelled kind", "depots:\n  a: {kind: icberg, location: .}\n", "bad-value", 2, 13, "did you mean `iceberg`?"
     ),
-    Case("delta", "depots:\n  a: {kind: delta, location: .}\n", "unsupported-depot-kind", 2, 13),
     Case("paimon", "depots:\n  a: {kind: paimon, location: .}\n", "unsupported-depot-kind", 2, 13),
     Case("jdbc", "depots:\n  a: {kind: jdbc}\n", "unsupported-depot-kind", 2, 13),
     Case("name of a depot", "depots:\n  my.lake: {kind: files, location: .}\n", "bad-depot-name", 2, 3),
@@ -45,6 +44,7 @@ CASES = [
     Case("empty location", 'depots:\n  a: {kind: files, location: ""}\n', "bad-location", 2, 30),
     Case("location with NUL", 'depots:\n  a: {kind: files, location: "a\\0b"}\n', "bad-location", 2, 30),
     Case("files with a catalog", "depots:\n  a: {kind: files, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
+    Case("Delta with a catalog", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
     Case("catalog type", "depots:\n  a: {kind: iceberg, location: ., catalog: {type: glue}}\n", "bad-value", 2, 51),
     Case("rest without uri", "depots:\n  a: {kind: iceberg, catalog: {type: rest}}\n", "missing-field", 2, 22),
     Case(
@@ -119,7 +119,7 @@ metastore: ${env:NO_SUCH}
 engines:
   default: {spark: "2.4", mastr: local}
 depots:
-  a: {kind: delta, location: .}
+  a: {kind: paimon, location: .}
   b: {kind: iceberg, location: ., catalog: {type: rest}}
 """
     codes = [(found.code, found.where and found.where.line) for found in problems(tmp_path, text)]

@@ -77,6 +77,18 @@ def test_the_engine_is_told_where_files_are_and_knows_their_depot(project: Proje
     assert [depot.name for depot in told[0]] == ["drop", "lakehouse"]
 
 
+def test_a_lost_write_without_files_of_its_own_is_recovered_and_removes_nothing(
+    project: Project, filled: Filled
+) -> None:
+    depot = Depot("events", "delta", "/events")
+    project = replace(project, depots={"events": depot})
+    filled.open("r/j/1", target="dataos://events:raw/t", buffer="/events/raw/t#r.j.1.aaaa")
+    [found] = recovery.look(project)
+    assert (found.recoverable, found.lost, found.buffers) == (True, ("r/j/1",), ())
+    facts = recovery.recover(project, [found], remove=True, launch=launch)
+    assert [table["table"] for table in facts["tables"]] == ["t"]
+
+
 def test_nothing_to_recover_starts_no_engine(project: Project) -> None:
     assert recovery.recover(project, recovery.look(project), remove=True, launch=launch) == {"tables": []}
     assert not (project.home / "questions").exists()

@@ -36,10 +36,10 @@ class Sort(Part):
 
 
 class Merge(Part):
-    """Clauses of MERGE INTO."""
+    """Clauses of MERGE INTO; the table is called old or target in them, the view new or source."""
 
-    on_clause: Text = required("Condition that matches rows of the table (old) and of the view (new).")
-    when_clause: Text = required("What happens with matched and unmatched rows.")
+    on_clause: Text = required("Condition that matches rows of the table with rows of the view: old.id = new.id.")
+    when_clause: Text = required("What happens then: MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *.")
 
 
 class IcebergOptions(Part):
@@ -82,7 +82,7 @@ class Output(Part):
 
     name: OutputName = required("Name of the step (or input) to write.")
     dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
-    format: Text | None = optional("Format of the dataset: iceberg, json, csv, parquet, orc, avro or text.")
+    format: Text | None = optional("Format of the dataset: iceberg, delta, json, csv, parquet, orc, avro or text.")
     options: OutputOptions | None = optional("How the view is written.")
     commit: CommitWay | None = optional(
         "How rows get into the table: through a buffer (default), or directly with the format's own commit."

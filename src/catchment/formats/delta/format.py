@@ -1,0 +1,41 @@
+"""Delta as a format of datasets."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.commit.model import Base
+from catchment.commit.writer import Listener, Writer
+from catchment.formats.delta import states, writing
+from catchment.formats.delta.log import require_head
+from catchment.formats.model import Capabilities, Earlier, Write, Written
+from catchment.plan.model import InputPlan, OutputPlan
+
+
+class Delta:
+    """A table at a path."""
+
+    capabilities = Capabilities(
+        atomic=True, history=True, transforms=False, schema_evolution=True, remembers_writes=True
+    )
+
+    def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows of the table; options may name a version or a time."""
+        require_head(spark, source.dataset)
+        return spark.read.format("delta").options(**source.options).load(source.dataset.path)
+
+    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """The version that is read now; None where the input names one itself."""
+        return states.reading_state(spark, source)
+
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+        """From the ledger first, then from the table's log."""
+        return states.earlier(spark, write, writer)
+
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """The table's version, for an output that must not replace what others commit from now on."""
+        return states.head(spark, output)
+
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
+        """Let Delta commit the rows, unless this very write has been committed before."""
+        return writing.commit(spark, frame, write, writer, listener)

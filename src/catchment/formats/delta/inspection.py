@@ -1,0 +1,94 @@
+"""What `catchment table` tells of Delta tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import timezone
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.commit.jvm import Jvm
+from catchment.formats import stamps
+from catchment.formats.delta.log import Commit, require_head
+from catchment.plan.model import Dataset
+
+Facts = Mapping[str, Any]
+
+
+def tables(spark: SparkSession, depot: str, location: str) -> Iterator[Facts]:
+    """The tables of a depot: every directory of a collection that has a log."""
+    place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(f"{location.rstrip('/')}/*/*/_delta_log")
+    files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    for found in files.globStatus(place) or ():
+        namespace, table = str(found.getPath().toString()).split("/")[-3:-1]
+        yield {"namespace": namespace, "table": table, "address": f"dataos://{depot}:{namespace}/{table}"}
+
+
+def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:
+    """Every version that is still in the log, oldest first."""
+    require_head(spark, dataset)
+    history = spark.sql(f"DESCRIBE HISTORY {dataset.identifier}").orderBy("version").collect()
+    return [_snapshot(row) for row in history]
+
+
+def table(spark: SparkSession, dataset: Dataset) -> Facts:
+    """Columns, partitions, properties and size of the table as it is now."""
+    head = require_head(spark, dataset)
+    [size] = _files(spark, head.snapshot).agg(F.count("*"), F.sum("size"), F.sum("rows")).collect()
+    protocol = json.loads(head.snapshot.protocol().json())["protocol"]
+    return {
+        "address": dataset.address,
+        "location": dataset.path,
+        "format_version": protocol["minWriterVersion"],
+        "columns": [
+            {
+                "name": field.name,
+                "type": field.dataType.simpleString(),
+                "required": not field.nullable,
+                "comment": field.metadata.get("comment"),
+            }
+            for field in head.schema.fields
+        ],
+        "partitions": [{"name": name, "transform": "identity", "column": name} for name in head.partitions],
+        "properties": dict(head.properties),
+        "rows": int(size[2] or 0),
+        "files": int(size[0]),
+        "bytes": int(size[1] or 0),
+        "snapshot_id": head.version,
+        "snapshots": len(snapshots(spark, dataset)),
+    }
+
+
+def files(spark: SparkSession, dataset: Dataset) -> list[Facts]:
+    """The data files of the table as it is now."""
+    found = _files(spark, require_head(spark, dataset).snapshot).orderBy("path").collect()
+    place = str(dataset.path).rstrip("/")
+    return [
+        {"path": f"{place}/{row.path}", "format": "PARQUET", "rows": row.rows, "bytes": row.size, "spec_id": 0}
+        for row in found
+    ]
+
+
+def _files(spark: SparkSession, snapshot: Any) -> DataFrame:
+    added = DataFrame(snapshot.allFiles().toDF(), spark)
+    return added.select("path", "size", F.get_json_object("stats", "$.numRecords").cast("long").alias("rows"))
+
+
+def _snapshot(row: Row) -> Facts:
+    commit = Commit(row.version, row.asDict())
+    stamp, done = commit.stamp, commit.committed()
+    write_ids = [stamp[stamps.WRITES]] if stamps.WRITES in stamp else []
+    return {
+        "snapshot_id": row.version,
+        "committed_at": row.timestamp.replace(tzinfo=timezone.utc).isoformat(timespec="milliseconds"),
+        "operation": row.operation.lower(),
+        "workflow": stamp.get(stamps.WORKFLOW),
+        "job": stamp.get(stamps.JOB),
+        "run_id": stamp.get(stamps.RUN),
+        "write_ids": write_ids,
+        "writes": [{"write_id": write_id, "rows": done.rows} for write_id in write_ids],
+        "added_rows": done.rows,
+    }

@@ -1,0 +1,150 @@
+"""One write into one Delta table: find or create it, check the rows against it, let Delta commit, report."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.commit import faults, wrapped
+from catchment.commit.model import Base, Intent
+from catchment.commit.model import Write as Known
+from catchment.commit.patience import patiently
+from catchment.commit.table import MAIN
+from catchment.commit.turns import turn
+from catchment.commit.wrapped import Committed
+from catchment.commit.writer import Listener, Writer
+from catchment.engine.failures import from_spark
+from catchment.errors import CatchmentError
+from catchment.formats.delta import conflicts
+from catchment.formats.delta.creation import check_partitions, create
+from catchment.formats.delta.fitting import fit
+from catchment.formats.delta.log import Head, Log, log_of, require_head
+from catchment.formats.delta.states import written
+from catchment.formats.delta.stores import needs_turns
+from catchment.formats.delta.transaction import Transaction
+from catchment.formats.model import Write, Written
+from catchment.formats.ordering import sorted_rows
+from catchment.formats.stamps import stamp
+
+NOTHING = Committed(None, 0, 0, 0)
+NO_TABLE = Base("", 0, -1, None)
+
+
+def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
+    """Commit the rows, unless this very write has been committed before."""
+    log = log_of(spark, write.output.dataset)
+    _settle_lost(log, write, writer, listener)
+    intent = _intent(log, write, writer.owner)
+    known = patiently(lambda: wrapped.begin(writer.ledger, intent))
+    if known.state == "committed":
+        listener.warn(f"{write.id} was already committed; nothing is written again")
+        return written(known)
+    done = log.find(write.id) or _commit(log, frame, write, writer, known, listener)
+    if done.files == 0 and write.output.mode == "overwrite-partitions":
+        listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
+    faults.point("before-marked")
+    patiently(lambda: wrapped.finish(writer.ledger, intent, done))
+    faults.point("marked")
+    return Written(done.rows, done.files, done.snapshot_id)
+
+
+def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> None:
+    """Whoever writes a table ends what engines that are gone have left open there."""
+    settled = patiently(lambda: wrapped.settle(writer.ledger, write.output.dataset.address, log.find))
+    others = [write_id for write_id in settled.abandoned if write_id != write.id]
+    if others:
+        listener.warn(f"{write.output.dataset.address}: engines that are gone left {', '.join(others)} unfinished")
+
+
+def _intent(log: Log, write: Write, owner: str) -> Intent:
+    output, head = write.output, log.head()
+    base = write.since or (head.base if head else NO_TABLE)
+    name = wrapped.attempt_name(log.path, write.id)
+    return Intent(
+        *(write.id, write.workflow, output.dataset.address, MAIN, output.mode, output.conflict, owner, name, base),
+        inputs=write.inputs,
+    )
+
+
+def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Known, listener: Listener) -> Committed:
+    """Write and commit; where others came in between, look which conflict it is, and try again."""
+    for number in conflicts.attempts():
+        try:
+            return _attempt(log, frame, write, writer, listener)
+        except Exception as error:
+            # Whatever is said to have failed: the log decides.
+            if (done := log.find(write.id)) is not None:
+                return done
+            if not conflicts.worth_another(error, write, number):
+                overtaken = conflicts.refusal(error, write)
+                _give_up(writer, known, overtaken or from_spark(error, otherwise="write-failed"))
+                if overtaken:
+                    raise overtaken from error
+                raise  # as it is: who asked for the write finds out which SQL is to blame
+            listener.check()
+            listener.warn(f"{write.id}: others changed {write.output.dataset.address} meanwhile; it is written again")
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _give_up(writer: Writer, known: Known, why: CatchmentError) -> None:
+    """The log does not have it, and nobody is at it any more: the ledger need not wait for it."""
+    told = {"code": why.code, "message": why.message, "hint": why.hint}
+    patiently(lambda: wrapped.give_up(writer.ledger, known, told))
+
+
+def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:
+    head = _table(log, frame, write, writer, listener)
+    check_partitions(frame, write, head)
+    _warn_of_properties(head, write, listener)
+    rows = fit(frame, write, head)
+    if write.output.mode == "overwrite-partitions" and not head.partitions and rows.isEmpty():
+        return NOTHING  # to Delta, a table without partitions is one that an overwrite may always empty
+    ordered = sorted_rows(rows, write, [F.col(f"`{name}`") for name in head.partitions])
+    mode = "Append" if write.output.mode == "append" else "Overwrite"
+    transaction = Transaction.begin(log, conflicts.base_of(log, write, head), ordered, mode, _options(write))
+    if transaction.is_done():
+        return log.find(write.id) or NOTHING
+    faults.point("before-data-written")
+    filled = transaction.fill()
+    faults.point("data-written")
+    with _turn(log, write, writer, listener):
+        faults.point("before-own-commit")
+        transaction.commit(filled)
+        faults.point("own-commit-applied")
+        return log.find_own(write.id)
+
+
+def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Head:
+    """The table as it is now; where there is none, it is made."""
+    if (head := log.head()) is not None:
+        return head
+    with _turn(log, write, writer, listener):
+        create(log.spark, frame, write)
+    return require_head(log.spark, write.output.dataset)
+
+
+def _turn(log: Log, write: Write, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
+    if not needs_turns(log.spark, log.path):
+        return nullcontext()
+    return turn(writer.store, write.output.dataset.address, writer.owner, listener)
+
+
+def _options(write: Write) -> dict[str, str]:
+    """On the write itself, never on the session: a setting there would reach every other write of the engine."""
+    output = write.output
+    options = {**output.options, "mergeSchema": str(output.merge_schema).lower()}
+    if output.compression:
+        options["compression"] = output.compression
+    if output.mode != "append":
+        options["partitionOverwriteMode"] = "dynamic" if output.mode == "overwrite-partitions" else "static"
+    return {**options, "txnAppId": write.id, "txnVersion": "1", "userMetadata": json.dumps(stamp(write))}
+
+
+def _warn_of_properties(head: Head, write: Write, listener: Listener) -> None:
+    for key, value in write.output.properties.items():
+        if (actual := head.properties.get(key)) != value:
+            address = write.output.dataset.address
+            listener.warn(f"{address} exists and keeps {key}={actual}; the workflow says {value}")

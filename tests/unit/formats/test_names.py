@@ -1,0 +1,48 @@
+"""Delta tables in queries: found by name, handed to Spark by path."""
+
+from __future__ import annotations
+
+import pytest
+
+from catchment.formats.delta.names import by_path
+from catchment.project.model import Catalog, Depot
+
+DEPOTS = (
+    Depot("events", "delta", "/lake/events/"),
+    Depot("far", "delta", "s3a://bucket/far"),
+    Depot("lake", "iceberg", "/lake/ice", Catalog()),
+)
+CLICKS = "delta.`/lake/events/raw/clicks`"
+
+
+@pytest.mark.parametrize(
+    ("sql", "handed_over"),
+    [
+        ("SELECT clicks.id FROM events.raw.clicks", f"SELECT clicks.id FROM {CLICKS} AS `clicks`"),
+        ("SELECT c.id FROM events.raw.clicks c", f"SELECT c.id FROM {CLICKS} c"),
+        ("SELECT 1 FROM `events`.raw.`clicks` VERSION AS OF 3", f"SELECT 1 FROM {CLICKS} VERSION AS OF 3"),
+        (
+            "SELECT * FROM lake.raw.a\nJOIN far.b.t ON a.x = t.x JOIN events.raw.clicks USING (x)",
+            "SELECT * FROM lake.raw.a\n"
+            f"JOIN delta.`s3a://bucket/far/b/t` AS `t` ON a.x = t.x JOIN {CLICKS} AS `clicks` USING (x)",
+        ),
+        ("DESCRIBE HISTORY events.raw.clicks", f"DESCRIBE HISTORY {CLICKS}"),
+        ("DELETE FROM events.raw.clicks WHERE id = 1", f"DELETE FROM {CLICKS} WHERE id = 1"),
+    ],
+)
+def test_tables_of_delta_depots_are_named_by_path(sql: str, handed_over: str) -> None:
+    assert by_path(sql, DEPOTS) == handed_over
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT events.raw.clicks FROM lake.raw.events",
+        "SELECT 'events.raw.clicks' FROM lake.raw.t -- events.raw.clicks",
+        "SELECT * FROM events",
+        "SELECT * FRM events.raw.clicks WHERE",
+        "SELECT 1",
+    ],
+)
+def test_everything_else_stays_as_it_is(sql: str) -> None:
+    assert by_path(sql, DEPOTS) == sql
