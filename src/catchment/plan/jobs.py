@@ -71,6 +71,8 @@ class Resolver:
             self._warn_no_acl(given)
         if given.merge and dataset.format not in datasets.MERGE_FORMATS:
             self._refuse_merge(given.merge.where, dataset.format)
+        if given.conflict != "last-wins" and dataset.format in datasets.FILE_FORMATS:
+            self._refuse_conflict(given)
         return _output_plan(given, dataset)
 
     def _toolbox(self, text: str, where: Position) -> None:
@@ -92,6 +94,11 @@ class Resolver:
     def _warn_no_acl(self, given: Output) -> None:
         message = f"`{given.dataset}` does not say how it is used; an output is taken as `acl=rw`"
         self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
+
+    def _refuse_conflict(self, given: Output) -> None:
+        message = f"`conflict: {given.conflict}` needs a table: plain files do not tell who changed them since when"
+        hint = "keep the data in a table, or leave `conflict` out: the last one to replace a partition wins"
+        self.findings.error("unsupported-conflict", message, given.where, hint)
 
     def _refuse_merge(self, where: Position, format: str) -> None:
         known = ", ".join(datasets.MERGE_FORMATS) or "nothing yet"

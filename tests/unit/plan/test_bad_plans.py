@@ -60,6 +60,13 @@ CASES = [
         OUTPUT,
         ITEM_COLUMN,
     ),
+    Case(
+        "a conflict that files cannot see",
+        (J("a", write=FILES, write_more=", conflict: fail"),),
+        "unsupported-conflict",
+        OUTPUT,
+        ITEM_COLUMN,
+    ),
     Case("a merge into files", (J("a", write=FILES, mode="overwrite", merge=MERGE),), "unsupported-merge", OUTPUT, 99),
     Case("two wait for each other", (J("a", "b"), J("b", "a")), "dependency-cycle", 18, 20, "a -> b -> a"),
     Case(
