@@ -10,7 +10,7 @@ from catchment.project.model import Depot
 from catchment.store import open_store
 from tests.contract.formats.kinds import ALIKE, QUICK, Kind
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, engine_plan, files_depot, lake_depot
+from tests.spark.lake import LiveEngine, delta_depot, engine_plan, files_depot, lake_depot
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -51,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def depots(place: Path) -> tuple[Depot, ...]:
     """A depot of every kind."""
-    return lake_depot(place), files_depot(place)
+    return lake_depot(place), files_depot(place), delta_depot(place)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 from catchment.plan.model import Dataset
 from tests.concurrency.invariants import check as check_table
-from tests.spark.lake import LiveEngine, files, table
+from tests.spark.lake import LiveEngine, delta_table, files, table
 
 BEFORE_SEAL = ("before-data-written", "data-written", "before-sealed")
 NO_SNAPSHOTS = "plain files have no snapshots: a reader sees what lies in the directories at that moment"
@@ -98,13 +98,22 @@ ICEBERG = Kind(
     half_way="before-swap",
     quick=("before-sealed", "swap-applied"),
 )
+DELTA = Kind(
+    "delta",
+    lambda root, name: delta_table(name, root),
+    _by_path,
+    lost_at=("before-data-written", "data-written", "before-own-commit"),
+    kept_at=("own-commit-applied", "before-marked", "marked"),
+    half_way="before-own-commit",
+    quick=("data-written", "own-commit-applied"),
+)
 PARQUET = _files("parquet", quick=("partition-published",), test_a_column_is_added=NO_SCHEMA)
 ORC = _files("orc", test_a_column_is_added=NO_SCHEMA)
 AVRO = _files("avro", test_a_column_is_added=NO_SCHEMA)
 JSON = _files("json")
 CSV = _files("csv", test_a_column_is_added=NO_SCHEMA)
 
-QUICK = (ICEBERG, PARQUET)
+QUICK = (ICEBERG, DELTA, PARQUET)
 """The formats of the plain suite."""
 ALIKE = (ORC, AVRO, JSON, CSV)
 """Formats that go the way of Parquet: one kill of each is enough."""
