@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,10 @@ from tests.spark.lake import (
     table,
     writing,
 )
+from tests.spark.overtaking import gate, overtake
 
 PART = (by("identity", "part"),)
+THEIRS = "'theirs', 0"
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,8 @@ def ledger(place: Path) -> Iterator[Filled]:
         yield Filled(store)
 
 
-def ids(engine: LiveEngine, target: Dataset, more: str = "") -> list[int]:
-    return [row[0] for row in engine.rows(f"SELECT id FROM {target.identifier} {more} ORDER BY id")]
+def ids(engine: LiveEngine, target: Dataset) -> list[int]:
+    return [row[0] for row in engine.rows(f"SELECT id FROM {target.identifier} ORDER BY id")]
 
 
 def marks(engine: LiveEngine, target: Dataset) -> list[tuple[Any, ...]]:
@@ -97,52 +98,30 @@ def test_append_overwrite_and_the_way_back(here: LiveEngine, target: Dataset) ->
     [third] = here.run(writing("SELECT id FROM range(90, 92)", target))
     assert [(each.rows, each.snapshot_id) for each in (first, second, third)] == [(5, 1), (5, 2), (2, 3)]
     assert ids(here, target) == [90, 91]
-    assert ids(here, target, "VERSION AS OF 2") == list(range(10))
-    assert here.value(f"SELECT count({target.table}.id) FROM events.raw.{target.table}") == 2
+    named = f"events.raw.{target.table}"
+    assert here.value(f"SELECT count({target.table}.id) FROM {named}") == 2
+    assert here.value(f"SELECT count(t.id) FROM {named} VERSION AS OF 2 AS t") == 10
+    moment = versions(here, target)[1]["committed_at"]
+    assert here.value(f"SELECT count(*) FROM {named} TIMESTAMP AS OF '{moment}'") == 5
     then = InputPlan("rows", target, HERE, options={"versionAsOf": "1"})
     here.run(job(output("rows", table(target.table or ""), mode="append"), inputs=[then]))
     assert [row[0] for row in here.rows(f"SELECT id FROM lake.raw.{target.table} ORDER BY id")] == list(range(5))
 
 
-def test_a_dynamic_overwrite_replaces_what_it_produced_and_nothing_else(here: LiveEngine, target: Dataset) -> None:
-    here.run(replacing(target, "old", "1, 2, NULL"))
-    [report] = here.run(replacing(target, "new", "2, NULL"))
-    assert report.rows == 6
-    assert marks(here, target) == [(None, "new", 3), (1, "old", 3), (2, "new", 3)]
+def test_nothing_to_write_into_a_table_without_partitions(here: LiveEngine, target: Dataset) -> None:
+    here.run(writing("SELECT 'old' AS mark", target))
+    here.run(writing("SELECT 'x' AS mark WHERE false", target, mode="overwrite-partitions"))
+    assert here.rows(f"SELECT * FROM {target.identifier}") == [("old",)]
 
 
-def test_nothing_to_write(here: LiveEngine, place: Path, target: Dataset, fresh: str) -> None:
-    here.run(replacing(target, "old", "1"))
-    whole = delta_table(f"{fresh}_whole", place)
-    here.run(writing("SELECT 'old' AS mark", whole))
-    for mode, left in (("append", 3), ("overwrite-partitions", 3), ("overwrite", 0)):
-        [report] = here.run(writing("SELECT 'x' AS mark, 1 AS part WHERE false", target, mode=mode))
-        assert (report.rows, report.files) == (0, 0)
-        assert here.value(f"SELECT count(*) FROM {target.identifier}") == left
-    here.run(writing("SELECT 'x' AS mark WHERE false", whole, mode="overwrite-partitions"))
-    assert here.rows(f"SELECT * FROM {whole.identifier}") == [("old",)]
-
-
-@pytest.mark.parametrize(
-    "mode",
-    [
-        "append",
-        pytest.param("overwrite", marks=pytest.mark.slow),
-        pytest.param("overwrite-partitions", marks=pytest.mark.slow),
-    ],
-)
-def test_a_finished_run_changes_nothing_when_it_runs_again(
-    here: LiveEngine, ledger: Filled, target: Dataset, mode: str
-) -> None:
-    work = writing("SELECT id, id % 2 AS part FROM range(4)", target, mode=mode, partitions=PART)
-    first = here.run(work, run=f"r-{target.table}")
-    here.run(writing("SELECT 9 AS id, 0 AS part", target, mode="append"))
-    before = versions(here, target)
-    assert here.run(work, run=f"r-{target.table}", number=2) == first
-    ledger.lose(first[0].write_id)  # the metastore was replaced by an older copy: the table's log still knows
-    assert here.run(work, run=f"r-{target.table}", number=3) == first
+def test_the_tables_log_knows_what_the_ledger_has_lost(here: LiveEngine, ledger: Filled, target: Dataset) -> None:
+    work, run = appending(target, 0), f"r-{target.table}"
+    first = here.run(work, run=run)
+    here.run(appending(target, 5))
+    ledger.lose(first[0].write_id)  # the metastore was replaced by an older copy
+    assert here.run(work, run=run, number=2) == first
     assert ledger.states(first[0].write_id) == ["committed"]
-    assert versions(here, target) == before
+    assert len(versions(here, target)) == 3
 
 
 def test_two_engines_on_a_table_that_neither_has_seen(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
@@ -154,47 +133,17 @@ def test_two_engines_on_a_table_that_neither_has_seen(here: LiveEngine, there: L
     assert [len(each["write_ids"]) for each in versions(here, target)] == [0, 1, 1, 1, 1]
 
 
-def test_two_engines_that_replace_partitions_never_mix(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
-    here.run(replacing(target, "old", "1, 2, 3, 4"))
-    for pending in (here.start_job(replacing(target, "a", "1, 2")), there.start_job(replacing(target, "b", "2, 3"))):
-        pending.done()
-    found = {part: (mark, rows) for part, mark, rows in marks(here, target)}
-    last = found.pop(2)
-    assert last in (("a", 3), ("b", 3))
-    assert found == {1: ("a", 3), 3: ("b", 3), 4: ("old", 3)}
-
-
-def said(what: str, target: Dataset) -> str:
-    """What the engine was told about a table, or `no`; java_method makes a text of a null."""
-    return f"java_method('java.lang.System', 'getProperty', '{what}-{target.table}', 'no')"
-
-
 def waiting(target: Dataset, **more: Any) -> JobPlan:
     """A job that replaces partition 0, and goes on writing until the gate is opened."""
-    begun = f"java_method('java.lang.System', 'setProperty', 'begun-{target.table}', 'yes')"
-    pause = f"CASE WHEN {said('gate', target)} = 'no' THEN java_method('java.lang.Thread', 'sleep', 50L) END"
-    passed = f"coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
-    # Counted, so that every one of them is waited for, whatever Spark makes of the conditions.
-    slow = f"SELECT count(*) AS seen FROM range(0, 1000, 1, 1) WHERE {passed}"
-    steps = [step("slow", slow), step("rows", "SELECT 'ours' AS mark, 0 AS part FROM slow, range(3) WHERE seen > 0")]
-    return job(output("rows", target, mode="overwrite-partitions", **more), steps=steps, name="waiting")
-
-
-def overtake(engine: LiveEngine, target: Dataset) -> None:
-    """Commit to partition 0, as somebody who knows nothing of leases, while a job is writing it."""
-    deadline = time.monotonic() + 60
-    while engine.value(f"SELECT {said('begun', target)}") == "no":
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    engine.ask(f"INSERT INTO {target.identifier} VALUES ('theirs', 0)")
-    engine.ask(f"SELECT java_method('java.lang.System', 'setProperty', 'gate-{target.table}', 'open')")
+    rows = step("rows", "SELECT 'ours' AS mark, 0 AS part FROM gate, range(3) WHERE seen > 0")
+    return job(output("rows", target, mode="overwrite-partitions", **more), steps=[gate(target), rows], name="waiting")
 
 
 @pytest.mark.parametrize("conflict", ["last-wins", "fail", pytest.param("rerun", marks=pytest.mark.slow)])
 def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Dataset, conflict: str) -> None:
     here.run(replacing(target, "old", "0, 1"))
     overtaken = here.start_job(waiting(target, conflict=conflict))
-    overtake(here, target)
+    overtake(here, target, THEIRS)
     if conflict == "fail":
         failed = overtaken.failed()
         assert (failed.code, failed.retryable) == ("partitions-changed", True)
@@ -218,7 +167,7 @@ def test_a_job_that_is_overtaken_before_it_writes(
     both = here.start_job(job(*slow.outputs, late, steps=slow.steps))
     both.wait_for("writing")
     there.run(writing(f"SELECT 'theirs' AS mark, {part} AS part", target, mode="append"))
-    overtake(here, aside)
+    overtake(here, aside, THEIRS)
     if kept:
         both.done()
         assert marks(here, target) == [(0, "ours", 3), (1, "old", 3), (1, "theirs", 1)]
@@ -227,34 +176,22 @@ def test_a_job_that_is_overtaken_before_it_writes(
         assert marks(here, target) == [(0, "old", 3), (0, "theirs", 1), (1, "old", 3)]
 
 
-@pytest.mark.parametrize(
-    ("point", "there_already"),
-    [
-        ("data-written", False),
-        pytest.param("before-own-commit", False, marks=pytest.mark.slow),
-        ("own-commit-applied", True),
-        pytest.param("before-marked", True, marks=pytest.mark.slow),
-        pytest.param("marked", True, marks=pytest.mark.slow),
-    ],
-)
-def test_killed_around_the_commit_the_write_is_there_once(
-    here: LiveEngine, ledger: Filled, place: Path, target: Dataset, point: str, *, there_already: bool
+@pytest.mark.slow
+def test_killed_after_the_commit_the_write_is_recovered(
+    here: LiveEngine, ledger: Filled, place: Path, target: Dataset
 ) -> None:
     here.run(appending(target, 0))
     lost, run = appending(target, 5, "lost"), f"r-{target.table}"
-    victim = started(place, "victim", f"{point}:kill")
+    victim = started(place, "victim", "own-commit-applied:kill")
     assert isinstance(victim.start_job(lost, run=run).answer(), EngineLost)
     write = ledger.find(f"{run}/lost/out")
-    assert write.state == ("committed" if point == "marked" else "open")
-    assert ids(here, target) == list(range(10 if there_already else 5))
+    assert (write.state, ids(here, target)) == ("open", list(range(10)))
     forget_engine(ledger.store, write.intent.owner)
-    if point == "own-commit-applied":
-        [done] = here.recover(target)
-        assert (done["published"], done["abandoned"], done["error"]) == ([write.write_id], [], None)
+    [done] = here.recover(target)
+    assert (done["published"], done["abandoned"], done["error"]) == ([write.write_id], [], None)
     [report] = here.run(lost, run=run, number=2)
     assert (report.rows, report.snapshot_id) == (5, 2)
     assert ids(here, target) == list(range(10))
-    assert ledger.states(write.write_id) == ["committed"]
     assert ledger.left(target.address) == []
 
 
@@ -305,6 +242,7 @@ def test_columns_are_matched_by_name_widened_added_and_filled(here: LiveEngine, 
     assert here.fail(writing("SELECT 4L AS id, NULL AS none", target, merge_schema=True)).code == "type-not-storable"
 
 
+@pytest.mark.slow
 def test_two_jobs_that_add_different_columns_at_once(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
     here.run(writing("SELECT 0 AS id", target))
     sent = [
@@ -371,6 +309,6 @@ def test_both_lines_of_spark_write_one_table(
     assert older.run(replacing(target, "c", "NULL"), run=f"r-{target.table}", number=2) == (report,)
     assert marks(here, target) == [(None, "c", 3), (1, "a", 3), (2, "b", 3)]
     overtaken = older.start_job(waiting(target, conflict="fail"))
-    overtake(older, target)
+    overtake(older, target, THEIRS)
     assert overtaken.failed().code == "partitions-changed"
     assert older.inspect("table", target)["snapshots"] == 5

@@ -126,10 +126,18 @@ SYSTEM_ERRORS = {
     errno.EROFS: ("no-permission", "the place is read-only", "make it writable, or move the depot's location"),
 }
 
+ONE_FOR_EACH = "let the last step give one row for each row of the table, for example with row_number() or max_by()"
 CONDITIONS = {
     "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
     "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
     "UNRESOLVED_FIELD": ("column-not-found", "check the spelling of the field"),
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
+        "not-deterministic",
+        "this reads its rows more than once: write those with rand() or uuid() in them to a table first",
+    ),
+    "MERGE_CARDINALITY_VIOLATION": ("merge-cardinality", ONE_FOR_EACH),
+    "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE": ("merge-cardinality", ONE_FOR_EACH),
+    "DELTA_MERGE_UNRESOLVED_EXPRESSION": ("column-not-found", "check the spelling of the columns in `merge`"),
     "TABLE_OR_VIEW_NOT_FOUND": (
         "table-or-view-not-found",
         "SQL sees the job's inputs and earlier steps by name, and tables as depot.collection.table",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 MOST_CAUSES = 20
 
@@ -32,16 +32,14 @@ class Throwable:
     @cached_property
     def condition(self) -> str | None:
         """Spark's error condition (`UNRESOLVED_COLUMN.WITH_SUGGESTION`), where there is one."""
-        if not self._is_of_spark:
-            return None
-        found = self.java.getErrorClass()  # the name that Spark 3.5 and 4 have in common
+        found = self._asked("getErrorClass")  # the name that Spark 3.5 and 4 have in common
         return str(found) if found is not None else None
 
     @cached_property
     def fragments(self) -> tuple[tuple[int, str], ...]:
         """The pieces of SQL that Spark blames: where each starts in its statement, and its text."""
-        contexts = self.java.getQueryContext() if self._is_of_spark else None
-        return tuple((int(context.startIndex()), str(context.fragment())) for context in contexts or ())
+        contexts = self._asked("getQueryContext") or ()
+        return tuple((int(context.startIndex()), str(context.fragment())) for context in contexts)
 
     @cached_property
     def place(self) -> tuple[int, int] | None:
@@ -57,14 +55,14 @@ class Throwable:
         answered = "software.amazon.awssdk.core.exception.SdkServiceException" in self.classes
         return int(self.java.statusCode()) if answered else None
 
-    @property
-    def _is_of_spark(self) -> bool:
-        current = self.java.getClass()
-        while current is not None:
-            if any(each.getName() == "org.apache.spark.SparkThrowable" for each in current.getInterfaces()):
-                return True
-            current = current.getSuperclass()
-        return False
+    def _asked(self, method: str) -> Any:
+        """What an exception of Spark's kind, such as Delta's, answers."""
+        if not _implements(self.java.getClass(), "org.apache.spark.SparkThrowable"):
+            return None
+        try:
+            return getattr(self.java, method)()
+        except Py4JError:
+            return None  # py4j does not see methods that only an interface defines
 
     @property
     def message(self) -> str:
@@ -73,12 +71,31 @@ class Throwable:
 
 def causes(error: BaseException) -> Iterator[Throwable]:
     """The JVM's side of an exception, outermost first; nothing where Python alone failed."""
-    current = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    current = _java(_unmasked(error))
     for _ in range(MOST_CAUSES):
         if current is None:
             return
         yield Throwable(current)
         current = current.getCause()
+
+
+def _implements(kind: Any, name: str) -> bool:
+    """Whether a Java class, or anything that it inherits from, has this name."""
+    if kind is None:
+        return False
+    above = (kind.getSuperclass(), *kind.getInterfaces())
+    return kind.getName() == name or any(_implements(each, name) for each in above)
+
+
+def _java(error: BaseException) -> Any:
+    return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+
+
+def _unmasked(error: BaseException) -> BaseException:
+    """PySpark cannot put errors into words that are not Spark's own, such as Delta's: it raises an internal one."""
+    original, java = error.__context__, _java(error)
+    masked = isinstance(original, Py4JJavaError) and java is not None and Throwable(java).condition == "INTERNAL_ERROR"
+    return original if masked and original is not None else error
 
 
 def is_a(error: BaseException, *classes: str) -> bool:

@@ -51,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def depots(place: Path) -> tuple[Depot, ...]:
     """A depot of every kind."""
-    return lake_depot(place), delta_depot(place), files_depot(place)
+    return lake_depot(place), files_depot(place), delta_depot(place)
 
 
 @pytest.fixture(scope="session")

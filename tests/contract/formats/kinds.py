@@ -40,7 +40,7 @@ class Kind:
 
     def rows(self, engine: LiveEngine, target: Dataset, what: str = "id, mark, part") -> list[Row]:
         """The rows of a dataset, in order; none where it has no files."""
-        if self is not DELTA and target.path and not any(Path(target.path).rglob("[!._]*.*")):
+        if target.path and not any(Path(target.path).rglob("[!._]*.*")):
             return []
         return engine.rows(f"SELECT {what} FROM {self.relation(target)} ORDER BY ALL")
 
@@ -101,11 +101,11 @@ ICEBERG = Kind(
 DELTA = Kind(
     "delta",
     lambda root, name: delta_table(name, root),
-    lambda target: target.identifier,
+    _by_path,
     lost_at=("before-data-written", "data-written", "before-own-commit"),
     kept_at=("own-commit-applied", "before-marked", "marked"),
     half_way="before-own-commit",
-    quick=("own-commit-applied",),
+    quick=("data-written", "own-commit-applied"),
 )
 PARQUET = _files("parquet", quick=("partition-published",), test_a_column_is_added=NO_SCHEMA)
 ORC = _files("orc", test_a_column_is_added=NO_SCHEMA)

@@ -21,6 +21,13 @@ from catchment.plan.model import Dataset
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 COMMIT = '{"commitInfo"'
 """How the line of a commit begins that tells who made it."""
+WRITTEN = (("numOutputRows",), ("numOutputBytes",), ("numFiles",))
+MERGED = (
+    tuple(f"numTargetRows{how}" for how in ("Inserted", "Updated", "Deleted")),
+    ("numTargetBytesAdded",),
+    ("numTargetFilesAdded",),
+)
+"""Where a commit tells of rows, bytes and files; the rows that a merge writes include those that merely moved."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,9 @@ class Commit:
     def committed(self) -> Committed:
         """What the write in it came to."""
         metrics = self.info.get("operationMetrics") or {}
-        rows, size, files = (int(metrics.get(key, 0)) for key in ("numOutputRows", "numOutputBytes", "numFiles"))
-        return Committed(self.version, rows, size, files)
+        rows, size, files = MERGED if self.info.get("operation") == "MERGE" else WRITTEN
+        counted = [sum(int(metrics.get(key, 0)) for key in keys) for keys in (rows, size, files)]
+        return Committed(self.version, *counted)
 
 
 @dataclass(frozen=True)

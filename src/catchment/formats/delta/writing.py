@@ -13,7 +13,7 @@ from catchment.commit.model import Base, Intent
 from catchment.commit.model import Write as Known
 from catchment.commit.patience import patiently
 from catchment.commit.table import MAIN
-from catchment.commit.turns import turn
+from catchment.commit.turns import Right, turn
 from catchment.commit.wrapped import Committed
 from catchment.commit.writer import Listener, Writer
 from catchment.engine.failures import from_spark
@@ -22,12 +22,14 @@ from catchment.formats.delta import conflicts
 from catchment.formats.delta.creation import check_partitions, create
 from catchment.formats.delta.fitting import fit
 from catchment.formats.delta.log import Head, Log, log_of, require_head
+from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.states import written
 from catchment.formats.delta.stores import needs_turns
 from catchment.formats.delta.transaction import Transaction
 from catchment.formats.model import Write, Written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
+from catchment.plan.model import Merge
 
 NOTHING = Committed(None, 0, 0, 0)
 NO_TABLE = Base("", 0, -1, None)
@@ -99,6 +101,23 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
     head = _table(log, frame, write, writer, listener)
     check_partitions(frame, write, head)
     _warn_of_properties(head, write, listener)
+    if write.output.merge is not None:
+        return _merge(log, frame, write, write.output.merge, writer, listener)
+    return _put(log, frame, write, head, writer, listener)
+
+
+def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
+    """One statement that reads, writes and commits: it has its turn for as long as it takes."""
+    warn_of_options(write, listener)
+    with _turn(log, write, writer, listener, elsewhere="rows"):
+        faults.point("before-own-commit")
+        merge(log.spark, frame, write, clauses)
+        faults.point("own-commit-applied")
+        return log.find_own(write.id)
+
+
+def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, listener: Listener) -> Committed:
+    """Data first, by as many engines as there are; the turn is for the commit alone."""
     rows = fit(frame, write, head)
     if write.output.mode == "overwrite-partitions" and not head.partitions and rows.isEmpty():
         return NOTHING  # to Delta, a table without partitions is one that an overwrite may always empty
@@ -126,10 +145,14 @@ def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: L
     return require_head(log.spark, write.output.dataset)
 
 
-def _turn(log: Log, write: Write, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
-    if not needs_turns(log.spark, log.path):
+def _turn(
+    log: Log, write: Write, writer: Writer, listener: Listener, *, elsewhere: Right | None = None
+) -> AbstractContextManager[None]:
+    """A turn to commit, where the store demands it; `elsewhere` is the right that is taken on other stores."""
+    right: Right | None = "table" if needs_turns(log.spark, log.path) else elsewhere
+    if right is None:
         return nullcontext()
-    return turn(writer.store, write.output.dataset.address, writer.owner, listener)
+    return turn(writer.store, write.output.dataset.address, writer.owner, listener, right)
 
 
 def _options(write: Write) -> dict[str, str]:
