@@ -69,6 +69,8 @@ class Resolver:
             return None
         if address.parse(given.dataset).acl is None:
             self._warn_no_acl(given)
+        if given.merge and dataset.format not in datasets.MERGE_FORMATS:
+            self._refuse_merge(given.merge.where, dataset.format)
         return _output_plan(given, dataset)
 
     def _toolbox(self, text: str, where: Position) -> None:
@@ -91,6 +93,11 @@ class Resolver:
         message = f"`{given.dataset}` does not say how it is used; an output is taken as `acl=rw`"
         self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
 
+    def _refuse_merge(self, where: Position, format: str) -> None:
+        known = ", ".join(datasets.MERGE_FORMATS) or "nothing yet"
+        hint = f"rows can be merged into {known}; or use saveMode overwrite with `overwrite-mode: dynamic`"
+        self.findings.error("unsupported-merge", f"rows cannot be merged into {format}", where, hint)
+
     def _told(self, error: RequestError, where: Position) -> None:
         self.findings.error(error.code, error.message, where, error.hint)
 
@@ -112,6 +119,7 @@ def _output_plan(given: Output, dataset: Dataset) -> OutputPlan:
         options=given.options,
         compression=given.compression,
         merge_schema=given.merge_schema,
+        merge=given.merge,
         commit=given.commit,
         conflict=given.conflict,
         comment=": ".join(text for text in (given.title, given.description) if text) or None,

@@ -10,6 +10,7 @@ from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
 from catchment.spec.model import CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import LogLevel as LogLevel
+from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
 from catchment.spec.model import Sort as Sort
 
@@ -73,6 +74,8 @@ class OutputPlan:
     options: Mapping[str, str] = field(default_factory=dict)
     compression: str | None = None
     merge_schema: bool = False
+    merge: Merge | None = None
+    """Given if and only if the mode is merge."""
     commit: CommitWay = "buffered"
     conflict: Conflict = "last-wins"
     comment: str | None = None

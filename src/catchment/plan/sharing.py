@@ -15,6 +15,7 @@ _DOES: dict[SaveMode, str] = {
     "append": "appends",
     "overwrite": "replaces the whole dataset",
     "overwrite-partitions": "replaces partitions",
+    "merge": "merges rows",
 }
 
 
@@ -55,6 +56,8 @@ class Writers:
             return f"{both} append"
         if modes == {"overwrite-partitions"}:
             return f"{both} replace partitions: last to commit wins where they overlap"
+        if modes == {"merge"}:
+            return f"{both} merge: each sees what the others have committed"
         deeds = [f"{writer.job} {_DOES[writer.output.mode]}" for writer in self.all]
         if self.loose:
             return f"{', '.join(deeds)}: the order of commits decides what is seen"

@@ -23,6 +23,8 @@ OF_OUTPUT = ("tags", "title", "description")
 """Keys of an output that are also found in its `options` and in `options.iceberg`."""
 OF_ICEBERG = ("partitionSpec", "merge", "properties")
 """Keys of `options.iceberg` that are also found in `options`."""
+OF_EVERY_TABLE = ("merge",)
+"""Those of them that are at home in `options` as well."""
 
 
 def normalise_node(node: MapNode, findings: Findings) -> MapNode:
@@ -133,11 +135,14 @@ def _into_iceberg(options: MapNode, findings: Findings) -> MapNode:
     found = options.get("iceberg")
     iceberg = found if isinstance(found, MapNode) else MapNode(where)
     for key in misplaced:
-        iceberg, options = _moved(options, key, iceberg, "options.iceberg", findings)
+        silent = key in OF_EVERY_TABLE
+        iceberg, options = _moved(options, key, iceberg, "options.iceberg", findings, silent=silent)
     return options.having("iceberg", Entry(options.entries.get("iceberg", Entry(where, iceberg)).where, iceberg))
 
 
-def _moved(source: MapNode, key: str, target: MapNode, place: str, findings: Findings) -> tuple[MapNode, MapNode]:
+def _moved(
+    source: MapNode, key: str, target: MapNode, place: str, findings: Findings, *, silent: bool = False
+) -> tuple[MapNode, MapNode]:
     """Take a key from where it stands to where it belongs: the target, then the source, without it or with it."""
     entry = source.entries.get(key)
     if entry is None:
@@ -146,7 +151,8 @@ def _moved(source: MapNode, key: str, target: MapNode, place: str, findings: Fin
         message = f"`{key}` stands here and in {place}, on line {target.key_where(key).line}"
         findings.error("given-twice", message, entry.where, f"keep the one in {place}")
     else:
-        findings.warning("misplaced-key", f"`{key}` belongs to {place}; it is taken from here", entry.where)
+        if not silent:
+            findings.warning("misplaced-key", f"`{key}` belongs to {place}; it is taken from here", entry.where)
         target = target.having(key, entry)
     return target, source.without(key)
 

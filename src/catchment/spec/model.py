@@ -9,7 +9,7 @@ from typing import Literal
 from catchment.errors import Diagnostic, Position
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
-SaveMode = Literal["append", "overwrite", "overwrite-partitions"]
+SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge"]
 CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
@@ -96,6 +96,35 @@ def sql_position(sql: str, where: Position, lines: Sequence[SourceLine], line: i
 
 
 @dataclass(frozen=True)
+class Clause:
+    """A piece of SQL that Catchment makes a statement of."""
+
+    sql: str
+    where: Position
+    """Where its first character stands."""
+    lines: tuple[SourceLine, ...] = ()
+
+    def position(self, line: int, column: int) -> Position:
+        """Where a place in the clause stands in its file; counted as Spark counts, lines from 1 and columns from 0."""
+        return sql_position(self.sql, self.where, self.lines, line, column)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Rows of a view meet rows of a table: which of them match, and what happens then."""
+
+    on: Clause
+    """The condition alone, without ON."""
+    when: Clause
+    """From MATCHED or NOT MATCHED on, without the first WHEN."""
+    where: Position
+    target: str = "old"
+    """What the clauses call the table."""
+    source: str = "new"
+    """What the clauses call the view."""
+
+
+@dataclass(frozen=True)
 class PartitionField:
     transform: Transform
     column: str
@@ -137,6 +166,8 @@ class Output:
     """Writer options (`extraOptions`)."""
     compression: str | None = None
     merge_schema: bool = False
+    merge: Merge | None = None
+    """Given if and only if the mode is merge."""
     commit: CommitWay = "buffered"
     conflict: Conflict = "last-wins"
     title: str | None = None

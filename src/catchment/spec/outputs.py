@@ -9,6 +9,7 @@ from typing import cast
 
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
+from catchment.spec.merges import read_merge
 from catchment.spec.model import Output, PartitionField, SaveMode, Sort, SortColumn, Transform
 from catchment.spec.tree import MapNode, Node, follow, items
 from catchment.spec.validation import parse
@@ -58,7 +59,8 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
     iceberg = options.iceberg or _ICEBERG
     extra = dict(options.extra_options or {})
     asked_merge = [extra.pop(key, "").lower() == "true" for key in _MERGE_SCHEMA]
-    mode = _mode(options, extra, node, findings)
+    merge = read_merge(options, node, findings)
+    mode = "merge" if merge else _mode(options, extra, node, findings)
     source = views.source_of(given.name, follow(node, ["name"]).node.where, findings)
     return Output(
         name=given.name,
@@ -74,6 +76,7 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
         options=extra,
         compression=options.compression_type.lower() if options.compression_type else None,
         merge_schema=bool(options.merge_schema) or any(asked_merge),
+        merge=merge,
         commit=given.commit or "buffered",
         conflict=given.conflict or "last-wins",
         title=given.title,

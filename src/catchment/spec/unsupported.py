@@ -43,7 +43,6 @@ _OUTPUT_OPTIONS = {
     "bigquery": ("unsupported-bigquery", "bigquery"),
     "query": ("unsupported-jdbc", "a query as output"),
 }
-_ICEBERG = {"merge": ("unsupported-merge", "merge")}
 
 _IGNORED_IN_SPEC = {
     "secrets": "secrets come from `${env:NAME}` in catchment.yaml",
@@ -104,9 +103,6 @@ def _output(node: MapNode, findings: Findings) -> None:
     options = node.get("options")
     if isinstance(options, MapNode):
         _refuse(options, _OUTPUT_OPTIONS, findings)
-        iceberg = options.get("iceberg")
-        if isinstance(iceberg, MapNode):
-            _refuse(iceberg, _ICEBERG, findings)
 
 
 def _refuse(node: MapNode, table: Mapping[str, tuple[str, str]], findings: Findings) -> None:

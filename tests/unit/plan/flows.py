@@ -41,6 +41,7 @@ class J:
     read_more: str = ", format: json"
     write_more: str = ""
     conf: str = ""
+    merge: str = ""
 
     def text(self) -> str:
         """The job as YAML."""
@@ -48,7 +49,8 @@ class J:
         properties = ", ".join(filter(None, (dynamic, self.properties)))
         mode = "append" if self.mode == "append" else "overwrite"
         iceberg = f", iceberg: {{properties: {{{properties}}}, partitionSpec: [{self.partitions}]}}"
-        options = f"{{saveMode: {mode}{iceberg if properties or self.partitions else ''}}}"
+        merge = f", merge: {{{self.merge}}}" if self.merge else ""
+        options = f"{{saveMode: {mode}{merge}{iceberg if properties or self.partitions else ''}}}"
         return f"""\
   - name: {self.name}
     dependencies: [{self.needs}]

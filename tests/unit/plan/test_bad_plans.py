@@ -12,6 +12,7 @@ from tests.unit.plan.flows import ADDRESS_COLUMN, FILES, INPUT, JOB_LINES, OUTPU
 ITEM_COLUMN = 11
 SECOND = JOB_LINES
 MONTH = "{type: month, column: at, name: m}"
+MERGE = "onClause: old.id = new.id, whenClause: MATCHED THEN DELETE"
 YEAR = "{type: year, column: at, name: y}"
 
 
@@ -59,6 +60,7 @@ CASES = [
         OUTPUT,
         ITEM_COLUMN,
     ),
+    Case("a merge into files", (J("a", write=FILES, mode="overwrite", merge=MERGE),), "unsupported-merge", OUTPUT, 99),
     Case("two wait for each other", (J("a", "b"), J("b", "a")), "dependency-cycle", 18, 20, "a -> b -> a"),
     Case(
         "three wait in a circle",

@@ -36,6 +36,11 @@ def iceberg(partition: str, sql: str = "select * from trips") -> str:
     return changed("sql: select * from trips", f"sql: {sql}", text)
 
 
+def merge(on: str, when: str) -> str:
+    clauses = "{onClause: " + on + ", whenClause: " + when + "}"
+    return changed(OPTIONS, "options: {saveMode: overwrite, iceberg: {merge: " + clauses + "}}")
+
+
 def node(extra: str) -> str:
     return changed("    - name: one\n", f"    - name: one\n{extra}")
 
@@ -192,6 +197,20 @@ MEANING = {
             "incremental: {context: c, sql: select 1, keys: [{name: a, sql: select 1}], state: [{key: a, value: §b}]}",
         ),
     ),
+    "a merge without a condition": ("bad-merge-clause", merge("'§ ON '", "MATCHED THEN DELETE")),
+    "a merge without MATCHED": ("bad-merge-clause", merge("old.a = new.a", "§UPDATE SET *")),
+    "a merge that appends": (
+        "merge-and-append",
+        merge("old.a = new.a", "MATCHED THEN DELETE").replace("saveMode: overwrite", "saveMode: §append"),
+    ),
+    "two names for the table": ("merge-aliases", merge("§old.a = new.a", "MATCHED AND target.b = 1 THEN DELETE")),
+    "two names for the view": ("merge-aliases", merge("§old.a = new.a", "MATCHED THEN UPDATE SET b = source.b")),
+    "two merges": (
+        "given-twice",
+        merge("old.a = new.a", "MATCHED THEN DELETE").replace(
+            "options: {", "options: {§merge: {onClause: old.a = new.a, whenClause: MATCHED THEN DELETE}, "
+        ),
+    ),
     "an unknown sink output": (
         "unknown-output",
         changed(
@@ -230,11 +249,6 @@ NOT_YET = {
     "commands": ("unsupported-commands", STEP, "{name: clean, sql: select 1, §commands: [{name: persist}]}"),
     "a class": ("unsupported-classpath", STEP, "{name: clean, §classpath: io.dataos.flare.Joiner}"),
     "assertions of an output": ("unsupported-assertions", OPTIONS, OPTIONS + ", §assertions: [{sql: select 1}]"),
-    "a merge": (
-        "unsupported-merge",
-        OPTIONS,
-        "options: {saveMode: overwrite, iceberg: {§merge: {onClause: a, whenClause: b}}}",
-    ),
     "bigquery": ("unsupported-bigquery", OPTIONS, "options: {saveMode: append, §bigquery: {temporaryBucket: b}}"),
     "soda": ("unsupported-stack", "stack: flare:7.0", "stack: §soda+python:1.0"),
     "a misspelt stack": ("unsupported-stack", "stack: flare:7.0", "stack: §flair:7.0"),

@@ -36,10 +36,10 @@ class Sort(Part):
 
 
 class Merge(Part):
-    """Clauses of MERGE INTO."""
+    """Clauses of MERGE INTO; the table is called old or target in them, the view new or source."""
 
-    on_clause: Text = required("Condition that matches rows of the table (old) and of the view (new).")
-    when_clause: Text = required("What happens with matched and unmatched rows.")
+    on_clause: Text = required("Condition that matches rows of the table with rows of the view: old.id = new.id.")
+    when_clause: Text = required("What happens then: MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *.")
 
 
 class IcebergOptions(Part):
