@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Inspect
+from catchment.formats import stamps
 from catchment.formats.iceberg import catalogs, history
 from catchment.plan.model import Dataset
 
@@ -48,9 +49,9 @@ def _snapshot(snapshot: history.Snapshot) -> Facts:
         "snapshot_id": snapshot.id,
         "committed_at": snapshot.committed_at,
         "operation": summary.get("operation"),
-        "workflow": summary.get(history.WORKFLOW),
-        "job": summary.get(history.JOB),
-        "run_id": summary.get(history.RUN),
+        "workflow": summary.get(stamps.WORKFLOW),
+        "job": summary.get(stamps.JOB),
+        "run_id": summary.get(stamps.RUN),
         "write_ids": list(snapshot.write_ids),
         "writes": [{"write_id": write_id, "rows": rows} for write_id, rows in snapshot.writes],
         "added_rows": snapshot.written().rows,

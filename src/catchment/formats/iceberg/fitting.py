@@ -7,13 +7,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
+from pyspark.sql.types import StructType
 
 from catchment.engine.failures import from_spark
 from catchment.engine.jvm import is_a
-from catchment.errors import JobError
+from catchment.formats.differences import Difference, columns_without_type, differences, missing_columns
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
-from catchment.formats.iceberg.differences import Difference, differences, missing_columns
+from catchment.formats.mismatch import check, not_storable
 from catchment.formats.model import Write
 
 MOST_RACES = 100
@@ -33,48 +33,19 @@ def fit(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> Da
 
 def iceberg_schema(spark: SparkSession, frame: DataFrame, write: Write) -> Any:
     """The schema of a table made for these rows."""
-    if untyped := [field.name for field in frame.schema.fields if _has_no_type(field.dataType)]:
-        raise _not_storable(write, f"a bare NULL ({', '.join(untyped)})")
+    if untyped := columns_without_type(frame.schema):
+        raise not_storable(write, "Iceberg", f"a bare NULL ({', '.join(untyped)})")
     # Nullable, as Spark itself creates tables: that a query happens to yield no null is no promise for the next one.
     kind = frame._jdf.schema().asNullable()
     try:
         return spark._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(kind)
     except Exception as error:
-        raise _not_storable(write, from_spark(error).message) from error
-
-
-def _not_storable(write: Write, what: str) -> JobError:
-    return JobError(
-        f"output {write.output.name} has a column that Iceberg cannot store: {what}",
-        code="type-not-storable",
-        where=write.output.where,
-        hint="cast it in the last step; a NULL needs a type, as in CAST(NULL AS STRING)",
-    )
-
-
-def _has_no_type(kind: DataType) -> bool:
-    match kind:
-        case StructType():
-            return any(_has_no_type(field.dataType) for field in kind.fields)
-        case ArrayType():
-            return _has_no_type(kind.elementType)
-        case MapType():
-            return _has_no_type(kind.keyType) or _has_no_type(kind.valueType)
-        case _:
-            return isinstance(kind, NullType)
+        raise not_storable(write, "Iceberg", from_spark(error).message) from error
 
 
 def _checked(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> list[Difference]:
     found = differences(frame.schema, _spark_schema(spark, table))
-    refused = [difference for difference in found if not (write.output.merge_schema and difference.mergeable)]
-    if refused:
-        merge = "; `mergeSchema: true` would let the table grow" if all(each.mergeable for each in refused) else ""
-        raise JobError(
-            f"the rows do not fit {write.output.dataset.address}: {'; '.join(each.text for each in refused)}",
-            code="schema-mismatch",
-            where=write.output.where,
-            hint=f"select or cast the columns in the last step{merge}",
-        )
+    check(write, found)
     return found
 
 

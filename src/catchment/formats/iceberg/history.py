@@ -12,16 +12,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.model import Write, Written
-
-WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
-WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
-
-
-def stamp(write: Write) -> dict[str, str]:
-    """What a snapshot says about where it comes from."""
-    inputs = {INPUTS: json.dumps(dict(write.inputs))} if write.inputs else {}
-    return {WORKFLOW: write.workflow, JOB: write.job, RUN: write.run_id, WRITES: write.id, **inputs}
+from catchment.formats.model import Written
+from catchment.formats.stamps import INPUTS, WRITE_ROWS, WRITES
 
 
 @dataclass(frozen=True)

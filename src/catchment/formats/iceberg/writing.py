@@ -17,6 +17,7 @@ from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.states import written
 from catchment.formats.model import Write, Written
 from catchment.formats.ordering import sorted_rows
+from catchment.formats.stamps import stamp
 
 Done = TypeVar("Done")
 
@@ -135,8 +136,8 @@ def _schema_has_moved(error: Exception) -> bool:
 
 def _move(frame: DataFrame, write: Write) -> None:
     # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
-    stamp = {f"snapshot-property.{key}": value for key, value in history.stamp(write).items()}
-    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write), **stamp)
+    stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
+    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write), **stamped)
     if write.output.mode == "append":
         writer.append()
     elif write.output.mode == "overwrite-partitions":

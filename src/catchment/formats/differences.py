@@ -39,6 +39,8 @@ class Difference:
     """The two can be brought together without harm to what is in the table."""
     grows: bool = False
     """For that, the table must change."""
+    widens: bool = False
+    """For that, a column of the table needs another type, which not every format can give it."""
 
 
 def differences(rows: StructType, table: StructType) -> list[Difference]:
@@ -50,6 +52,23 @@ def missing_columns(rows: StructType, table: StructType) -> list[StructField]:
     """Columns of the table that the rows do not bring."""
     brought = {field.name.lower() for field in rows.fields}
     return [field for field in table.fields if field.name.lower() not in brought]
+
+
+def columns_without_type(rows: StructType) -> list[str]:
+    """Columns that are a bare NULL, or hold one: nobody can say what would be stored."""
+    return [field.name for field in rows.fields if _has_no_type(field.dataType)]
+
+
+def _has_no_type(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return bool(columns_without_type(kind))
+        case ArrayType():
+            return _has_no_type(kind.elementType)
+        case MapType():
+            return _has_no_type(kind.keyType) or _has_no_type(kind.valueType)
+        case _:
+            return isinstance(kind, NullType)
 
 
 def _of_fields(rows: StructType, table: StructType, path: str) -> Iterator[Difference]:
@@ -77,12 +96,13 @@ def _of_types(rows: DataType, table: DataType, name: str) -> Iterator[Difference
     elif isinstance(rows, MapType) and isinstance(table, MapType):
         yield from _of_types(rows.keyType, table.keyType, f"{name}.key")
         yield from _of_types(rows.valueType, table.valueType, f"{name}.value")
-    elif not _fits(rows, table):
+    elif not fits(rows, table):
         text = f"column {name} is {rows.simpleString()} in the rows and {table.simpleString()} in the table"
-        yield Difference(text, mergeable=_fits(table, rows), grows=True)
+        yield Difference(text, mergeable=fits(table, rows), grows=True, widens=True)
 
 
-def _fits(narrow: DataType, wide: DataType) -> bool:
+def fits(narrow: DataType, wide: DataType) -> bool:
+    """Whether every value of one type is a value of the other."""
     if narrow == wide or isinstance(narrow, NullType):
         return True
     if isinstance(narrow, DecimalType) and isinstance(wide, DecimalType):
