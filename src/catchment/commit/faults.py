@@ -15,7 +15,9 @@ CommonPoint = Literal[
 ]
 TablePoint = Literal["manifest-list-written", "before-swap", "swap-applied"]
 FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
-Point = CommonPoint | TablePoint | FilesPoint
+OwnPoint = Literal["before-own-commit", "own-commit-applied"]
+"""Of formats that commit by themselves."""
+Point = CommonPoint | TablePoint | FilesPoint | OwnPoint
 
 
 class AnswerLost(Exception):

@@ -152,6 +152,22 @@ class Ledger:
             # Somebody may have given one of them up before it was found in the history: its files stay now.
             connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
 
+    def finish(self, intent: Intent, contents: Contents, snapshot_id: int | None) -> None:
+        """Record a write that its format has committed by itself, without a seal. The format's log is the truth."""
+        done = {
+            "state": "committed",
+            "sealed": database_time(),
+            "finished": database_time(),
+            "rows_written": contents.rows,
+            "bytes_written": contents.bytes,
+            "files_written": contents.files,
+            "snapshot_id": snapshot_id,
+            "error": None,
+        }
+        ours = writes.c.write_id == intent.write_id, writes.c.target == intent.target, writes.c.state != "committed"
+        with self._database.writing() as connection:
+            connection.execute(update(writes).where(*ours).values(done))
+
     def abandon(self, write: Write, error: Mapping[str, Any]) -> bool:
         """Give up a write that cannot be published; its files stay until recovery removes them.
 

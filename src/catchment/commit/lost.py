@@ -29,10 +29,11 @@ class Rounds:
 
 def abandon_lost(ledger: Ledger, target: str) -> tuple[str, ...]:
     """Give up the open writes of engines that are gone; a run that wants one of them begins it anew."""
-    return tuple(write.write_id for write in ledger.ownerless(target) if ledger.abandon(write, _lost(write)))
+    return tuple(write.write_id for write in ledger.ownerless(target) if ledger.abandon(write, lost(write)))
 
 
-def _lost(write: Write) -> dict[str, str]:
+def lost(write: Write) -> dict[str, str]:
+    """The error of a write whose engine is gone."""
     return {
         "code": "engine-lost",
         "message": f"the engine that wrote {write.write_id} is gone",

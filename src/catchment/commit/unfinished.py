@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from catchment.commit.activity import ActiveWrite, active_writes
 from catchment.commit.files.stage import dataset_of
 from catchment.commit.ledger import Ledger
+from catchment.commit.wrapped import is_directory
 from catchment.store import Store
 
 
@@ -29,7 +30,7 @@ class Unfinished:
     @property
     def recoverable(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.sealed or self.buffers)
+        return bool(self.sealed or self.lost or self.buffers)
 
 
 def unfinished(store: Store, target: str | None = None) -> tuple[Unfinished, ...]:
@@ -49,6 +50,6 @@ def _of_table(target: str, active: tuple[ActiveWrite, ...], ledger: Ledger) -> U
         sealed=tuple(write.write_id for write in here if write.state == "sealed"),
         lost=tuple(write.write_id for write in lost),
         alive=tuple(write.write_id for write in here if write.state == "open" and write.alive),
-        buffers=(*(write.buffer for write in lost), *left),
+        buffers=tuple(filter(is_directory, (*(write.buffer for write in lost), *left))),
         path=next(filter(None, places), None),
     )

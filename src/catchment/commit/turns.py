@@ -1,0 +1,36 @@
+"""Taking turns: the writers of a table whose store cannot refuse a second commit of the same version."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from catchment.commit.patience import patiently
+from catchment.commit.renewal import LEASE_SECONDS, held
+from catchment.commit.writer import Listener
+from catchment.errors import LeaseHeld
+from catchment.store import Lease, Store
+
+LOOK_SECONDS = 0.1
+"""How often a writer that waits for its turn looks whether it has come."""
+
+
+@contextmanager
+def turn(store: Store, target: str, owner: str, listener: Listener) -> Iterator[None]:
+    """Hold the lease of a table; whoever finds it held waits, however long the other one takes."""
+    while (lease := patiently(lambda: _taken(store, target, owner))) is None:
+        listener.check()
+        time.sleep(LOOK_SECONDS)
+    with held(store, lease):
+        yield
+
+
+def _taken(store: Store, target: str, owner: str) -> Lease | None:
+    name = f"table/{target}"
+    if store.leases.holder(name) is not None:
+        return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
+    try:
+        return store.leases.acquire(name, owner, LEASE_SECONDS)
+    except LeaseHeld:
+        return None

@@ -1,0 +1,80 @@
+"""Writes that a format commits by itself: the ledger learns from the format's log what became of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from catchment.commit import wrapped
+from catchment.commit.ledger import Ledger
+from catchment.commit.turns import turn
+from catchment.commit.wrapped import Committed, Settled
+from catchment.errors import Cancelled
+from tests.ledgers import ALIVE, LOST, TARGET, Filled, intent
+
+DONE = Committed(snapshot_id=7, rows=10, bytes=100, files=2)
+
+
+class Impatient:
+    """Somebody who wants the write to stop as soon as it has to wait."""
+
+    def warn(self, text: str) -> None:
+        """Nothing to say."""
+
+    def check(self) -> None:
+        """Stop."""
+        raise Cancelled("enough")
+
+
+def test_a_finished_write_is_committed_with_what_it_came_to(filled: Filled) -> None:
+    mine = filled.open("r/j/1").intent
+    filled.open("r/j/2")
+    for _ in range(2):  # the answer of the first may be lost
+        wrapped.finish(filled.ledger, mine, DONE)
+    done = filled.find("r/j/1")
+    assert done.contents is not None
+    assert (done.state, done.snapshot_id) == ("committed", 7)
+    assert (done.contents.rows, done.contents.bytes, done.contents.files) == (10, 100, 2)
+    assert filled.states("r/j/2") == ["open"]
+    assert filled.ledger.open(mine) == done
+
+
+def test_the_log_is_right_where_the_ledger_had_given_up(filled: Filled) -> None:
+    given_up = filled.open("r/j/1")
+    filled.ledger.abandon(given_up, {"code": "engine-lost"})
+    wrapped.finish(filled.ledger, given_up.intent, DONE)
+    assert (filled.find("r/j/1").state, filled.find("r/j/1").error) == ("committed", None)
+
+
+def test_what_goes_to_another_table_now_is_not_finished_by_the_first(filled: Filled) -> None:
+    first = filled.open("r/j/1").intent
+    filled.open("r/j/1", target="dataos://lake:raw/other")
+    wrapped.finish(filled.ledger, first, DONE)
+    assert filled.states("r/j/1") == ["open"]
+
+
+def test_open_writes_of_engines_that_are_gone_end_as_the_log_says(filled: Filled) -> None:
+    filled.engine(ALIVE)
+    for write_id, owner in (("r/j/there", LOST), ("r/j/not", LOST), ("r/j/alive", ALIVE)):
+        filled.open(write_id, owner=owner, buffer=wrapped.attempt_name("/events/raw/t", write_id))
+    settled = wrapped.settle(filled.ledger, TARGET, {"r/j/there": DONE, "r/j/alive": DONE}.get)
+    assert settled == Settled(("r/j/there",), ("r/j/not",))
+    assert filled.states("r/j/there", "r/j/not", "r/j/alive") == ["committed", "abandoned", "open"]
+    assert filled.left() == []
+
+
+def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledger: Ledger) -> None:
+    for _ in range(2):
+        name = wrapped.attempt_name("/events/raw/t", "r/j/1")
+        assert wrapped.begin(ledger, intent("r/j/1", buffer=name)).state == "open"
+        assert not wrapped.is_directory(name)
+    assert filled.left() == []
+
+
+def test_turns_are_taken_one_after_the_other(filled: Filled) -> None:
+    with turn(filled.store, TARGET, ALIVE, Impatient()):
+        with pytest.raises(Cancelled), turn(filled.store, TARGET, LOST, Impatient()):
+            pytest.fail("two had their turn")
+        with turn(filled.store, "dataos://lake:raw/other", LOST, Impatient()):
+            pass
+    with turn(filled.store, TARGET, LOST, Impatient()):
+        pass
