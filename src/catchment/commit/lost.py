@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from catchment.commit.ledger import Ledger
-from catchment.commit.model import Write
+from catchment.commit.model import Write, is_directory
 
 ROUND_SECONDS = 30.0
 """How often a publisher looks after them: as long as an engine may be silent before it counts as gone."""
@@ -28,8 +28,12 @@ class Rounds:
 
 
 def abandon_lost(ledger: Ledger, target: str) -> tuple[str, ...]:
-    """Give up the open writes of engines that are gone; a run that wants one of them begins it anew."""
-    return tuple(write.write_id for write in ledger.ownerless(target) if ledger.abandon(write, lost(write)))
+    """Give up the open writes of engines that are gone; a run that wants one of them begins it anew.
+
+    Those that a format commits by itself may be committed: their format's log has to be asked (`wrapped.settle`).
+    """
+    gone = [write for write in ledger.ownerless(target) if is_directory(write.intent.buffer)]
+    return tuple(write.write_id for write in gone if ledger.abandon(write, lost(write)))
 
 
 def lost(write: Write) -> dict[str, str]:

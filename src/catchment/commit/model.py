@@ -47,6 +47,11 @@ class Intent:
     """The states of the job's inputs that its rows come from, by the inputs' names; empty where nobody will ask."""
 
 
+def is_directory(buffer: str) -> bool:
+    """Whether a buffer is a place with files of that write alone; otherwise its format commits by itself."""
+    return "#" not in buffer
+
+
 @dataclass(frozen=True)
 class Contents:
     """A full buffer: descriptors of its data files, and their sums.

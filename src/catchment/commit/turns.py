@@ -1,10 +1,11 @@
-"""Taking turns: the writers of a table whose store cannot refuse a second commit of the same version."""
+"""Taking turns: writers of a table that would only undo each other's work if they went on at the same time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from catchment.commit.patience import patiently
 from catchment.commit.renewal import LEASE_SECONDS, held
@@ -16,18 +17,21 @@ LOOK_SECONDS = 0.1
 """How often a writer that waits for its turn looks whether it has come."""
 
 
+Right = Literal["table", "rows"]
+"""To commit to a table at all, or to change rows of it."""
+
+
 @contextmanager
-def turn(store: Store, target: str, owner: str, listener: Listener) -> Iterator[None]:
-    """Hold the lease of a table; whoever finds it held waits, however long the other one takes."""
-    while (lease := patiently(lambda: _taken(store, target, owner))) is None:
+def turn(store: Store, target: str, owner: str, listener: Listener, right: Right = "table") -> Iterator[None]:
+    """Hold a lease of a table; whoever finds it held waits, however long the other one takes."""
+    while (lease := patiently(lambda: _taken(store, f"{right}/{target}", owner))) is None:
         listener.check()
         time.sleep(LOOK_SECONDS)
     with held(store, lease):
         yield
 
 
-def _taken(store: Store, target: str, owner: str) -> Lease | None:
-    name = f"table/{target}"
+def _taken(store: Store, name: str, owner: str) -> Lease | None:
     if store.leases.holder(name) is not None:
         return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
     try:

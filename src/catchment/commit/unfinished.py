@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from catchment.commit.activity import ActiveWrite, active_writes
 from catchment.commit.files.stage import dataset_of
 from catchment.commit.ledger import Ledger
-from catchment.commit.wrapped import is_directory
+from catchment.commit.model import is_directory
 from catchment.store import Store
 
 

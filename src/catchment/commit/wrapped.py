@@ -8,12 +8,14 @@ never made, and the log tells which.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from catchment.commit.ledger import Ledger
 from catchment.commit.lost import lost
 from catchment.commit.model import Contents, Intent, Write
+from catchment.commit.model import is_directory as is_directory
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,10 @@ def attempt_name(place: str, write_id: str) -> str:
     return f"{place}#{write_id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
 
 
-def is_directory(buffer: str) -> bool:
-    """Whether a buffer of the ledger is a place with files of that write alone."""
-    return "#" not in buffer
-
-
 def begin(ledger: Ledger, intent: Intent) -> Write:
     """Open a write; what earlier attempts have left is the format's own to clean up."""
     write = ledger.open(intent)
-    ledger.forget(buffer for _, buffer in ledger.leftovers(intent.target))
+    _forget(ledger, intent.target)
     return write
 
 
@@ -60,14 +57,25 @@ def finish(ledger: Ledger, intent: Intent, done: Committed) -> None:
     ledger.finish(intent, Contents((), done.rows, done.bytes, done.files), done.snapshot_id)
 
 
+def give_up(ledger: Ledger, write: Write, error: Mapping[str, Any]) -> None:
+    """End a write that the log does not have, because its attempt has failed."""
+    ledger.abandon(write, error)
+    ledger.forget([write.intent.buffer])
+
+
 def settle(ledger: Ledger, target: str, find: Find) -> Settled:
     """End the open writes of engines that are gone: committed if the log has them, given up otherwise."""
     committed, abandoned = [], []
-    for write in ledger.ownerless(target):
+    for write in (write for write in ledger.ownerless(target) if not is_directory(write.intent.buffer)):
         if (done := find(write.write_id)) is not None:
             finish(ledger, write.intent, done)
             committed.append(write.write_id)
         elif ledger.abandon(write, lost(write)):
             abandoned.append(write.write_id)
-    ledger.forget(buffer for _, buffer in ledger.leftovers(target))
+    _forget(ledger, target)
     return Settled(tuple(committed), tuple(abandoned))
+
+
+def _forget(ledger: Ledger, target: str) -> None:
+    """There is nothing to remove; directories of buffered writes to the same table stay until they are removed."""
+    ledger.forget(buffer for _, buffer in ledger.leftovers(target) if not is_directory(buffer))

@@ -6,6 +6,7 @@ import pytest
 
 from catchment.commit import wrapped
 from catchment.commit.ledger import Ledger
+from catchment.commit.lost import abandon_lost
 from catchment.commit.turns import turn
 from catchment.commit.wrapped import Committed, Settled
 from catchment.errors import Cancelled
@@ -70,11 +71,32 @@ def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledge
     assert filled.left() == []
 
 
+def test_an_attempt_that_failed_leaves_nothing_open_and_the_next_one_begins(filled: Filled, ledger: Ledger) -> None:
+    write = wrapped.begin(ledger, intent("r/j/1", buffer=wrapped.attempt_name("/events/raw/t", "r/j/1")))
+    wrapped.give_up(ledger, write, {"code": "schema-mismatch"})
+    assert (filled.states("r/j/1"), filled.left()) == (["abandoned"], [])
+    assert wrapped.begin(ledger, intent("r/j/1", buffer="/events/raw/t#2")).state == "open"
+
+
+def test_buffered_writes_to_the_same_table_are_not_settled_and_their_files_stay_known(filled: Filled) -> None:
+    own = wrapped.attempt_name("/events/raw/t", "r/j/own")
+    filled.open("r/j/own", owner=LOST, buffer=own)
+    given_up = filled.open("r/j/early", owner=LOST, buffer="/data/early")
+    filled.ledger.abandon(given_up, {"code": "engine-lost"})
+    filled.open("r/j/buffered", owner=LOST, buffer="/data/buffered")
+    assert abandon_lost(filled.ledger, TARGET) == ("r/j/buffered",)
+    assert filled.states("r/j/own") == ["open"]
+    assert wrapped.settle(filled.ledger, TARGET, lambda _: None).abandoned == ("r/j/own",)
+    assert sorted(filled.left()) == ["/data/buffered", "/data/early"]
+
+
 def test_turns_are_taken_one_after_the_other(filled: Filled) -> None:
     with turn(filled.store, TARGET, ALIVE, Impatient()):
         with pytest.raises(Cancelled), turn(filled.store, TARGET, LOST, Impatient()):
             pytest.fail("two had their turn")
         with turn(filled.store, "dataos://lake:raw/other", LOST, Impatient()):
+            pass
+        with turn(filled.store, TARGET, LOST, Impatient(), right="rows"):
             pass
     with turn(filled.store, TARGET, LOST, Impatient()):
         pass
