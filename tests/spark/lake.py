@@ -27,8 +27,19 @@ from catchment.engine.protocol import (
     RunQuery,
 )
 from catchment.errors import EngineLost, Position
-from catchment.plan.model import Dataset, EnginePlan, InputPlan, JobPlan, OutputPlan, PartitionField, StepPlan
+from catchment.plan.model import (
+    Clause,
+    Dataset,
+    EnginePlan,
+    InputPlan,
+    JobPlan,
+    Merge,
+    OutputPlan,
+    PartitionField,
+    StepPlan,
+)
 from catchment.project.model import Catalog, Depot, Engine, Settings
+from catchment.spec.model import SourceLine
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 120.0
@@ -77,6 +88,17 @@ def job(
 def writing(sql: str, dataset: Dataset, *, name: str = "job", **more: Any) -> JobPlan:
     """A job of one step and one output."""
     return job(output("rows", dataset, **more), steps=[step("rows", sql)], name=name)
+
+
+def clause(sql: str, where: Position = HERE) -> Clause:
+    return Clause(sql, where, (SourceLine(0, where.line, where.column),))
+
+
+def merging(sql: str, dataset: Dataset, on: str, when: str, *, name: str = "job", **more: Any) -> JobPlan:
+    """A job that merges the rows of a query; ON stands in line 10 of its file, WHEN in line 11."""
+    places = (Position("workflow.yaml", line, 5) for line in (10, 11))
+    merge = Merge(clause(on, next(places)), clause(when, next(places)), HERE)
+    return writing(sql, dataset, name=name, mode="merge", merge=merge, **more)
 
 
 @dataclass

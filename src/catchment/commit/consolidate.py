@@ -133,7 +133,7 @@ def _changes_nothing(write: Write) -> bool:
 def _staged(table: LakeTable, writes: Sequence[Write]) -> Any:
     """A transaction that holds the writes; nothing of it is visible."""
     for write in writes:
-        why = _unknowable(write) if _forgotten(table, write) else refusal(table, write)
+        why = unknowable(write) if _forgotten(table, write) else refusal(table, write)
         if why is not None:
             raise _Refused(write, why)
     transaction = table.java.newTransaction()
@@ -268,7 +268,8 @@ def _is_live(table: LakeTable, write: Write) -> bool:
     return table.refers_to(write.intent.buffer, write.intent.branch)
 
 
-def _unknowable(write: Write) -> JobError:
+def unknowable(write: Write) -> JobError:
+    """The error of a write that may be in the table or not, and nobody can look any more."""
     return JobError(
         f"nobody can tell whether {write.write_id} was committed to {write.intent.target}: its history was expired",
         code=FATE_UNKNOWN,

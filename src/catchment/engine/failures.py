@@ -123,6 +123,14 @@ CONDITIONS = {
     "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
     "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
     "UNRESOLVED_FIELD": ("column-not-found", "check the spelling of the field"),
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
+        "not-deterministic",
+        "this reads its rows more than once: write those with rand() or uuid() in them to a table first",
+    ),
+    "MERGE_CARDINALITY_VIOLATION": (
+        "merge-cardinality",
+        "let the last step give one row for each row of the table, for example with row_number() or max_by()",
+    ),
     "TABLE_OR_VIEW_NOT_FOUND": (
         "table-or-view-not-found",
         "SQL sees the job's inputs and earlier steps by name, and tables as depot.collection.table",

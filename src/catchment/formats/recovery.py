@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit import wrapped
 from catchment.commit.recover import Recovered, give_up_dropped, recover, remove_dead
 from catchment.commit.table import LakeTable
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Recover
 from catchment.errors import CatchmentError
-from catchment.formats.iceberg import catalogs
+from catchment.formats.iceberg import catalogs, history
 from catchment.plan.model import Dataset
 
 NOTHING = Recovered((), (), (), (), ())
@@ -40,7 +41,23 @@ def _done(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) 
         files = writer.publisher_of_files(table.address)
         return recover(files, files.destination.tidy if remove else _keep)
     # Only where the catalog says so: one that does not answer raises, and the sealed writes wait.
-    if (found := catalogs.find_table(spark, table)) is None:
+    found = catalogs.find_table(spark, table)
+    settled = wrapped.settle(writer.ledger, table.address, partial(_own_commit, spark, found))
+    done = _buffered(spark, table, found, writer, remove=remove)
+    published, abandoned = (*settled.committed, *done.published), (*settled.abandoned, *done.abandoned)
+    return replace(done, published=published, abandoned=abandoned)
+
+
+def _own_commit(spark: SparkSession, found: catalogs.Table | None, write_id: str) -> wrapped.Committed | None:
+    """A write that Iceberg has committed by itself, if the history has it."""
+    snapshot = history.find_write(spark, found, write_id) if found is not None else None
+    return snapshot.committed() if snapshot else None
+
+
+def _buffered(
+    spark: SparkSession, table: Dataset, found: catalogs.Table | None, writer: Writer, *, remove: bool
+) -> Recovered:
+    if found is None:
         return give_up_dropped(writer.ledger, table.address)
     publisher = writer.publisher(table.address, table.depot, str(table.namespace), str(table.table))
     cleaner = partial(remove_dead, spark, LakeTable(spark, found), table.identifier)

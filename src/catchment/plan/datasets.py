@@ -13,7 +13,7 @@ from catchment.project.address import BadAddress, is_identifier, parse
 from catchment.project.model import Address, Depot, DepotKind, Project
 
 TABLE_FORMATS = ("iceberg",)
-MERGE_FORMATS: tuple[str, ...] = ()
+MERGE_FORMATS = ("iceberg",)
 """Formats into which rows can be merged."""
 FILE_FORMATS = ("json", "csv", "parquet", "orc", "avro", "text")
 HOLDS: dict[DepotKind, tuple[str, ...]] = {

@@ -94,7 +94,7 @@ class Resolver:
         self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
 
     def _refuse_merge(self, where: Position, format: str) -> None:
-        known = ", ".join(datasets.MERGE_FORMATS) or "nothing yet"
+        known = ", ".join(datasets.MERGE_FORMATS)
         hint = f"rows can be merged into {known}; or use saveMode overwrite with `overwrite-mode: dynamic`"
         self.findings.error("unsupported-merge", f"rows cannot be merged into {format}", where, hint)
 

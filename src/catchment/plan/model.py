@@ -8,6 +8,7 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
+from catchment.spec.model import Clause as Clause
 from catchment.spec.model import CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge

@@ -6,9 +6,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.table import MAIN
 from catchment.engine.jvm import is_a
 from catchment.errors import JobError
-from catchment.plan.model import Dataset
+from catchment.plan.model import Dataset, OutputPlan
 
 EXCEPTIONS = "org.apache.iceberg.exceptions."
 NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
@@ -71,6 +72,16 @@ def create_table(spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:
     """How Iceberg names the table."""
     return spark._jvm.org.apache.iceberg.catalog.TableIdentifier.parse(f"{dataset.namespace}.{dataset.table}")
+
+
+def branch_of(output: OutputPlan) -> str:
+    """The branch that an output writes to."""
+    return output.options.get("branch", MAIN)
+
+
+def identifier_of(dataset: Dataset, branch: str) -> str:
+    """How Spark SQL names a branch of a table."""
+    return dataset.identifier if branch == MAIN else f"{dataset.identifier}.`branch_{branch}`"
 
 
 def _ensure_namespace(spark: SparkSession, catalog: Any, namespace: Any) -> None:

@@ -11,9 +11,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.wrapped import Committed
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.model import Written
 from catchment.formats.stamps import INPUTS, WRITE_ROWS, WRITES
+
+CHANGED = tuple(f"spark.merge-into.num-target-rows-{how}" for how in ("inserted", "updated", "deleted"))
+"""What a merge did, where Spark tells (from 4.1 on); the rows that a snapshot adds include those that merely moved."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,14 @@ class Snapshot:
 
     def written(self) -> Written:
         """What the write that made this snapshot came to."""
+        changed = [int(self.summary[key]) for key in CHANGED if key in self.summary]
         rows, files = (int(self.summary.get(key, "0")) for key in ("added-records", "added-data-files"))
-        return Written(rows=rows, files=files, snapshot_id=self.id)
+        return Written(rows=sum(changed) if changed else rows, files=files, snapshot_id=self.id)
+
+    def committed(self) -> Committed:
+        """The same for the ledger."""
+        done, size = self.written(), int(self.summary.get("added-files-size", "0"))
+        return Committed(self.id, done.rows or 0, size, done.files or 0)
 
 
 def metadata(spark: SparkSession, table: Table) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from catchment.commit import wrapped
 from catchment.commit.model import Base
 from catchment.commit.model import Write as Known
 from catchment.commit.table import MAIN, LakeTable
@@ -34,12 +35,35 @@ def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
 
 def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
     """What an earlier attempt has left of this very write, if it got as far as its seal."""
-    if write.output.commit != "direct":
-        known = writer.earlier(write.id, write.output.dataset.address)
-        return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
+    if write.output.mode == "merge":
+        return _in_ledger(write, writer) or _told_late(spark, write, writer)
+    return _in_history(spark, write) if write.output.commit == "direct" else _in_ledger(write, writer)
+
+
+def _told_late(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+    """A row-level change whose engine died after the commit, before it could tell the ledger: told now."""
+    known, made = writer.ledger.find(write.id), _snapshot(spark, write)
+    if known is not None and made is not None:
+        wrapped.finish(writer.ledger, known.intent, made.committed())
+    return _of_snapshot(made)
+
+
+def _in_history(spark: SparkSession, write: Write) -> Earlier | None:
+    return _of_snapshot(_snapshot(spark, write))
+
+
+def _snapshot(spark: SparkSession, write: Write) -> history.Snapshot | None:
     table = catalogs.find_table(spark, write.output.dataset)
-    made = history.find_write(spark, table, write.id) if table is not None else None
+    return history.find_write(spark, table, write.id) if table is not None else None
+
+
+def _of_snapshot(made: history.Snapshot | None) -> Earlier | None:
     return Earlier(made.written(), committed=True, inputs=made.inputs) if made else None
+
+
+def _in_ledger(write: Write, writer: Writer) -> Earlier | None:
+    known = writer.earlier(write.id, write.output.dataset.address)
+    return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
 
 
 def written(done: Known) -> Written:

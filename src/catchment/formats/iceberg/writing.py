@@ -14,6 +14,7 @@ from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
+from catchment.formats.iceberg.merging import merge
 from catchment.formats.iceberg.states import written
 from catchment.formats.model import Write, Written
 from catchment.formats.ordering import sorted_rows
@@ -39,6 +40,8 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
         table = catalogs.find_table(spark, dataset) or _create(spark, frame, write)
         partitions.check_spec(table, write)
         _warn_of_properties(table, write, listener)
+        if write.output.merge is not None:
+            return merge(spark, frame, write, write.output.merge, table, writer, listener)
         way = _directly if write.output.commit == "direct" else _through_buffer
         return way(spark, frame, write, table, writer, listener)
 

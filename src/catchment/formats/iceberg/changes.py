@@ -1,0 +1,176 @@
+"""Row-level changes: they read the table, so they cannot be prepared in a buffer.
+
+Iceberg's own commit makes them, wrapped in the ledger. The write id is in the snapshot; it is looked for before the
+statement runs, and after every end that is not a clear success. Where others committed first, the statement is
+evaluated again on what they left. Row-level changes of one table take turns: they would otherwise undo each other's
+work again and again, and two statements that only insert would not even notice each other. Appends do not wait.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from pyspark.sql import SparkSession
+
+from catchment.commit import faults, wrapped
+from catchment.commit.admission import branch_refusal
+from catchment.commit.consolidate import unknowable
+from catchment.commit.model import Base, Intent
+from catchment.commit.model import Write as Known
+from catchment.commit.patience import patiently
+from catchment.commit.table import LakeTable
+from catchment.commit.turns import turn
+from catchment.commit.wrapped import Committed
+from catchment.commit.writer import Listener, Writer
+from catchment.engine.failures import from_spark
+from catchment.engine.jvm import is_a
+from catchment.errors import CatchmentError, EngineLost, Retryable
+from catchment.formats.iceberg import history
+from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of
+from catchment.formats.iceberg.stamping import run_stamped
+from catchment.formats.iceberg.states import written
+from catchment.formats.model import Write, Written
+from catchment.formats.stamps import stamp
+from catchment.formats.statements import Statement
+
+OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
+MOST_ATTEMPTS = 20
+"""Each of them runs the statement again."""
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
+NOTHING = Committed(None, 0, 0, 0)
+
+
+def change(
+    spark: SparkSession,
+    table: Table,
+    write: Write,
+    statement: Callable[[], Statement],
+    writer: Writer,
+    listener: Listener,
+) -> Written:
+    """Run a statement that changes rows of a table, unless this very write has been committed before.
+
+    `statement` is asked for anew on every attempt.
+    """
+    if (refused := branch_refusal(table, write.output.dataset.address, branch_of(write.output))) is not None:
+        raise refused
+    rows = _Rows(spark, table, write, writer, listener)
+    with turn(writer.store, write.output.dataset.address, writer.owner, listener, right="rows"):
+        return rows.change(statement)
+
+
+class _Rows:
+    """One change of one table."""
+
+    def __init__(self, spark: SparkSession, table: Table, write: Write, writer: Writer, listener: Listener) -> None:
+        self._spark, self._table, self._write, self._listener = spark, table, write, listener
+        self._ledger, self._owner = writer.ledger, writer.owner
+
+    def change(self, statement: Callable[[], Statement]) -> Written:
+        self._settle_lost()
+        self._table.refresh()
+        known = patiently(self._begin)
+        if known.state == "committed":
+            self._listener.warn(f"{known.write_id} was already committed; nothing is written again")
+            return written(known)
+        done = self._find(known.write_id) or self._run(known, statement)
+        faults.point("before-marked")
+        patiently(lambda: wrapped.finish(self._ledger, known.intent, done))
+        faults.point("marked")
+        return Written(done.rows, done.files, done.snapshot_id)
+
+    def _begin(self) -> Known:
+        write, output = self._write, self._write.output
+        address, now = output.dataset.address, LakeTable(self._spark, self._table).base(branch_of(output))
+        name = wrapped.attempt_name(str(self._table.location()), write.id)
+        return wrapped.begin(
+            self._ledger,
+            Intent(
+                *(
+                    write.id,
+                    write.workflow,
+                    address,
+                    branch_of(output),
+                    output.mode,
+                    output.conflict,
+                    self._owner,
+                    name,
+                ),
+                base=self._since(now),
+                inputs=write.inputs,
+            ),
+        )
+
+    def _since(self, now: Base) -> Base:
+        """From where on the write may be in the history: the state before the first attempt whose end nobody saw."""
+        earlier = self._ledger.find(self._write.id)
+        if earlier is None or earlier.intent.base.table_uuid != now.table_uuid:
+            return now
+        unseen = earlier.state == "open" or (earlier.error or {}).get("code") == EngineLost.code
+        return earlier.intent.base if unseen else now
+
+    def _run(self, known: Known, statement: Callable[[], Statement]) -> Committed:
+        if not LakeTable(self._spark, self._table).remembers(known.intent.base):
+            raise unknowable(known)
+        for number in _attempts():
+            sql = statement()
+            try:
+                return self._attempt(sql)
+            except Exception as error:
+                # Whatever is said to have failed: the history decides.
+                if (done := self._find(known.write_id)) is not None:
+                    return done
+                if not is_a(error, *OVERTAKEN) or number == MOST_ATTEMPTS:
+                    raise self._given_up(known, error, sql) from error
+                self._listener.check()
+                self._listener.warn(
+                    f"{known.write_id}: others changed {known.intent.target} meanwhile; it is evaluated again"
+                )
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempt(self, statement: Statement) -> Committed:
+        faults.point("before-own-commit")
+        run_stamped(self._spark, statement.sql, stamp(self._write))
+        faults.point("own-commit-applied")
+        # A statement that finds nothing to change may commit nothing.
+        return self._find(self._write.id) or NOTHING
+
+    def _find(self, write_id: str) -> Committed | None:
+        self._table.refresh()
+        found = history.find_write(self._spark, self._table, write_id)
+        return found.committed() if found else None
+
+    def _given_up(self, known: Known, error: Exception, statement: Statement) -> Exception:
+        """The error with its place. What failed for good is ended in the ledger; an unknown end is left to a look."""
+        problem = from_spark(error, otherwise="write-failed")
+        if not isinstance(problem, Retryable):
+            patiently(lambda: wrapped.give_up(self._ledger, known, _told(problem)))
+        place = statement.place(error)
+        if place is None:
+            return error  # whoever asked for the write finds out which step is to blame
+        problem.where = place
+        problem.message = f"output {self._write.output.name}: {problem.message}"
+        return problem
+
+    def _settle_lost(self) -> None:
+        """Whoever changes rows of a table ends what engines that are gone have left open there."""
+        target = self._write.output.dataset.address
+        settled = patiently(lambda: wrapped.settle(self._ledger, target, self._find))
+        others = [write_id for write_id in settled.abandoned if write_id != self._write.id]
+        if others:
+            self._listener.warn(f"{target}: engines that are gone left {', '.join(others)} unfinished")
+
+
+def _told(problem: CatchmentError) -> Mapping[str, str | None]:
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
+
+
+def _attempts() -> Iterator[int]:
+    """As many attempts as conflicts are worth, with growing pauses that keep rivals apart."""
+    pause = SHORTEST_PAUSE_SECONDS
+    for number in range(1, MOST_ATTEMPTS + 1):
+        yield number
+        time.sleep(random.uniform(0.3, 1.0) * pause)  # noqa: S311 - spreads rivals, guards nothing
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
