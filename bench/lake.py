@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
 from catchment.commit.fork import FORKS, catalog_class
 from catchment.commit.presence import announce
 from catchment.commit.writer import Writer
+from catchment.engine.settings import DELTA_EXTENSION, SNAPSHOT_PARTITIONS
 from catchment.store import open_store
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Unheard:
@@ -22,7 +27,17 @@ class Unheard:
         pass
 
 
-def start(lake: str, warehouse: str, jars: str, endpoint: str) -> tuple[SparkSession, Writer]:
+DELTA = {
+    "spark.sql.extensions": DELTA_EXTENSION,
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS,
+}
+"""What an engine that knows a depot of Delta tables has."""
+
+
+def start(
+    lake: str, warehouse: str, jars: str, endpoint: str, more: Mapping[str, str] = NOTHING
+) -> tuple[SparkSession, Writer]:
     """The session, with the catalog `lake`, and the writer; `endpoint` has the settings of S3A as JSON."""
     catalog = "spark.sql.catalog.lake"
     settings = {
@@ -38,6 +53,7 @@ def start(lake: str, warehouse: str, jars: str, endpoint: str) -> tuple[SparkSes
         f"{catalog}.jdbc.schema-version": "V1",
         f"{catalog}.cache-enabled": "false",
         f"spark.sql.catalog.{FORKS}": catalog_class("4.1"),
+        **more,
     }
     if endpoint:
         settings |= {f"spark.hadoop.fs.s3a.{key}": value for key, value in json.loads(endpoint).items()}

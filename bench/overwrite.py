@@ -1,12 +1,13 @@
-"""Rewriting partitions: campaign x date data, 10 % and 100 % of its partitions, in four ways, side by side.
+"""Rewriting partitions: campaign x date data, 10 % and 100 % of its partitions, in five ways, side by side.
 
     .venv/bin/python bench/overwrite.py --quick         about ten minutes
     .venv/bin/python bench/overwrite.py                 as long as it takes
     .venv/bin/python bench/overwrite.py --stores local --save docs/benchmarks/overwrite.json
 
 Ways: `loop` overwrites one partition directory after the other, `spark` is Spark's dynamic overwrite of Parquet,
-`files` is Catchment's journal on Parquet, `iceberg` is Catchment's buffer on a table. All of them run in one warm
-session, interleaved, each on data of its own; once on the local disk, once on an S3 server with 40 ms per request.
+`files` is Catchment's journal on Parquet, `iceberg` is Catchment's buffer on a table, `delta` is Delta's commit wrapped
+in Catchment's ledger. All of them run in one warm session with the same settings of the store, interleaved,
+each on data of its own; once on the local disk, once on an S3 server with 40 ms per request.
 """
 
 from __future__ import annotations
@@ -36,12 +37,17 @@ from tests.servers.s3 import S3Server
 from catchment.commit.files.filling import Shape
 from catchment.commit.files.writer import FileOrder, write_files
 from catchment.commit.writer import Order, Writer
-from lake import Unheard, start
+from catchment.errors import Position
+from catchment.formats.delta.writing import commit as commit_delta
+from catchment.formats.model import Write
+from catchment.plan.model import Dataset, OutputPlan, PartitionField
+from lake import DELTA, Unheard, start
 from writers import LATENCY_MS, jars_for
 
-WAYS = ("loop", "spark", "files", "iceberg")
+WAYS = ("loop", "spark", "files", "iceberg", "delta")
 COLUMNS = ("campaign", "date")
 ROWS_PER_PARTITION = 100
+HERE = Position("bench/overwrite.py", 1, 1)
 LONGEST_LOOP = 50
 """Partitions that the loop is asked to rewrite on S3: each one takes seconds there."""
 
@@ -79,6 +85,8 @@ class Bench:
                 "PARTITIONED BY (campaign, date) TBLPROPERTIES ('write.distribution-mode'='none')"
             )
             self._iceberg(frame, name)
+        elif case.way == "delta":
+            self._delta(frame, name)
         else:
             self._files(frame, name)
 
@@ -95,14 +103,16 @@ class Bench:
         return Outcome(seconds, dict(asked))
 
     def _check(self, case: Case, name: str, count: int) -> None:
-        frame = self.spark.table(f"lake.bench.{name}") if case.way == "iceberg" else self._read(name)
+        frame = self._read(case.way, name)
         found = {row[0]: row[1] for row in frame.groupBy("mark").count().collect()}
         each = {"new": count, "old": case.partitions - count}
         if found != {mark: number * ROWS_PER_PARTITION for mark, number in each.items() if number}:
             sys.exit(f"{case}: {found} in the data")
 
-    def _read(self, name: str) -> DataFrame:
-        return self.spark.read.parquet(f"{self.base}/{name}")
+    def _read(self, way: str, name: str) -> DataFrame:
+        if way == "iceberg":
+            return self.spark.table(f"lake.bench.{name}")
+        return self.spark.read.format("delta" if way == "delta" else "parquet").load(f"{self.base}/{name}")
 
     def _loop(self, frame: DataFrame, name: str) -> None:
         frame = frame.cache()
@@ -124,6 +134,12 @@ class Bench:
         target = f"dataos://lake:bench/{name}"
         order = Order(_write_id(), "bench", target, "lake", "bench", name, "overwrite-partitions")
         self.writer.write(frame, order, Unheard())
+
+    def _delta(self, frame: DataFrame, name: str) -> None:
+        place = Dataset(f"dataos://events:bench/{name}", "events", "delta", "bench", name, f"{self.base}/{name}")
+        spec = tuple(PartitionField("identity", column, HERE) for column in COLUMNS)
+        output = OutputPlan("out", "rows", place, HERE, mode="overwrite-partitions", partitions=spec)
+        commit_delta(self.spark, frame, Write(output, "bench", "bench", uuid.uuid4().hex), self.writer, Unheard())
 
     def _requests(self) -> Counter[str]:
         return Counter(_verbs(self.server.log.read_text(errors="replace"))) if self.server else Counter()
@@ -216,13 +232,14 @@ def _once(bench: Bench, case: Case) -> Outcome:
 
 def begin(directory: Path, store: str) -> Bench:
     """A session and, for S3, a server."""
-    jars, server, base, warehouse, endpoint = jars_for(store), None, str(directory / "files"), str(directory / "t"), ""
+    server, base, warehouse, endpoint = None, str(directory / "files"), str(directory / "t"), ""
     if store == "s3":
         server = s3.start(s3.jar(), directory / "s3", latency_ms=LATENCY_MS, log_level="debug")
         base, warehouse = "s3a://lake/files", "s3a://lake/warehouse"
         prefix = "spark.hadoop.fs.s3a."
         endpoint = json.dumps({key.removeprefix(prefix): value for key, value in server.spark_conf().items()})
-    spark, writer = start(str(directory), warehouse, jars, endpoint)
+    jars = jars_for("s3", delta=True)  # on the local disk too: the sessions of both share a JVM
+    spark, writer = start(str(directory), warehouse, jars, endpoint, DELTA)
     return Bench(spark, writer, base, server)
 
 

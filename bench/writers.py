@@ -238,7 +238,7 @@ def _ratio(value: float | None, other: float | None) -> float | None:
     return value / other if value is not None and other else None
 
 
-def jars_for(store: str) -> str:
+def jars_for(store: str, *, delta: bool = False) -> str:
     """The jars of an engine on this store, separated by commas."""
     from catchment.engine import packages
     from catchment.plan.model import EnginePlan
@@ -246,7 +246,8 @@ def jars_for(store: str) -> str:
 
     location = "s3a://lake/warehouse" if store == "s3" else tempfile.gettempdir()
     depot = Depot("lake", "iceberg", location, Catalog(database="catalog.db"))
-    plan = EnginePlan("bench", Engine("bench"), depots=(depot,))
+    depots = (depot, Depot("events", "delta", location)) if delta else (depot,)
+    plan = EnginePlan("bench", Engine("bench"), depots=depots)
     return ",".join(packages.install(plan, lambda line: print(line, file=sys.stderr)).jars)
 
 
