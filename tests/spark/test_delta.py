@@ -124,6 +124,7 @@ def test_the_tables_log_knows_what_the_ledger_has_lost(here: LiveEngine, ledger:
     assert len(versions(here, target)) == 3
 
 
+@pytest.mark.slow
 def test_two_engines_on_a_table_that_neither_has_seen(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
     jobs = [appending(target, 5 * n, f"j{n}", properties={"delta.appendOnly": "true"}) for n in range(4)]
     sent = [engine.start_job(each) for engine, each in zip([here, there, here, there], jobs, strict=True)]
@@ -155,7 +156,8 @@ def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Datas
         assert marks(here, target) == [(0, "ours", 3), (1, "old", 3)]
 
 
-@pytest.mark.parametrize(("part", "kept"), [(0, False), pytest.param(1, True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("part", "kept"), [(0, False), (1, True)])
 def test_a_job_that_is_overtaken_before_it_writes(
     here: LiveEngine, there: LiveEngine, place: Path, target: Dataset, part: int, *, kept: bool
 ) -> None:
