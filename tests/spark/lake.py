@@ -76,6 +76,10 @@ def step(name: str, sql: str, where: Position = HERE) -> StepPlan:
     return StepPlan(name, sql, where, where)
 
 
+def reading(name: str, dataset: Dataset, **options: str) -> InputPlan:
+    return InputPlan(name, dataset, HERE, options)
+
+
 def output(source: str, dataset: Dataset, **more: Any) -> OutputPlan:
     return OutputPlan(name=more.pop("name", "out"), source=source, dataset=dataset, where=HERE, **more)
 

@@ -32,7 +32,7 @@ from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of
 from catchment.formats.iceberg.stamping import run_stamped
 from catchment.formats.iceberg.states import written
 from catchment.formats.model import Write, Written
-from catchment.formats.stamps import stamp
+from catchment.formats.stamps import MODE, stamp
 from catchment.formats.statements import Statement
 
 OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
@@ -132,7 +132,7 @@ class _Rows:
 
     def _attempt(self, statement: Statement) -> Committed:
         faults.point("before-own-commit")
-        run_stamped(self._spark, statement.sql, stamp(self._write))
+        run_stamped(self._spark, statement.sql, {**stamp(self._write), MODE: self._write.output.mode})
         faults.point("own-commit-applied")
         # A statement that finds nothing to change may commit nothing.
         return self._find(self._write.id) or NOTHING
@@ -151,7 +151,8 @@ class _Rows:
         if place is None:
             return error  # whoever asked for the write finds out which step is to blame
         problem.where = place
-        problem.message = f"output {self._write.output.name}: {problem.message}"
+        what = "action" if self._write.output.mode == "delete" else "output"
+        problem.message = f"{what} {self._write.output.name}: {problem.message}"
         return problem
 
     def _settle_lost(self) -> None:
