@@ -140,7 +140,10 @@ def _schema_has_moved(error: Exception) -> bool:
 def _move(frame: DataFrame, write: Write) -> None:
     # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
-    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write), **stamped)
+    options, output = _options(write), write.output
+    # The branch belongs to the name: not every line of Iceberg minds the option, and those that do not write to main.
+    target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
+    writer = frame.writeTo(target).options(**options, **stamped)
     if write.output.mode == "append":
         writer.append()
     elif write.output.mode == "overwrite-partitions":
