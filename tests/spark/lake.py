@@ -15,6 +15,7 @@ from catchment.engine.protocol import (
     Done,
     Facts,
     Failed,
+    FastForward,
     Inspect,
     Note,
     OutputReport,
@@ -220,6 +221,14 @@ class LiveEngine:
         reply = self._send(lambda id: Recover(id, tables, remove)).answer()
         assert isinstance(reply, Facts), reply
         return list(reply.data["tables"])
+
+    def start_forward(self, dataset: Dataset, branch: str, to: str = "main", *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: FastForward(id, dataset, branch, to, "somebody", dry_run))
+
+    def forward(self, dataset: Dataset, branch: str, **more: Any) -> Mapping[str, Any]:
+        reply = self.start_forward(dataset, branch, **more).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
 
     def cancel(self, pending: Pending) -> None:
         self.process.send(Cancel(pending.id))
