@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import SparkSession
 
@@ -38,6 +39,8 @@ from catchment.formats.statements import Statement
 OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
 MOST_ATTEMPTS = 20
 """Each of them runs the statement again."""
+HOLDS_AFTER = 3
+"""Attempts after which nobody else may publish until the statement is through; or many small appends starve it."""
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 NOTHING = Committed(None, 0, 0, 0)
 
@@ -66,7 +69,7 @@ class _Rows:
 
     def __init__(self, spark: SparkSession, table: Table, write: Write, writer: Writer, listener: Listener) -> None:
         self._spark, self._table, self._write, self._listener = spark, table, write, listener
-        self._ledger, self._owner = writer.ledger, writer.owner
+        self._ledger, self._owner, self._store = writer.ledger, writer.owner, writer.store
 
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
@@ -117,7 +120,8 @@ class _Rows:
         for number in _attempts():
             sql = statement()
             try:
-                return self._attempt(sql)
+                with self._calm(number):
+                    return self._attempt(sql)
             except Exception as error:
                 # Whatever is said to have failed: the history decides.
                 if (done := self._find(known.write_id)) is not None:
@@ -129,6 +133,11 @@ class _Rows:
                     f"{known.write_id}: others changed {known.intent.target} meanwhile; it is evaluated again"
                 )
         raise AssertionError("the last attempt returns or raises")
+
+    def _calm(self, number: int) -> AbstractContextManager[None]:
+        if number <= HOLDS_AFTER:
+            return nullcontext()
+        return turn(self._store, self._write.output.dataset.address, self._owner, self._listener)
 
     def _attempt(self, statement: Statement) -> Committed:
         faults.point("before-own-commit")
