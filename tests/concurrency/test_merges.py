@@ -12,7 +12,7 @@ from catchment.errors import EngineLost
 from catchment.formats.iceberg.changes import HOLDS_AFTER
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
-from tests.ledgers import Filled
+from tests.ledgers import Filled, forget_engine
 from tests.spark.lake import LiveEngine, deleting, engine_plan, lake_depot, merging, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -114,6 +114,7 @@ def test_recovery_finds_out_what_became_of_merges(
     for point, job in (("own-commit-applied", "there"), ("before-own-commit", "not")):
         victim = start_engine(lake_depot(root), key=job, fault=f"{point}:kill")
         assert isinstance(victim.start_job(adding(fresh, 5, job), run=f"r-{fresh}").answer(), EngineLost)
+        forget_engine(filled.store, filled.find(f"r-{fresh}/{job}/out").intent.owner)
     [recovered] = engine.recover(table(fresh))
     assert recovered["error"] is None
     assert recovered["published"] == [f"r-{fresh}/there/out"]
