@@ -7,17 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from catchment.engine.protocol import Facts, Failed
 from catchment.errors import EngineLost
+from catchment.formats.iceberg.changes import HOLDS_AFTER
 from catchment.plan.model import JobPlan
-from tests.concurrency.invariants import check
-from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, engine_plan, lake_depot, merging, table, writing
+from tests.concurrency.invariants import check, ids
+from tests.ledgers import Filled, forget_engine
+from tests.spark.lake import LiveEngine, deleting, engine_plan, lake_depot, merging, table, writing
 
 Start = Callable[..., LiveEngine]
 
 POINTS = ("before-own-commit", "own-commit-applied", "before-marked", "marked")
 QUICK = {"own-commit-applied"}
 MOST_ROUNDS = 20
+MOST_APPENDS = 200
 ADD = "MATCHED THEN UPDATE SET amount = old.amount + new.amount"
 
 
@@ -37,6 +40,11 @@ def accounts(name: str) -> JobPlan:
 def adding(name: str, amount: int, job: str, accounts: int = 4) -> JobPlan:
     sql = f"SELECT id, {amount} AS amount FROM range({accounts})"
     return merging(sql, table(name), "old.id = new.id", ADD, name=job)
+
+
+def appending(name: str, id: int, **options: str) -> JobPlan:
+    sql = f"SELECT {id}L AS id, 0 AS amount"
+    return writing(sql, table(name), name=f"append-{id}", mode="append", options=options)
 
 
 def amounts(engine: LiveEngine, name: str) -> list[int]:
@@ -61,6 +69,44 @@ def test_a_merge_whose_engine_is_killed_is_applied_once(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("condition", ["target.id < 2", "target.id >= 0"])
+def test_a_deletion_whose_engine_is_killed_takes_place_once(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, condition: str
+) -> None:
+    engine.run(accounts(fresh))
+    cleaning = deleting(table(fresh), condition)
+    victim = start_engine(lake_depot(root), key="victim", fault="own-commit-applied:kill")
+    assert isinstance(victim.start_job(cleaning, run=f"r-{fresh}").answer(), EngineLost)
+    again = writing("SELECT id, 1 AS amount FROM range(2)", table(fresh), name="again", mode="append")
+    engine.run(again)
+    [report] = engine.run(cleaning, run=f"r-{fresh}", number=2)
+    assert report.rows == (2 if "<" in condition else 4)
+    assert amounts(engine, fresh)[:2] == [1, 1]
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_a_branch_brought_forward_loses_nothing_that_is_appended_to_main_meanwhile(
+    engine: LiveEngine, rival: LiveEngine, fresh: str
+) -> None:
+    expected = set(range(4))
+    for number in range(1, 6):
+        engine.run(accounts(fresh) if number == 1 else appending(fresh, 100 * number))
+        expected |= set() if number == 1 else {100 * number}
+        engine.run(appending(fresh, 100 * number + 1, branch="audit"))
+        moving = rival.start_forward(table(fresh), "audit")
+        engine.run(appending(fresh, 100 * number + 2))
+        expected.add(100 * number + 2)
+        if isinstance(answer := moving.answer(), Facts):
+            expected.add(100 * number + 1)
+        else:
+            assert isinstance(answer, Failed)
+            assert answer.code == "branch-diverged"
+        engine.ask(f"ALTER TABLE lake.raw.{fresh} DROP BRANCH audit")
+        assert set(ids(engine, fresh)) == expected
+
+
+@pytest.mark.slow
 def test_recovery_finds_out_what_became_of_merges(
     engine: LiveEngine, filled: Filled, root: Path, start_engine: Start, fresh: str
 ) -> None:
@@ -68,6 +114,7 @@ def test_recovery_finds_out_what_became_of_merges(
     for point, job in (("own-commit-applied", "there"), ("before-own-commit", "not")):
         victim = start_engine(lake_depot(root), key=job, fault=f"{point}:kill")
         assert isinstance(victim.start_job(adding(fresh, 5, job), run=f"r-{fresh}").answer(), EngineLost)
+        forget_engine(filled.store, filled.find(f"r-{fresh}/{job}/out").intent.owner)
     [recovered] = engine.recover(table(fresh))
     assert recovered["error"] is None
     assert recovered["published"] == [f"r-{fresh}/there/out"]
@@ -101,6 +148,23 @@ def test_a_merge_that_is_overtaken_is_evaluated_again_on_what_others_left(
             break
     else:
         pytest.fail("none of the merges was overtaken")
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_many_small_appends_do_not_keep_a_merge_from_finishing(
+    engine: LiveEngine, rival: LiveEngine, fresh: str
+) -> None:
+    engine.run(accounts(fresh))
+    pending = engine.start_job(adding(fresh, 1, "merge", accounts=1000))
+    for number in range(5, MOST_APPENDS):
+        rival.run(appending(fresh, number))
+        if pending.is_answered():
+            break
+    pending.done()
+    assert amounts(engine, fresh) == [1] * 4
+    overtaken = [note for note in pending.notes if "evaluated again" in str(note.data)]
+    assert len(overtaken) <= HOLDS_AFTER
     check(engine, fresh)
 
 

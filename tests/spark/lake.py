@@ -15,6 +15,7 @@ from catchment.engine.protocol import (
     Done,
     Facts,
     Failed,
+    FastForward,
     Inspect,
     Note,
     OutputReport,
@@ -28,6 +29,7 @@ from catchment.engine.protocol import (
 )
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import (
+    ActionPlan,
     Clause,
     Dataset,
     EnginePlan,
@@ -76,6 +78,10 @@ def step(name: str, sql: str, where: Position = HERE) -> StepPlan:
     return StepPlan(name, sql, where, where)
 
 
+def reading(name: str, dataset: Dataset, **options: str) -> InputPlan:
+    return InputPlan(name, dataset, HERE, options)
+
+
 def output(source: str, dataset: Dataset, **more: Any) -> OutputPlan:
     return OutputPlan(name=more.pop("name", "out"), source=source, dataset=dataset, where=HERE, **more)
 
@@ -110,6 +116,16 @@ def merging(sql: str, dataset: Dataset, on: str, when: str, *, name: str = "job"
     return writing(sql, dataset, name=name, mode="merge", merge=merge, **more)
 
 
+def deleting(target: Dataset, condition: str, *more: InputPlan, **options: str) -> JobPlan:
+    """A job that deletes rows; the condition stands in line 20 of its file."""
+    action = ActionPlan(
+        "delete_from_dataset",
+        output("rows", target, name="delete_from_dataset", mode="delete", options=options),
+        clause(condition, Position("workflow.yaml", 20, 9)),
+    )
+    return job(inputs=[reading("rows", target, **options), *more], actions=(action,), name="cleaning")
+
+
 @dataclass
 class Pending:
     """An attempt that was sent off."""
@@ -117,6 +133,16 @@ class Pending:
     id: str
     replies: queue.Queue[Reply | EngineLost] = field(default_factory=queue.Queue)
     notes: list[Note] = field(default_factory=list)
+
+    def is_answered(self) -> bool:
+        """Whether the answer has come; notes before it are read."""
+        while not self.replies.empty():
+            reply = self.replies.get()
+            if not isinstance(reply, Note):
+                self.replies.put(reply)
+                return True
+            self.notes.append(reply)
+        return False
 
     def answer(self, patience: float = PATIENCE) -> Reply | EngineLost:
         while True:
@@ -216,6 +242,14 @@ class LiveEngine:
         reply = self._send(lambda id: Recover(id, tables, remove)).answer()
         assert isinstance(reply, Facts), reply
         return list(reply.data["tables"])
+
+    def start_forward(self, dataset: Dataset, branch: str, to: str = "main", *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: FastForward(id, dataset, branch, to, "somebody", dry_run))
+
+    def forward(self, dataset: Dataset, branch: str, **more: Any) -> Mapping[str, Any]:
+        reply = self.start_forward(dataset, branch, **more).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
 
     def cancel(self, pending: Pending) -> None:
         self.process.send(Cancel(pending.id))

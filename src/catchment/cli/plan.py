@@ -42,7 +42,7 @@ def _data(made: Plan) -> Any:
 
 def _row(job: JobPlan) -> tuple[str, ...]:
     reads = "\n".join(dict.fromkeys(entry.dataset.address for entry in job.inputs))
-    writes = "\n".join(_write(entry) for entry in job.outputs)
+    writes = "\n".join(_write(entry) for entry in job.writes)
     return job.name, ", ".join(job.depends_on), job.engine, reads, writes
 
 

@@ -1,4 +1,4 @@
-"""`catchment table ls|show|snapshots|files`."""
+"""`catchment table ls|show|snapshots|files|fast-forward`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catchment.cli import options, printing, secrecy
+from catchment.cli.fast_forward import fast_forward
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def table() -> None:
-    """Look at the tables of the lake."""
+    """Look at the tables of the lake, and publish their branches."""
+
+
+table.add_command(fast_forward)
 
 
 @table.command()

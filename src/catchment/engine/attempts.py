@@ -11,7 +11,20 @@ from pyspark.sql import SparkSession
 from catchment.commit.writer import Writer
 from catchment.engine.channel import Channel
 from catchment.engine.failures import from_spark
-from catchment.engine.protocol import Done, Facts, Inspect, Note, Recover, Reply, RunJob, RunQuery, Start, failure
+from catchment.engine.protocol import (
+    Done,
+    Facts,
+    FastForward,
+    Inspect,
+    Note,
+    Recover,
+    Reply,
+    RunJob,
+    RunQuery,
+    Start,
+    Work,
+    failure,
+)
 from catchment.engine.session import Application
 from catchment.errors import Cancelled, CatchmentError, EngineLost
 from catchment.formats.inspection import inspect
@@ -19,9 +32,8 @@ from catchment.formats.recovery import recover_tables
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
+from catchment.maintain.branches import forward_branch
 from catchment.project.secrets import Redactor
-
-Work = RunJob | RunQuery | Inspect | Recover
 
 
 class Attempt:
@@ -80,6 +92,8 @@ class Attempt:
                 return Facts(self.id, inspect(session, self.work))
             case Recover():
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
+            case FastForward():
+                return Facts(self.id, forward_branch(session, self.work))
 
     def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"

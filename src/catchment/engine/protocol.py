@@ -88,6 +88,21 @@ class Recover:
 
 
 @dataclass(frozen=True)
+class FastForward:
+    """Bring a branch of a table to the head of another one. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    table: Dataset
+    branch: str
+    to: str
+    by: str
+    """Who asks for it."""
+    dry_run: bool
+    """Whether only to look."""
+    kind: Literal["fast-forward"] = "fast-forward"
+
+
+@dataclass(frozen=True)
 class Cancel:
     attempt: str
     kind: Literal["cancel"] = "cancel"
@@ -182,7 +197,9 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Command = Annotated[Start | RunJob | RunQuery | Inspect | Recover | Cancel | Stop, Field(discriminator="kind")]
+Work = RunJob | RunQuery | Inspect | Recover | FastForward
+"""What takes time and is answered."""
+Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
 
 commands: TypeAdapter[Command] = TypeAdapter(Command)

@@ -23,12 +23,9 @@ from catchment.engine.protocol import (
     VERSION,
     Alive,
     Cancel,
-    Inspect,
-    Recover,
-    RunJob,
-    RunQuery,
     Start,
     Stop,
+    Work,
     failure,
 )
 from catchment.errors import CatchmentError, EngineLost, RequestError
@@ -76,7 +73,7 @@ class Worker:
             shutil.rmtree(self._start.scratch, ignore_errors=True)
         _end_group()
 
-    def _take(self, command: Start | RunJob | RunQuery | Inspect | Recover | Cancel) -> None:
+    def _take(self, command: Start | Work | Cancel) -> None:
         match command:
             case Start():
                 self._start = command
@@ -101,7 +98,7 @@ class Worker:
         self._channel.send(application.ready())
         self._application.set_result(application)
 
-    def _registered(self, work: RunJob | RunQuery | Inspect | Recover) -> Attempt:
+    def _registered(self, work: Work) -> Attempt:
         from catchment.engine.attempts import Attempt
 
         if self._start is None:

@@ -87,6 +87,11 @@ def _table(dataset: Dataset, metadata: Mapping[str, Any]) -> Facts:
             {"name": field["name"], "transform": field["transform"], "column": names.get(field["source-id"])}
             for field in spec["fields"]
         ],
+        "branches": [
+            {"name": name, "snapshot_id": ref["snapshot-id"]}
+            for name, ref in sorted(metadata.get("refs", {}).items())
+            if ref["type"] == "branch"
+        ],
         "properties": metadata.get("properties", {}),
         "rows": int(summary.get("total-records", 0)),
         "files": int(summary.get("total-data-files", 0)),

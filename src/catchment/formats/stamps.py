@@ -8,6 +8,8 @@ from catchment.formats.model import Write
 
 WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
 WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
+MODE = "catchment.mode"
+"""Of commits that change rows: what their counts mean depends on it."""
 
 
 def stamp(write: Write) -> dict[str, str]:

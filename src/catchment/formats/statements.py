@@ -51,3 +51,8 @@ def merge_statement(merge: Merge, table: str, view: str) -> Statement:
     head = f"MERGE INTO {table} AS {merge.target} USING {view} AS {merge.source} ON "
     # On lines of their own: a clause may end with a comment.
     return Statement.of(head, merge.on, "\nWHEN ", merge.when, "\n")
+
+
+def delete_statement(condition: Clause, table: str) -> Statement:
+    """The DELETE FROM that removes what meets a condition, in which the table is called target."""
+    return Statement.of(f"DELETE FROM {table} AS target WHERE ", condition, "\n")  # noqa: S608 - the user's own SQL

@@ -15,7 +15,7 @@ SEVERAL = 2
 
 def input_states(spark: SparkSession, job: JobPlan) -> dict[str, str]:
     """The states of the inputs now, of a job that may come to an end with some of its outputs only."""
-    if len(job.outputs) < SEVERAL:
+    if len(job.writes) < SEVERAL:
         return {}
     states = {source.name: _state(spark, source) for source in job.inputs}
     return {name: state for name, state in states.items() if state is not None}
@@ -30,7 +30,7 @@ def _state(spark: SparkSession, source: InputPlan) -> str | None:
 
 def tell_moved(story: Story, job: JobPlan, earlier: Mapping[str, Earlier], now: Mapping[str, str]) -> None:
     """Say which inputs are no longer as they were when the outputs that are there were computed."""
-    missing = ", ".join(output.name for output in job.outputs if output.name not in earlier)
+    missing = ", ".join(output.name for output in job.writes if output.name not in earlier)
     for output, source, then in _moved(earlier, now) if missing else ():
         story.warn(
             f"input {source} has moved since output {output} was computed, from {then} to {now[source]}; "

@@ -18,6 +18,7 @@ from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
+from catchment.maintain.actions import act
 from catchment.plan.model import JobPlan, OutputPlan
 
 MOST_RERUNS = 3
@@ -59,7 +60,7 @@ def _reruns(job: JobPlan) -> bool:
 
 def _pass(attempt: _Attempt) -> tuple[OutputReport, ...]:
     """Inputs to steps to outputs, once. What was committed in an earlier pass or attempt is not computed again."""
-    outputs = attempt.job.outputs
+    outputs = attempt.job.writes
     earlier = {name: left for name, left in ((each.name, _earlier(attempt, each)) for each in outputs) if left}
     done = {each.name: _kept(attempt, each, earlier[each.name]) for each in outputs if _is_done(earlier, each)}
     if len(done) < len(outputs) or not outputs:
@@ -172,8 +173,12 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
 def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputReport:
     output, dataset, story = write.output, write.output.dataset, attempt.story
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
+    action = next((each for each in attempt.job.actions if each.output.name == output.name), None)
     with _blaming(attempt, output):
-        written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
+        if action is not None:
+            written = act(attempt.spark, action, write, attempt.writer, story)
+        else:
+            written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
     return _report(attempt, write, written)
 
 

@@ -87,6 +87,7 @@ def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:
         inputs=parts.inputs,
         steps=parts.steps,
         outputs=parts.outputs,
+        actions=parts.actions,
         conf=session,
         log_level=job.log_level,
         explain=job.explain,

@@ -15,6 +15,8 @@ from catchment.project.model import Address, Depot, DepotKind, Project
 TABLE_FORMATS = ("iceberg", "delta")
 MERGE_FORMATS = TABLE_FORMATS
 """Formats into which rows can be merged."""
+ACTION_FORMATS = ("iceberg",)
+"""Formats whose tables actions can maintain."""
 FILE_FORMATS = ("json", "csv", "parquet", "orc", "avro", "text")
 HOLDS: dict[DepotKind, tuple[str, ...]] = {
     "iceberg": ("iceberg",),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from catchment.errors import Position, RequestError
 from catchment.plan import datasets
-from catchment.plan.model import Dataset, InputPlan, OutputPlan, StepPlan
+from catchment.plan.model import ActionPlan, Dataset, InputPlan, OutputPlan, StepPlan
 from catchment.project import address
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
-from catchment.spec.model import Input, Job, Output, Step
+from catchment.spec.model import Action, Input, Job, Output, Step
 
 _FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
 """Any other format was refused when the workflow was read, and such a workflow gets no plan."""
@@ -23,6 +23,7 @@ class Parts:
     inputs: tuple[InputPlan, ...]
     steps: tuple[StepPlan, ...]
     outputs: tuple[OutputPlan, ...]
+    actions: tuple[ActionPlan, ...] = ()
 
     @property
     def depots(self) -> tuple[str, ...]:
@@ -47,7 +48,8 @@ class Resolver:
             self._check_own_input(output, inputs)
         if job.toolbox is not None:
             self._toolbox(job.toolbox.dataset, job.toolbox.dataset_where)
-        return Parts(inputs, tuple(map(_step, job.steps)), outputs)
+        actions = tuple(filter(None, (self._action(action, job, inputs) for action in job.actions)))
+        return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions)
 
     def _input(self, given: Input) -> InputPlan | None:
         if given.format not in _FORMATS:
@@ -74,6 +76,29 @@ class Resolver:
         if given.conflict != "last-wins" and dataset.format in datasets.FILE_FORMATS:
             self._refuse_conflict(given)
         return _output_plan(given, dataset)
+
+    def _action(self, given: Action, job: Job, inputs: tuple[InputPlan, ...]) -> ActionPlan | None:
+        source = next((each for each in inputs if each.name == given.input), None)
+        if source is None:
+            return None  # what is wrong with the input was told
+        written = next(each for each in job.inputs if each.name == given.input)
+        self._check_writable(written, given.kind)
+        if source.dataset.format not in datasets.ACTION_FORMATS:
+            message = f"not supported yet: {given.kind} on {source.dataset.format}"
+            hint = f"it works on {', '.join(datasets.ACTION_FORMATS)}"
+            self.findings.error("unsupported-actions", message, given.where, hint)
+        branch = {key: value for key, value in source.options.items() if key == "branch"}
+        output = OutputPlan(given.name, source.name, source.dataset, given.where, mode="delete", options=branch)
+        return ActionPlan(given.kind, output, given.condition)
+
+    def _check_writable(self, source: Input, kind: str) -> None:
+        acl, hint = address.parse(source.dataset).acl, "append ?acl=rw to the address"
+        if acl == "r":
+            message = f"`{source.dataset}` may only be read, and {kind} changes it"
+            self.findings.error("read-only-input", message, source.dataset_where, hint)
+        elif acl is None:
+            message = f"`{source.dataset}` does not say how it is used; for {kind} it is taken as `acl=rw`"
+            self.findings.warning("no-acl", message, source.dataset_where, hint)
 
     def _toolbox(self, text: str, where: Position) -> None:
         try:

@@ -8,8 +8,8 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
+from catchment.spec.model import ActionKind, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Clause as Clause
-from catchment.spec.model import CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
@@ -91,6 +91,15 @@ class OutputPlan:
 
 
 @dataclass(frozen=True)
+class ActionPlan:
+    """What a job does to the table of one of its inputs, as a write with an id like any other."""
+
+    kind: ActionKind
+    output: OutputPlan
+    condition: Clause
+
+
+@dataclass(frozen=True)
 class JobPlan:
     name: str
     engine: str
@@ -100,12 +109,18 @@ class JobPlan:
     inputs: tuple[InputPlan, ...] = ()
     steps: tuple[StepPlan, ...] = ()
     outputs: tuple[OutputPlan, ...] = ()
+    actions: tuple[ActionPlan, ...] = ()
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of the job's own session (what Spark can change at run time)."""
     log_level: LogLevel = "INFO"
     explain: bool = False
     preview_rows: int = 0
     retry: Retry = field(default_factory=Retry)
+
+    @property
+    def writes(self) -> tuple[OutputPlan, ...]:
+        """Everything the job writes, in order: its outputs, then what its actions change."""
+        return (*self.outputs, *(action.output for action in self.actions))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ _DOES: dict[SaveMode, str] = {
     "overwrite": "replaces the whole dataset",
     "overwrite-partitions": "replaces partitions",
     "merge": "merges rows",
+    "delete": "deletes rows",
 }
 
 
@@ -68,7 +69,7 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
     """The shared datasets of a plan, and what is wrong or unwise about the sharing."""
     by_place: dict[str, list[Writer]] = {}
     for job in jobs:
-        for output in job.outputs:
+        for output in job.writes:
             by_place.setdefault(_place(output.dataset), []).append(Writer(job.name, output))
     shared = [Writers(found[0].output.dataset, tuple(found), graph) for found in by_place.values() if len(found) > 1]
     findings = [finding for writers in shared for finding in _examine(writers)]

@@ -31,5 +31,5 @@ class RunFacts:
         return [
             job.name
             for job in self.plan.jobs
-            if job.name in self.kept and written[job.name] != {(o.name, o.dataset.address) for o in job.outputs}
+            if job.name in self.kept and written[job.name] != {(o.name, o.dataset.address) for o in job.writes}
         ]

@@ -12,7 +12,18 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from catchment.engine.launcher import EngineProcess
-from catchment.engine.protocol import Facts, Failed, Inspect, Preparing, Ready, Recover, Reply, Rows, RunQuery
+from catchment.engine.protocol import (
+    Facts,
+    Failed,
+    FastForward,
+    Inspect,
+    Preparing,
+    Ready,
+    Recover,
+    Reply,
+    Rows,
+    RunQuery,
+)
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
@@ -83,6 +94,11 @@ class Reader:
     def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
         """Finish or give up what writes have left unfinished in these tables."""
         self._process.send(Recover(QUESTION, tuple(tables), remove))
+        return self._await(Facts).data
+
+    def fast_forward(self, table: Dataset, branch: str, to: str, *, by: str, dry_run: bool) -> Mapping[str, Any]:
+        """Bring a branch of a table to the head of another one, or look what that would mean."""
+        self._process.send(FastForward(QUESTION, table, branch, to, by, dry_run))
         return self._await(Facts).data
 
     def _await(self, answer: type[Answer]) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from catchment.spec.actions import read_actions
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.grammar import workflow as dag
@@ -84,7 +85,10 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
         return None
     check_job(body, findings)
     inputs, steps = read_inputs(body, findings), read_steps(body, findings)
-    outputs = read_outputs(body, read_views(body, steps, findings), findings)
+    views = read_views(body, steps, findings)
+    outputs = read_outputs(body, views, findings)
+    taken = [output.name for output in outputs]
+    actions = read_actions(body, [name for name, _ in views.inputs], taken, findings)
     if not any(key in body.entries for key in ("outputs", *_OTHER_WORK)):
         findings.warning("no-outputs", "the job writes nothing", stack.key_where("job"), "add `outputs:`")
     if job is None or given is None:
@@ -98,4 +102,5 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
         inputs=inputs,
         steps=steps,
         outputs=outputs,
+        actions=actions,
     )

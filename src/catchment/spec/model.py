@@ -9,12 +9,13 @@ from typing import Literal
 from catchment.errors import Diagnostic, Position
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
-SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge"]
+SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete"]
 CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
 """What a dynamic overwrite does when somebody committed to its partitions since the job began."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
+ActionKind = Literal["delete_from_dataset"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 
 
@@ -176,6 +177,19 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Action:
+    """What a job does to the table of one of its inputs."""
+
+    name: str
+    """Unique in the job, among its outputs too: part of the write id."""
+    kind: ActionKind
+    input: str
+    where: Position
+    condition: Clause
+    """Which rows are meant, without WHERE."""
+
+
+@dataclass(frozen=True)
 class Toolbox:
     """A job of the toolbox stack: one action on one dataset."""
 
@@ -206,6 +220,7 @@ class Job:
     inputs: tuple[Input, ...] = ()
     steps: tuple[Step, ...] = ()
     outputs: tuple[Output, ...] = ()
+    actions: tuple[Action, ...] = ()
     toolbox: Toolbox | None = None
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from catchment.spec import aliases
+from catchment.spec.grammar.action import Action
 from catchment.spec.grammar.job import FlareJob, FlareSpec, Input, Sequence, StepItem, ToolboxSpec
 from catchment.spec.grammar.output import Output
 from catchment.spec.grammar.workflow import DagNode, Resource, Spec
@@ -16,13 +17,14 @@ from catchment.spec.grammar.workflow import DagNode, Resource, Spec
 Schema = dict[str, Any]
 
 _MODELS: tuple[type[BaseModel], ...] = (
-    *(Resource, DagNode, Spec, FlareSpec, FlareJob, Input, Sequence, StepItem, Output, ToolboxSpec),
+    *(Resource, DagNode, Spec, FlareSpec, FlareJob, Input, Sequence, StepItem, Output, Action, ToolboxSpec),
 )
 _ITEMS = {
     ("WorkflowBlock", "dag"): "DagNode",
     ("FlareJob", "inputs"): "Input",
     ("FlareJob", "steps"): "Sequence",
     ("FlareJob", "outputs"): "Output",
+    ("FlareJob", "actions"): "Action",
     ("Sequence", "sequence"): "StepItem",
 }
 _ALIASES: Mapping[str, Mapping[str, str]] = {

@@ -21,7 +21,6 @@ _STACKS = ("flare", "toolbox")
 _JOB = {
     "streaming": ("unsupported-streaming", "streaming"),
     "assertions": ("unsupported-assertions", "assertions"),
-    "actions": ("unsupported-actions", "actions"),
     "profile": ("unsupported-profile", "profile"),
     "udfs": ("unsupported-udfs", "udfs"),
     "rewriteDataset": ("unsupported-rewrite-dataset", "rewriteDataset"),

@@ -36,6 +36,10 @@ def iceberg(partition: str, sql: str = "select * from trips") -> str:
     return changed("sql: select * from trips", f"sql: {sql}", text)
 
 
+def action(text: str) -> str:
+    return changed(STACK, STACK + f"            actions: [{text}]\n")
+
+
 def merge(on: str, when: str) -> str:
     clauses = "{onClause: " + on + ", whenClause: " + when + "}"
     return changed(OPTIONS, "options: {saveMode: overwrite, iceberg: {merge: " + clauses + "}}")
@@ -211,6 +215,13 @@ MEANING = {
             "options: {", "options: {§merge: {onClause: old.a = new.a, whenClause: MATCHED THEN DELETE}, "
         ),
     ),
+    "an unknown action": ("unknown-action", action("{name: §delete_from, input: trips, deleteWhere: 'true'}")),
+    "an action on no input": (
+        "unknown-action-input",
+        action("{name: delete_from_dataset, input: §clean, deleteWhere: 'true'}"),
+    ),
+    "a deletion of what": ("missing-field", action("§{name: delete_from_dataset, input: trips}")),
+    "an action without a name": ("missing-field", action("§{input: trips, deleteWhere: 'true'}")),
     "an unknown sink output": (
         "unknown-output",
         changed(
@@ -231,7 +242,7 @@ SCHEDULE = {
 NOT_YET = {
     "streaming": ("unsupported-streaming", STACK, STACK + "            §streaming: {triggerMode: Once}\n"),
     "assertions": ("unsupported-assertions", STACK, STACK + "            §assertions: [{column: a, tests: []}]\n"),
-    "actions": ("unsupported-actions", STACK, STACK + "            §actions: [{name: rewrite_dataset}]\n"),
+    "actions": ("unsupported-actions", STACK, STACK + "            actions: [{name: §rewrite_dataset}]\n"),
     "profile": ("unsupported-profile", STACK, STACK + "            §profile: {level: basic}\n"),
     "udfs": ("unsupported-udfs", STACK, STACK + "            §udfs: {f: x}\n"),
     "rewriteDataset": ("unsupported-rewrite-dataset", STACK, STACK + "            §rewriteDataset: {mode: full}\n"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import SparkSession
 
@@ -32,12 +33,14 @@ from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of
 from catchment.formats.iceberg.stamping import run_stamped
 from catchment.formats.iceberg.states import written
 from catchment.formats.model import Write, Written
-from catchment.formats.stamps import stamp
+from catchment.formats.stamps import MODE, stamp
 from catchment.formats.statements import Statement
 
 OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
 MOST_ATTEMPTS = 20
 """Each of them runs the statement again."""
+HOLDS_AFTER = 3
+"""Attempts after which nobody else may publish until the statement is through; or many small appends starve it."""
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 NOTHING = Committed(None, 0, 0, 0)
 
@@ -66,7 +69,7 @@ class _Rows:
 
     def __init__(self, spark: SparkSession, table: Table, write: Write, writer: Writer, listener: Listener) -> None:
         self._spark, self._table, self._write, self._listener = spark, table, write, listener
-        self._ledger, self._owner = writer.ledger, writer.owner
+        self._ledger, self._owner, self._store = writer.ledger, writer.owner, writer.store
 
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
@@ -117,7 +120,8 @@ class _Rows:
         for number in _attempts():
             sql = statement()
             try:
-                return self._attempt(sql)
+                with self._calm(number):
+                    return self._attempt(sql)
             except Exception as error:
                 # Whatever is said to have failed: the history decides.
                 if (done := self._find(known.write_id)) is not None:
@@ -130,9 +134,14 @@ class _Rows:
                 )
         raise AssertionError("the last attempt returns or raises")
 
+    def _calm(self, number: int) -> AbstractContextManager[None]:
+        if number <= HOLDS_AFTER:
+            return nullcontext()
+        return turn(self._store, self._write.output.dataset.address, self._owner, self._listener)
+
     def _attempt(self, statement: Statement) -> Committed:
         faults.point("before-own-commit")
-        run_stamped(self._spark, statement.sql, stamp(self._write))
+        run_stamped(self._spark, statement.sql, {**stamp(self._write), MODE: self._write.output.mode})
         faults.point("own-commit-applied")
         # A statement that finds nothing to change may commit nothing.
         return self._find(self._write.id) or NOTHING
@@ -151,7 +160,8 @@ class _Rows:
         if place is None:
             return error  # whoever asked for the write finds out which step is to blame
         problem.where = place
-        problem.message = f"output {self._write.output.name}: {problem.message}"
+        what = "action" if self._write.output.mode == "delete" else "output"
+        problem.message = f"{what} {self._write.output.name}: {problem.message}"
         return problem
 
     def _settle_lost(self) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from catchment.commit.wrapped import Committed
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.model import Written
-from catchment.formats.stamps import INPUTS, WRITE_ROWS, WRITES
+from catchment.formats.stamps import INPUTS, MODE, WRITE_ROWS, WRITES
 
 CHANGED = tuple(f"spark.merge-into.num-target-rows-{how}" for how in ("inserted", "updated", "deleted"))
 """What a merge did, where Spark tells (from 4.1 on); the rows that a snapshot adds include those that merely moved."""
@@ -49,9 +49,18 @@ class Snapshot:
 
     def written(self) -> Written:
         """What the write that made this snapshot came to."""
-        changed = [int(self.summary[key]) for key in CHANGED if key in self.summary]
-        rows, files = (int(self.summary.get(key, "0")) for key in ("added-records", "added-data-files"))
-        return Written(rows=sum(changed) if changed else rows, files=files, snapshot_id=self.id)
+        return Written(rows=self._rows(), files=self._count("added-data-files"), snapshot_id=self.id)
+
+    def _rows(self) -> int:
+        if self.summary.get(MODE) == "delete":
+            # Files with rows that stay are written anew without the others, or get a list of those that go.
+            marked = self._count("added-position-deletes") + self._count("added-equality-deletes")
+            return self._count("deleted-records") - self._count("added-records") + marked
+        changed = [self._count(key) for key in CHANGED if key in self.summary]
+        return sum(changed) if changed else self._count("added-records")
+
+    def _count(self, key: str) -> int:
+        return int(self.summary.get(key, "0"))
 
     def committed(self) -> Committed:
         """The same for the ledger."""

@@ -12,6 +12,7 @@ from catchment.commit.table import MAIN
 from catchment.commit.writer import Listener, Order, Writer
 from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
+from catchment.formats.iceberg.branches import ensure_branch
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.merging import merge
@@ -39,6 +40,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     with writer.admission(dataset.depot, dataset.address, write.id):
         table = catalogs.find_table(spark, dataset) or _create(spark, frame, write)
         partitions.check_spec(table, write)
+        ensure_branch(table, dataset.address, catalogs.branch_of(write.output), listener)
         _warn_of_properties(table, write, listener)
         if write.output.merge is not None:
             return merge(spark, frame, write, write.output.merge, table, writer, listener)
@@ -140,7 +142,10 @@ def _schema_has_moved(error: Exception) -> bool:
 def _move(frame: DataFrame, write: Write) -> None:
     # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
-    writer = frame.writeTo(write.output.dataset.identifier).options(**_options(write), **stamped)
+    options, output = _options(write), write.output
+    # The branch belongs to the name: not every line of Iceberg minds the option, and those that do not write to main.
+    target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
+    writer = frame.writeTo(target).options(**options, **stamped)
     if write.output.mode == "append":
         writer.append()
     elif write.output.mode == "overwrite-partitions":

@@ -1,0 +1,1 @@
+"""Maintenance of tables: the actions of a job."""

@@ -1,0 +1,77 @@
+"""The how-tos, done as they are written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import catchment
+from tests.cli import program
+from tests.cli.projects import SETTINGS
+
+HOW_TOS = Path(__file__).parent.parent.parent / "docs" / "how-to"
+ORDERS = "dataos://lakehouse:shop/orders"
+
+
+def example(page: str, project: Path) -> Path:
+    """The first workflow of a page, in a file of the project."""
+    found = re.search(r"^```yaml\n(name: .*?)^```", (HOW_TOS / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert found
+    (project / "flow.yaml").write_text(found[1])
+    return project / "flow.yaml"
+
+
+def drop(project: Path, file: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    (project / "dropzone" / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "catchment.yaml").write_text(SETTINGS)
+    (tmp_path / "dropzone").mkdir()
+    return tmp_path
+
+
+def rows(project: Path, sql: str) -> list[tuple[Any, ...]]:
+    return list(catchment.open(project).query(sql).rows)
+
+
+@pytest.mark.slow
+def test_merge(project: Path) -> None:
+    flow = example("merge.md", project)
+    opened = [{"id": n, "balance": 10, "op": "opened", "at": 1} for n in (1, 2, 3)]
+    drop(project, "changes.json", [*opened, {"id": 3, "balance": 30, "op": "paid", "at": 2}])
+    first = program.call("run", flow, "-o", "json", cwd=project)
+    assert first.code == 0, first.err
+    later = [{"id": 1, "balance": 0, "op": "closed", "at": 3}, {"id": 2, "balance": 25, "op": "paid", "at": 3}]
+    drop(project, "changes.json", later)
+    second = program.call("run", flow, "-o", "json", cwd=project)
+    assert second.data["jobs"][0]["outputs"][0]["rows"] == 2
+    assert rows(project, "SELECT id, balance FROM lakehouse.bank.accounts ORDER BY id") == [(2, 25), (3, 30)]
+
+
+@pytest.mark.slow
+def test_write_audit_publish(project: Path) -> None:
+    flow = example("write-audit-publish.md", project)
+    drop(project, "orders.json", [{"id": 1, "amount": 5}])
+    assert program.call("run", flow, cwd=project).code == 0
+    counting = "SELECT count(*) FROM lakehouse.shop.orders"
+    assert rows(project, counting) == [(0,)]
+    looked = program.call("table", "fast-forward", ORDERS, "audit", "--dry-run", "-o", "json", cwd=project)
+    published = program.call("table", "fast-forward", ORDERS, "audit", cwd=project)
+    assert (published.code, len(looked.data["commits"]) >= 1) == (0, True), published.err
+    assert "main of dataos://lakehouse:shop/orders moved to snapshot" in published.out
+    assert rows(project, counting) == [(1,)]
+    drop(project, "orders.json", [{"id": 2, "amount": -5}])
+    failed = program.call("run", flow, cwd=project)
+    assert failed.code == 1
+    assert "an order has a negative amount" in failed.err
+    assert rows(project, counting) == [(1,)]
+    assert program.call("query", "ALTER TABLE lakehouse.shop.orders DROP BRANCH audit", cwd=project).code == 0
+    refused = program.call("table", "fast-forward", ORDERS, "audit", cwd=project)
+    assert (refused.code, "branch-not-found" in refused.err) == (2, True)
