@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from catchment.engine.jvm import causes
 from catchment.errors import CommitConflict
+from catchment.formats.attempts import MOST_ATTEMPTS
 from catchment.formats.delta.log import Head, Log
 from catchment.formats.model import Write
 from catchment.plan.model import OutputPlan
@@ -24,25 +22,12 @@ OURS = frozenset({f"{EXCEPTIONS}ConcurrentTransactionException"})
 Kind = Literal["data", "shape", "ours"]
 """Others changed what this write replaces; others changed the table itself; another attempt committed this write."""
 
-MOST_ATTEMPTS = 20
-"""Each of them writes the data again."""
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
-
 
 def kind_of(error: BaseException) -> Kind | None:
     """Which conflict an exception is; None where it is something else."""
     classes = frozenset().union(*(cause.classes for cause in causes(error)))
     kinds: tuple[tuple[Kind, frozenset[str]], ...] = (("data", DATA), ("shape", SHAPE), ("ours", OURS))
     return next((kind for kind, names in kinds if classes & names), None)
-
-
-def attempts() -> Iterator[int]:
-    """As many attempts as conflicts are worth, with growing pauses that keep rivals apart."""
-    pause = SHORTEST_PAUSE_SECONDS
-    for number in range(1, MOST_ATTEMPTS + 1):
-        yield number
-        time.sleep(random.uniform(0.3, 1.0) * pause)  # noqa: S311 - spreads rivals, guards nothing
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 def validates(output: OutputPlan) -> bool:

@@ -18,6 +18,7 @@ from catchment.commit.wrapped import Committed
 from catchment.commit.writer import Listener, Writer
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
+from catchment.formats.attempts import attempts
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.creation import check_partitions, create
 from catchment.formats.delta.fitting import fit
@@ -73,7 +74,7 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
 
 def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Known, listener: Listener) -> Committed:
     """Write and commit; where others came in between, look which conflict it is, and try again."""
-    for number in conflicts.attempts():
+    for number in attempts():
         try:
             return _attempt(log, frame, write, writer, listener)
         except Exception as error:

@@ -8,9 +8,7 @@ work again and again, and two statements that only insert would not even notice 
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import SparkSession
@@ -28,6 +26,7 @@ from catchment.commit.writer import Listener, Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.jvm import is_a
 from catchment.errors import CatchmentError, EngineLost, Retryable
+from catchment.formats.attempts import MOST_ATTEMPTS, attempts
 from catchment.formats.iceberg import history
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of
 from catchment.formats.iceberg.stamping import run_stamped
@@ -37,11 +36,8 @@ from catchment.formats.stamps import MODE, stamp
 from catchment.formats.statements import Statement
 
 OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
-MOST_ATTEMPTS = 20
-"""Each of them runs the statement again."""
 HOLDS_AFTER = 3
 """Attempts after which nobody else may publish until the statement is through; or many small appends starve it."""
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 NOTHING = Committed(None, 0, 0, 0)
 
 
@@ -117,7 +113,7 @@ class _Rows:
     def _run(self, known: Known, statement: Callable[[], Statement]) -> Committed:
         if not LakeTable(self._spark, self._table).remembers(known.intent.base):
             raise unknowable(known)
-        for number in _attempts():
+        for number in attempts():
             sql = statement()
             try:
                 with self._calm(number):
@@ -175,12 +171,3 @@ class _Rows:
 
 def _told(problem: CatchmentError) -> Mapping[str, str | None]:
     return {"code": problem.code, "message": problem.message, "hint": problem.hint}
-
-
-def _attempts() -> Iterator[int]:
-    """As many attempts as conflicts are worth, with growing pauses that keep rivals apart."""
-    pause = SHORTEST_PAUSE_SECONDS
-    for number in range(1, MOST_ATTEMPTS + 1):
-        yield number
-        time.sleep(random.uniform(0.3, 1.0) * pause)  # noqa: S311 - spreads rivals, guards nothing
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
