@@ -160,6 +160,8 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
         "  remote: {kind: iceberg, location: 's3a://bucket/lake', catalog: {type: rest, uri: 'http://127.0.0.1:9/'}}\n"
     )
     settings = projects.SETTINGS.replace("  lakehouse: {kind: iceberg, location: ./lake}\n", broken)
+    # Nothing is started with these jars, so nothing is prepared for quick starts.
+    settings = settings.replace("1g}", '1g, spark.driver.extraJavaOptions: "-Xshare:off"}')
     projects.make(tmp_path, settings)
     (tmp_path / "not-a-directory").write_text("")
     answer = program.call("doctor", "-o", "json", cwd=tmp_path)

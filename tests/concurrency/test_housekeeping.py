@@ -92,7 +92,8 @@ def test_an_engine_that_was_taken_for_dead_cannot_seal_what_was_removed(
     check(engine, fresh)
 
 
-@pytest.mark.parametrize("compacted", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("compacted", [False, True])
 def test_a_write_whose_snapshot_expired_before_anybody_heard_of_it_is_not_published_twice(
     engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str, compacted: bool
 ) -> None:

@@ -18,7 +18,6 @@ from tests.spark.lake import LiveEngine, deleting, engine_plan, lake_depot, merg
 Start = Callable[..., LiveEngine]
 
 POINTS = ("before-own-commit", "own-commit-applied", "before-marked", "marked")
-QUICK = {"own-commit-applied"}
 MOST_ROUNDS = 20
 MOST_APPENDS = 200
 ADD = "MATCHED THEN UPDATE SET amount = old.amount + new.amount"
@@ -51,9 +50,8 @@ def amounts(engine: LiveEngine, name: str) -> list[int]:
     return [row[0] for row in engine.rows(f"SELECT amount FROM lake.raw.{name} WHERE id < 4 ORDER BY id")]
 
 
-@pytest.mark.parametrize(
-    "point", [pytest.param(point, marks=() if point in QUICK else pytest.mark.slow) for point in POINTS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
 def test_a_merge_whose_engine_is_killed_is_applied_once(
     engine: LiveEngine, filled: Filled, root: Path, start_engine: Start, fresh: str, point: str
 ) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from catchment.engine.archive import NO_SHARING
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     Cancel,
@@ -46,6 +47,9 @@ from catchment.spec.model import SourceLine
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 120.0
 _numbers = itertools.count(1)
+SMALL = {"spark.sql.shuffle.partitions": "2"}
+UNPREPARED = {**SMALL, "spark.driver.extraJavaOptions": NO_SHARING}
+"""For engines with jars that few tests need: preparing quick starts for them takes longer than they save."""
 
 
 def lake_depot(root: Path, name: str = "lake") -> Depot:
@@ -267,7 +271,7 @@ def engine_plan(
     **engine: Any,
 ) -> EnginePlan:
     """An engine on these depots; without another metastore, one in a file beside the first of them."""
-    configured = Engine(name="default", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
+    configured = Engine(name="default", master="local[2]", conf=SMALL)
     configured = replace(configured, **engine)
     return EnginePlan(
         key=key,

@@ -13,7 +13,7 @@ from catchment.plan.model import Dataset, JobPlan
 from catchment.project.model import Depot
 from tests.servers import s3
 from tests.servers.s3 import S3Server
-from tests.spark.lake import LiveEngine, by, engine_plan, lake_depot, writing
+from tests.spark.lake import UNPREPARED, LiveEngine, by, engine_plan, lake_depot, writing
 from tests.spark.test_file_journal import VALUES
 
 
@@ -40,7 +40,7 @@ def depots(home: Path, server: S3Server) -> tuple[Depot, ...]:
 
 @pytest.fixture(scope="module")
 def far(home: Path, depots: tuple[Depot, ...]) -> Iterator[LiveEngine]:
-    live = LiveEngine(engine_plan(*depots), home / "logs")
+    live = LiveEngine(engine_plan(*depots, conf=UNPREPARED), home / "logs")
     live.ready()
     yield live
     live.process.stop(grace=10)

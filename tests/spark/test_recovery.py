@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.project.model import Settings
@@ -116,6 +118,7 @@ def test_live_files_are_never_removed(engine: LiveEngine, filled: Filled, fresh:
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_a_write_whose_history_was_expired_does_not_come_twice(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str
 ) -> None:

@@ -14,7 +14,7 @@ from catchment.store import open_store
 from tests.ledgers import Filled
 from tests.servers import nessie
 from tests.servers.s3 import KEY, SECRET, S3Server
-from tests.spark.lake import LiveEngine, engine_plan, lake_depot, table, writing
+from tests.spark.lake import UNPREPARED, LiveEngine, engine_plan, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
 
@@ -51,7 +51,7 @@ class Lake:
 @contextmanager
 def opened(depots: tuple[Depot, ...], metastore: str, disk: Path, logs: Path) -> Iterator[Lake]:
     """A lake with its engines running."""
-    plan = engine_plan(*depots, metastore=metastore)
+    plan = engine_plan(*depots, metastore=metastore, conf=UNPREPARED)
     here, there = (LiveEngine(plan, logs / name, (SECRET,)) for name in ("here", "there"))
     try:
         here.ready()

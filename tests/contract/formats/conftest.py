@@ -8,7 +8,7 @@ import pytest
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
 from catchment.store import open_store
-from tests.contract.formats.kinds import ALIKE, QUICK, Kind
+from tests.contract.formats.kinds import ALIKE, EVERY_POINT, QUICK, Kind
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, delta_depot, engine_plan, files_depot, lake_depot
 
@@ -19,7 +19,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     test = metafunc.function.__name__
     if "point" in metafunc.fixturenames:
-        cases = [(kind, point) for kind in QUICK for point in (*kind.lost_at, *kind.kept_at)]
+        cases = [(kind, point) for kind in EVERY_POINT for point in (*kind.lost_at, *kind.kept_at)]
         cases += [(kind, kind.half_way) for kind in ALIKE]
         metafunc.parametrize(
             ("kind", "point"),
@@ -30,13 +30,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
         return
     metafunc.parametrize(
-        "kind", [pytest.param(kind, id=kind.name, marks=_marks(kind, test)) for kind in (*QUICK, *ALIKE)]
+        "kind", [pytest.param(kind, id=kind.name, marks=_marks(kind, test)) for kind in (*EVERY_POINT, *ALIKE)]
     )
 
 
 def _marks(kind: Kind, test: str, point: str | None = None) -> list[pytest.MarkDecorator]:
     marks = []
-    if kind in ALIKE or (point and point not in kind.quick):
+    if kind not in QUICK or (point and point not in kind.quick):
         marks.append(pytest.mark.slow)
     if test in kind.gaps:
         marks.append(pytest.mark.xfail(strict=True, raises=AssertionError, reason=kind.gaps[test]))

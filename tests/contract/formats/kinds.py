@@ -105,7 +105,6 @@ DELTA = Kind(
     lost_at=("before-data-written", "data-written", "before-own-commit"),
     kept_at=("own-commit-applied", "before-marked", "marked"),
     half_way="before-own-commit",
-    quick=("data-written", "own-commit-applied"),
 )
 PARQUET = _files("parquet", quick=("partition-published",), test_a_column_is_added=NO_SCHEMA)
 ORC = _files("orc", test_a_column_is_added=NO_SCHEMA)
@@ -113,7 +112,9 @@ AVRO = _files("avro", test_a_column_is_added=NO_SCHEMA)
 JSON = _files("json")
 CSV = _files("csv", test_a_column_is_added=NO_SCHEMA)
 
-QUICK = (ICEBERG, DELTA, PARQUET)
+QUICK = (ICEBERG, PARQUET)
 """The formats of the plain suite."""
+EVERY_POINT = (*QUICK, DELTA)
+"""Formats with a commit path of their own."""
 ALIKE = (ORC, AVRO, JSON, CSV)
 """Formats that go the way of Parquet: one kill of each is enough."""
