@@ -56,7 +56,7 @@ def test_recovery_and_a_run_that_is_resumed_roll_forward_as_well(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["planned", "partition-published", "old-removed"])
+@pytest.mark.parametrize("point", ["partition-published", "old-removed"])
 def test_a_publisher_that_slept_past_its_lease_disturbs_nobody(
     engine: LiveEngine, root: Path, start_engine: Start, place: Dataset, point: str
 ) -> None:

@@ -29,7 +29,7 @@ def killed(start: Start, root: Path, fault: str, job: JobPlan, run: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["sealed", "manifest-list-written", "swap-applied"])
+@pytest.mark.parametrize("point", ["sealed", "swap-applied"])
 def test_killed_after_the_seal_another_writer_publishes_it_and_running_again_changes_nothing(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, point: str
 ) -> None:

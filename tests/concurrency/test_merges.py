@@ -17,7 +17,7 @@ from tests.spark.lake import LiveEngine, deleting, engine_plan, lake_depot, merg
 
 Start = Callable[..., LiveEngine]
 
-POINTS = ("before-own-commit", "own-commit-applied", "before-marked", "marked")
+POINTS = ("before-own-commit", "own-commit-applied")
 MOST_ROUNDS = 20
 MOST_APPENDS = 200
 ADD = "MATCHED THEN UPDATE SET amount = old.amount + new.amount"

@@ -150,7 +150,7 @@ def test_many_merges_of_two_engines_all_count(here: LiveEngine, place: Path, tar
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["before-own-commit", "own-commit-applied", "before-marked"])
+@pytest.mark.parametrize("point", ["before-own-commit", "own-commit-applied"])
 def test_killed_around_the_commit_the_merge_is_there_once(
     here: LiveEngine, ledger: Filled, place: Path, target: Dataset, point: str
 ) -> None:
