@@ -35,13 +35,14 @@ from tests.ledgers import Filled, forget_engine
 from tests.spark.lake import LiveEngine, by, lake_depot, table, writing
 
 engines = st.sampled_from((0, 1))
-modes = st.sampled_from(get_args(WriteMode))
+MODES: tuple[WriteMode, ...] = ("append", "overwrite", "overwrite-partitions")
+modes = st.sampled_from(MODES)
 parts = st.lists(st.integers(0, 2), min_size=1, max_size=4)
 """One row for each."""
 points = st.sampled_from((*get_args(CommonPoint), *get_args(TablePoint)))
 FIRST: tuple[Point, ...] = ("swap-applied", "before-sealed", "sealed", "manifest-list-written")
 """Where the first kill of each example strikes, in turn: the points that differ most."""
-EXAMPLES, STEPS, KILLS = 6, 16, 4
+EXAMPLES, STEPS, KILLS = 4, 14, 3
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,11 @@ class Table(RuleBasedStateMachine):
     @rule(engine=engines, data=st.data())
     def run_again_what_was_killed(self, engine: int, data: Any) -> None:
         planned = data.draw(st.sampled_from(self.killed), label="write")
+        self.killed.remove(planned)  # whatever comes of it: what may be drawn next depends on draws alone
         if self._nobody_knows(planned):
             return
         promised = self._state(planned) in ("sealed", "committed")
         self._acknowledge(self._run(engine, planned), planned)
-        self.killed.remove(planned)
         self.worlds = frozenset(world.settled() if promised else world.then(planned.effect) for world in self.worlds)
 
     @rule(engine=engines, data=st.data())
