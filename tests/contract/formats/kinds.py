@@ -106,11 +106,11 @@ DELTA = Kind(
     kept_at=("own-commit-applied", "before-marked", "marked"),
     half_way="before-own-commit",
 )
-PARQUET = _files("parquet", quick=("partition-published",), test_a_column_is_added=NO_SCHEMA)
-ORC = _files("orc", test_a_column_is_added=NO_SCHEMA)
-AVRO = _files("avro", test_a_column_is_added=NO_SCHEMA)
+PARQUET = _files("parquet", quick=("partition-published",), test_columns_are_added=NO_SCHEMA)
+ORC = _files("orc", test_columns_are_added=NO_SCHEMA)
+AVRO = _files("avro", test_columns_are_added=NO_SCHEMA)
 JSON = _files("json")
-CSV = _files("csv", test_a_column_is_added=NO_SCHEMA)
+CSV = _files("csv", test_columns_are_added=NO_SCHEMA)
 
 QUICK = (ICEBERG, PARQUET)
 """The formats of the plain suite."""

@@ -66,11 +66,13 @@ def test_a_task_that_fails_in_the_middle_changes_nothing(kind: Kind, here: LiveE
     kind.check(here, target)
 
 
-def test_a_column_is_added(kind: Kind, here: LiveEngine, target: Dataset) -> None:
+def test_columns_are_added(kind: Kind, here: LiveEngine, target: Dataset) -> None:
     here.run(put_sql(target, "SELECT 1L AS id, 'old' AS mark, 0 AS part", "append"))
-    added = "SELECT 2L AS id, 'new' AS mark, 'more' AS extra, 0 AS part"
-    here.run(put_sql(target, added, "append", merge_schema=True))
-    assert kind.rows(here, target, "id, mark, extra, part") == [(1, "old", None, 0), (2, "new", "more", 0)]
+    for id, column in ((2, "extra"), (3, "other")):  # no file has both
+        added = f"SELECT {id}L AS id, 'new' AS mark, 'more' AS {column}, 0 AS part"
+        here.run(put_sql(target, added, "append", merge_schema=True))
+    found = [(1, "old", None, None), (2, "new", "more", None), (3, "new", None, "more")]
+    assert kind.rows(here, target, "id, mark, extra, other") == found
 
 
 def test_the_way_back(kind: Kind, here: LiveEngine, target: Dataset) -> None:
