@@ -142,7 +142,7 @@ class Writer:
 
     def earlier(self, write_id: str, target: str) -> Write | None:
         """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""
-        known = self.ledger.find(write_id)
+        known = patiently(lambda: self.ledger.find(write_id))
         sealed = known is not None and known.state in ("sealed", "committed") and known.intent.target == target
         return known if sealed else None
 

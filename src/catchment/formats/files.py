@@ -12,10 +12,9 @@ from catchment.commit.files.filling import FILE_FORMATS as FILE_FORMATS
 from catchment.commit.files.filling import Shape
 from catchment.commit.files.writer import FileOrder, write_files
 from catchment.commit.model import Base
-from catchment.commit.model import Write as Known
 from catchment.commit.writer import Listener, Writer
 from catchment.errors import JobError
-from catchment.formats.model import Capabilities, Earlier, Write, Written
+from catchment.formats.model import Capabilities, Earlier, Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
 from catchment.plan.model import InputPlan, OutputPlan
@@ -48,7 +47,7 @@ class Files:
     def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
         """From the ledger: the files themselves tell it to nobody."""
         known = writer.earlier(write.id, write.output.dataset.address)
-        return Earlier(_written(known), known.state == "committed", known.intent.inputs) if known else None
+        return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         """Files have no states."""
@@ -61,12 +60,7 @@ class Files:
         done = write_files(writer, spark, ordered, _order(write, self.name, columns), listener)
         if done.intent.mode == "overwrite-partitions" and done.contents and not done.contents.files:
             listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
-        return _written(done)
-
-
-def _written(done: Known) -> Written:
-    contents = done.contents
-    return Written(rows=contents.rows if contents else 0, files=contents.files if contents else 0)
+        return written(done)
 
 
 def _order(write: Write, format: str, columns: Sequence[str]) -> FileOrder:

@@ -9,6 +9,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.model import Base
+from catchment.commit.model import Write as Known
 from catchment.commit.writer import Listener, Writer
 from catchment.plan.model import InputPlan, OutputPlan
 
@@ -54,6 +55,12 @@ class Written:
     rows: int | None
     files: int | None
     snapshot_id: int | None = None
+
+
+def written(done: Known) -> Written:
+    """What a write of the ledger came to."""
+    contents = done.contents
+    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
 
 
 @dataclass(frozen=True)

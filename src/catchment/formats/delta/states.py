@@ -6,11 +6,11 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import wrapped
 from catchment.commit.model import Base
-from catchment.commit.model import Write as Known
+from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.formats.delta.conflicts import validates
 from catchment.formats.delta.log import log_of
-from catchment.formats.model import Earlier, Write, Written
+from catchment.formats.model import Earlier, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
 
 AT_REST = frozenset({"versionasof", "timestampasof"})
@@ -33,19 +33,14 @@ def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
 
 def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
     """From the ledger; where an attempt began there and did not come back, from the table's log."""
-    known = writer.ledger.find(write.id)
+    known = patiently(lambda: writer.ledger.find(write.id))
     if known is None or known.intent.target != write.output.dataset.address:
         return None
     if known.state != "committed":
         done = log_of(spark, write.output.dataset).find(write.id)
         if done is None:
             return None
-        wrapped.finish(writer.ledger, known.intent, done)
+        intent, found = known.intent, done
+        patiently(lambda: wrapped.finish(writer.ledger, intent, found))
     settled = writer.earlier(write.id, write.output.dataset.address)
     return Earlier(written(settled), committed=True, inputs=settled.intent.inputs) if settled else None
-
-
-def written(done: Known) -> Written:
-    """What a write of the ledger came to."""
-    contents = done.contents
-    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)

@@ -24,10 +24,9 @@ from catchment.formats.delta.creation import check_partitions, create
 from catchment.formats.delta.fitting import fit
 from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
-from catchment.formats.delta.states import written
 from catchment.formats.delta.stores import needs_turns
 from catchment.formats.delta.transaction import Transaction
-from catchment.formats.model import Write, Written
+from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge

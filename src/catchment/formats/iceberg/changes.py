@@ -30,8 +30,7 @@ from catchment.formats.attempts import MOST_ATTEMPTS, attempts
 from catchment.formats.iceberg import history
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of
 from catchment.formats.iceberg.stamping import run_stamped
-from catchment.formats.iceberg.states import written
-from catchment.formats.model import Write, Written
+from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import MODE, stamp
 from catchment.formats.statements import Statement
 

@@ -6,11 +6,11 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import wrapped
 from catchment.commit.model import Base
-from catchment.commit.model import Write as Known
+from catchment.commit.patience import patiently
 from catchment.commit.table import MAIN, LakeTable
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import catalogs, history
-from catchment.formats.model import Earlier, Write, Written
+from catchment.formats.model import Earlier, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
 
 AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag"})
@@ -42,9 +42,10 @@ def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None
 
 def _told_late(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
     """A row-level change whose engine died after the commit, before it could tell the ledger: told now."""
-    known, made = writer.ledger.find(write.id), _snapshot(spark, write)
+    known, made = patiently(lambda: writer.ledger.find(write.id)), _snapshot(spark, write)
     if known is not None and made is not None:
-        wrapped.finish(writer.ledger, known.intent, made.committed())
+        intent, done = known.intent, made.committed()
+        patiently(lambda: wrapped.finish(writer.ledger, intent, done))
     return _of_snapshot(made)
 
 
@@ -64,9 +65,3 @@ def _of_snapshot(made: history.Snapshot | None) -> Earlier | None:
 def _in_ledger(write: Write, writer: Writer) -> Earlier | None:
     known = writer.earlier(write.id, write.output.dataset.address)
     return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
-
-
-def written(done: Known) -> Written:
-    """What a write of the ledger came to."""
-    contents = done.contents
-    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)

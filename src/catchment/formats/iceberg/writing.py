@@ -16,8 +16,7 @@ from catchment.formats.iceberg.branches import ensure_branch
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.merging import merge
-from catchment.formats.iceberg.states import written
-from catchment.formats.model import Write, Written
+from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
 
