@@ -110,14 +110,6 @@ def test_connections_that_are_cut_in_the_middle(on_s3: Lake, database: PostgresS
     check(on_s3.here, fresh)
 
 
-def test_a_job_that_begins_with_connections_that_were_cut(on_s3: Lake, database: PostgresServer, fresh: str) -> None:
-    on_s3.here.run(appending(fresh, 0, "before"))
-    for number in range(1, 4):
-        cut_connections(database)
-        on_s3.here.run(appending(fresh, 10 * number, f"after-{number}"))
-    assert ids(on_s3.here, fresh) == list(range(40))
-
-
 def cut_connections(database: PostgresServer) -> None:
     """End every connection but our own."""
     others = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
 from catchment.commit.ledger import Ledger
+from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError, StorageUnavailable
 from catchment.store import Store, open_store
 from catchment.store.database import Database
 from tests.contract.store.writes import CONTENTS, TABLE, intent
+from tests.ledgers import Filled
 from tests.servers.postgres import GUARDED, PostgresServer
 
 PASSWORD = "s3cret/p@ss word"
@@ -240,3 +244,20 @@ def test_the_command_line_tells_it_in_one_sentence_without_the_password(
 def _setting(database: Database, name: str) -> str:
     with database.reading() as connection:
         return str(connection.scalar(text(f"SHOW {name}")))
+
+
+def test_a_connection_cut_in_the_middle_of_a_look_up_is_no_failure(
+    server: PostgresServer, schema_url: str, store: Store
+) -> None:
+    done = Filled(store).commit("r/job/out", 7)
+    without_spark: Any = None
+    writer = Writer(without_spark, store, "engine/here", max_pending=1)
+    waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with ThreadPoolExecutor() as pool, psycopg.connect(schema_url) as holder, psycopg.connect(server.url) as looker:
+        holder.execute("LOCK TABLE writes IN ACCESS EXCLUSIVE MODE")
+        asked = pool.submit(writer.earlier, done.write_id, done.intent.target)
+        looker.autocommit = True
+        while not looker.execute(f"SELECT pg_terminate_backend(pid) {waiting}".encode()).fetchall():
+            time.sleep(0.05)
+        holder.rollback()
+        assert asked.result(timeout=60) == done
