@@ -129,9 +129,15 @@ class Table(RuleBasedStateMachine):
         self.killed.remove(planned)  # whatever comes of it: what may be drawn next depends on draws alone
         if self._nobody_knows(planned):
             return
-        promised = self._state(planned) in ("sealed", "committed")
+        state = self._state(planned)
         self._acknowledge(self._run(engine, planned), planned)
-        self.worlds = frozenset(world.settled() if promised else world.then(planned.effect) for world in self.worlds)
+        settled = frozenset(world.settled() for world in self.worlds)
+        if state == "committed":  # by others; then nothing is published, and what is promised may stay so
+            self.worlds |= settled
+        elif state == "sealed":
+            self.worlds = settled
+        else:
+            self.worlds = frozenset(world.then(planned.effect) for world in self.worlds)
 
     @rule(engine=engines, data=st.data())
     def run_again_what_was_acknowledged(self, engine: int, data: Any) -> None:
