@@ -18,7 +18,9 @@ TablePoint = Literal["manifest-list-written", "before-swap", "swap-applied"]
 FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
 OwnPoint = Literal["before-own-commit", "own-commit-applied"]
 """Of formats that commit by themselves."""
-Point = CommonPoint | TablePoint | FilesPoint | OwnPoint
+PublishedPoint = Literal["before-pointer-moved", "pointer-moved", "publication-recorded"]
+"""Of what readers of a published catalog see."""
+Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | PublishedPoint
 
 
 class AnswerLost(Exception):

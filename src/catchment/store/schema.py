@@ -115,3 +115,18 @@ leftovers: TableClause = table(
     column("write_id", String),
     column("target", String),
 )
+
+publications: TableClause = table(
+    "publications",
+    column("target", String),
+    column("number", BigInteger),
+    column("id", String),
+    column("catalog", String),
+    column("file", String),
+    column("file_before", String),
+    column("snapshot_id", BigInteger),
+    column("at", Double),
+    column("by_whom", String),
+    column("run_id", String),
+    column("job", String),
+)

@@ -56,10 +56,7 @@ def test_seed_000_becomes_two_writers_of_one_table() -> None:
 
 
 def test_seed_004_validates_with_what_does_not_run_yet() -> None:
-    assert found("seed-004.yaml") == [
-        ("warning", "unsupported-incremental", 29, 14),
-        ("warning", "unsupported-toolbox", 72, 14),
-    ]
+    assert found("seed-004.yaml") == [("warning", "unsupported-incremental", 29, 14)]
 
 
 def test_seed_004_is_read_whole() -> None:
@@ -83,4 +80,6 @@ def test_seed_004_is_read_whole() -> None:
     assert (read.log_level, read.envs["FLARE_AUDIT_MODE"]) == ("WARN", "LOG")
     assert tool.dependencies == (("order-incremental-08", Position(file, 80, 9)),)
     address = "dataos://icebase:sample/order_incremental_08?acl=rw"
-    assert tool.toolbox == Toolbox(address, "set_version", "latest", Position(file, 75, 9), Position(file, 75, 18))
+    assert tool.toolbox == Toolbox(
+        address, "set_version", {"value": "latest"}, Position(file, 78, 18), Position(file, 75, 18)
+    )
