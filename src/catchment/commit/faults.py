@@ -20,7 +20,9 @@ OwnPoint = Literal["before-own-commit", "own-commit-applied"]
 """Of formats that commit by themselves."""
 PublishedPoint = Literal["before-pointer-moved", "pointer-moved", "publication-recorded"]
 """Of what readers of a published catalog see."""
-Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | PublishedPoint
+StatePoint = Literal["window-opened", "before-state-moved", "state-moved"]
+"""Of jobs that go on from where the run before ended."""
+Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | StatePoint | PublishedPoint
 
 
 class AnswerLost(Exception):
