@@ -35,15 +35,22 @@ from catchment.plan.model import (
     Clause,
     Dataset,
     EnginePlan,
+    Incremental,
     InputPlan,
     JobPlan,
+    Key,
     Merge,
     OutputPlan,
     PartitionField,
     StepPlan,
+    Template,
 )
 from catchment.project.model import Catalog, Depot, Engine, Settings
+from catchment.spec.findings import Findings
 from catchment.spec.model import ChangeName, SourceLine
+from catchment.spec.placeholders import read_template
+from catchment.spec.tree import ScalarNode
+from catchment.spec.windows import without_end
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 120.0
@@ -86,6 +93,24 @@ def step(name: str, sql: str, where: Position = HERE) -> StepPlan:
 
 def reading(name: str, dataset: Dataset, **options: str) -> InputPlan:
     return InputPlan(name, dataset, HERE, options)
+
+
+def windowed(
+    name: str, dataset: Dataset, sql: str, keys: Mapping[str, str], state: Mapping[str, str], line: int = 30
+) -> InputPlan:
+    """An input that is read through a window; its keys stand in the lines from 30 on, one in each."""
+
+    def template(text: str, line: int) -> Template:
+        where = Position("workflow.yaml", line, 9)
+        return read_template(text, ScalarNode(text, text, where), Findings())
+
+    window, context = template(sql, line - 1), f"all_{name}"
+    known = tuple(
+        Key(key, template(text, line + index), Position("workflow.yaml", line + index, 5), context in text)
+        for index, (key, text) in enumerate(keys.items())
+    )
+    newer = without_end(window, frozenset(state))
+    return replace(reading(name, dataset), incremental=Incremental(context, window, known, state, HERE, newer))
 
 
 def output(source: str, dataset: Dataset, **more: Any) -> OutputPlan:
@@ -216,9 +241,9 @@ class LiveEngine:
         self.process.send(make(pending.id))
         return pending
 
-    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1) -> Pending:
+    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1, **more: Any) -> Pending:
         run = run or f"run-{next(_numbers)}"
-        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00Z"))
+        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00+00:00", **more))
 
     def run(self, job: JobPlan, **more: Any) -> tuple[OutputReport, ...]:
         return self.start_job(job, **more).done()
