@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from catchment.errors import EngineLost
 from catchment.plan.model import ChangeName, ChangePlan, JobPlan
 from tests.concurrency.invariants import ids
 from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled
-from tests.spark.lake import HERE, LiveEngine, changing, table, writing
+from tests.spark.lake import HERE, LiveEngine, changing, lake_depot, table, writing
 
 
 def appending(name: str, *numbers: int, job: str = "job", **more: Any) -> JobPlan:
@@ -84,6 +86,20 @@ def test_a_rolled_back_write_stays_committed_and_a_pending_one_comes_after(
     engine.run(appending(fresh, 2, job="undone"))
     assert ids(engine, fresh) == [1, 2, 3]
     assert engine.rows(f"SELECT count(*) FROM lake.raw.{fresh}.files") == [(3,)]
+
+
+@pytest.mark.slow
+def test_a_commit_that_nobody_told_of_is_found_behind_a_rollback(
+    engine: LiveEngine, root: Path, start_engine: Callable[..., LiveEngine], fresh: str
+) -> None:
+    first = engine.run(appending(fresh, 1))[0]
+    victim = start_engine(lake_depot(root), key="victim", fault="swap-applied:kill")
+    assert isinstance(victim.start_job(appending(fresh, 2, job="lost"), run=fresh).answer(), EngineLost)
+    engine.change(changing(table(fresh), "rollback", snapshot=str(first.snapshot_id)))
+    [recovered] = engine.recover(table(fresh))
+    assert recovered["published"] == [f"{fresh}/lost/out"], "it was published, and is marked now"
+    engine.run(appending(fresh, 2, job="lost"), run=fresh, number=2)
+    assert ids(engine, fresh) == [1]
 
 
 def test_an_overwrite_that_minds_others_minds_a_rollback(engine: LiveEngine, filled: Filled, fresh: str) -> None:
