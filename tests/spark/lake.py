@@ -241,9 +241,11 @@ class LiveEngine:
         self.process.send(make(pending.id))
         return pending
 
-    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1, **more: Any) -> Pending:
+    def start_job(
+        self, job: JobPlan, *, run: str | None = None, number: int = 1, workflow: str = "workflow", **more: Any
+    ) -> Pending:
         run = run or f"run-{next(_numbers)}"
-        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00+00:00", **more))
+        return self._send(lambda id: RunJob(id, job, workflow, run, number, "2026-03-01T12:00:00+00:00", **more))
 
     def run(self, job: JobPlan, **more: Any) -> tuple[OutputReport, ...]:
         return self.start_job(job, **more).done()

@@ -77,8 +77,8 @@ class Key:
     name: str
     sql: Template
     where: Position
-    reads_source: bool = False
-    """Whether its query looks into the dataset, so that a value that stays the same means: nothing new."""
+    live: bool = False
+    """Whether its value moves by itself, with the data or with the clock: where it stays, there is nothing new."""
 
 
 @dataclass(frozen=True)
