@@ -109,7 +109,14 @@ class _Loading:
             self._findings.warning("ignored-key", message, found.key_where)
         else:
             not_yet("unsupported-schedule", "schedule; a run starts now and once", found.key_where, self._findings)
-        return Schedule(given.cron, found.node.where, given.timezone, given.concurrency_policy, given.end_on)
+        return Schedule(
+            cron=given.cron,
+            where=found.node.where,
+            timezone=given.timezone,
+            concurrency=given.concurrency_policy,
+            end_on=given.end_on,
+            catchup=given.catchup,
+        )
 
     def _items(self, dag: Node) -> Iterator[DagItem]:
         for node in items(dag):
