@@ -1,4 +1,4 @@
-"""The metastore: Catchment's own database of runs, events and leases."""
+"""The metastore: Catchment's own database of runs, events, leases and ticks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from catchment.store.leases import Lease, Leases
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
 from catchment.store.runs import Runs
+from catchment.store.ticks import Ticks
 
 __all__ = ["Lease", "Progress", "Store", "open_store"]
 
@@ -23,6 +24,7 @@ class Store:
     leases: Leases
     runs: Runs
     events: Events
+    ticks: Ticks
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
@@ -48,4 +50,4 @@ def open_store(url: str) -> Store:
         database.close()
         raise
     leases = Leases(database)
-    return Store(database, leases, Runs(database), Events(database, leases))
+    return Store(database, leases, Runs(database), Events(database, leases), Ticks(database, leases))

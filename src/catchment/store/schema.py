@@ -115,3 +115,23 @@ leftovers: TableClause = table(
     column("write_id", String),
     column("target", String),
 )
+
+schedules: TableClause = table(
+    "schedules",
+    column("workflow", String),
+    column("decided", Double),
+)
+
+ticks: TableClause = table(
+    "ticks",
+    column("workflow", String),
+    column("tick", Double),
+    column("owner", String),
+    column("run_id", String),
+    column("tries", Integer),
+    column("claimed", Double),
+    column("asked", String),
+    column("outcome", String),
+    column("reason", String),
+    column("error", JSON(none_as_null=True)),
+)
