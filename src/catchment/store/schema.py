@@ -119,6 +119,7 @@ leftovers: TableClause = table(
 schedules: TableClause = table(
     "schedules",
     column("workflow", String),
+    column("rule", String),
     column("decided", Double),
 )
 

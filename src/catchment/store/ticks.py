@@ -1,12 +1,12 @@
 """Ticks of schedules: each is claimed by one scheduler, belongs to one run, and is settled once.
 
-What a tick came to is what its run came to. Only ticks that never had a run, or whose run was given up, have an outcome
-of their own. A tick is unsettled from its claim to there.
+What a tick came to is what its run came to, also after a person resumed it. Ticks that never had a run, or whose run
+was given up, have an outcome of their own. A tick is unsettled from its claim until it has come to something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from catchment.store.schema import attempts, jobs, leases, runs, schedules, tick
 
 WhileBusy = Literal["start", "skip", "wait", "replace"]
 """What becomes of a tick while an earlier one of its workflow is unsettled."""
-Answer = Literal["claimed", "skipped", "failed", "taken", "busy"]
+Answer = Literal["claimed", "skipped", "taken", "busy"]
 _RUN_LEASES = leases.alias("run_leases")
 _OWNER_LEASES = leases.alias("owner_leases")
 
@@ -40,8 +40,6 @@ class Claim:
     run_id: str
     """The id that its run will have, whoever starts it: this is why a tick never has two."""
     while_busy: WhileBusy = "start"
-    error: Mapping[str, Any] | None = None
-    """Why the tick cannot have a run; it fails at once."""
 
 
 class Ticks:
@@ -51,11 +49,14 @@ class Ticks:
         self._database = database
         self._leases = leases
 
-    def follow(self, workflow: str, now: float) -> float:
-        """Up to when the ticks of a workflow are decided; up to now, if nobody has ever followed its schedule."""
+    def follow(self, workflow: str, rule: str, now: float) -> float:
+        """Up to when the ticks of a workflow are decided; up to now, if nobody has followed it by this rule."""
         with self._database.writing() as connection:
-            insert_missing(connection, schedules, {"workflow": workflow, "decided": now})
-            return _decided(connection, workflow)
+            insert_missing(connection, schedules, {"workflow": workflow, "rule": rule, "decided": now})
+            decided = _decided(connection, workflow)
+            known = schedules.c.workflow == workflow, schedules.c.rule != rule
+            changed = connection.execute(update(schedules).where(*known).values(rule=rule, decided=now)).rowcount
+            return now if changed else decided
 
     def pass_over(self, workflow: str, until: float) -> None:
         """Decide that ticks up to a moment, as far as nobody claimed them, are not run."""
@@ -65,20 +66,17 @@ class Ticks:
     def claim(self, claim: Claim) -> Answer:
         """Take a tick; of all who try, one succeeds. `busy`: not yet, ask again."""
         with self._database.writing() as connection:
-            insert_missing(connection, schedules, {"workflow": claim.workflow, "decided": claim.tick})
             _decided(connection, claim.workflow)  # claims of one workflow take turns, so that none overlooks another
             if _is_there(connection, claim):
                 return "taken"
             busy = _unsettled(connection, claim.workflow)
             if busy and claim.while_busy == "replace":
-                _ask(connection, claim)
+                _ask(connection, "a later tick takes its place", ticks.c.workflow == claim.workflow)
             if busy and claim.while_busy in ("wait", "replace"):
                 return "busy"
             reason = f"run {busy} of an earlier tick is not over" if busy and claim.while_busy == "skip" else None
-            answer: Answer = "skipped" if reason else "failed" if claim.error else "claimed"
-            _insert(connection, claim, answer, reason)
-            _move(connection, claim.workflow, claim.tick)
-            return answer
+            _insert(connection, claim, reason)
+            return "skipped" if reason else "claimed"
 
     def drop(self, claim: Claim, reason: str) -> bool:
         """Record that a tick is not run; says whether nobody else had claimed it."""
@@ -86,8 +84,7 @@ class Ticks:
             _decided(connection, claim.workflow)
             if _is_there(connection, claim):
                 return False
-            _insert(connection, claim, "skipped", reason)
-            _move(connection, claim.workflow, claim.tick)
+            _insert(connection, claim, reason)
             return True
 
     def unsettled(self, workflows: Collection[str]) -> list[TickRecord]:
@@ -117,6 +114,11 @@ class Ticks:
     def tried(self, tick: TickRecord) -> bool:
         """Count one more start of its run; says whether the tick is still its owner's."""
         return self._change(tick, tries=ticks.c.tries + 1)
+
+    def ask(self, tick: TickRecord, reason: str) -> None:
+        """Ask the run of a tick to stop: its process looks here while it runs."""
+        with self._database.writing() as connection:
+            _ask(connection, reason, *_this(tick))
 
     def give_up(self, tick: TickRecord, lease: Lease, outcome: str, reason: str, error: object = None) -> None:
         """Settle a tick whose run is dead or never began, as the holder of the run's lease; a run that ended stays."""
@@ -154,19 +156,19 @@ def _is_there(connection: Connection, claim: Claim) -> bool:
     return connection.scalar(select(func.count()).select_from(ticks).where(*_this(claim))) == 1
 
 
-def _insert(connection: Connection, claim: Claim, answer: Answer, reason: str | None) -> None:
+def _insert(connection: Connection, claim: Claim, skipped: str | None) -> None:
     row = {
         "workflow": claim.workflow,
         "tick": claim.tick,
         "owner": claim.owner,
-        "run_id": claim.run_id if answer == "claimed" else None,
+        "run_id": None if skipped else claim.run_id,
         "tries": 0,
         "claimed": database_time(),
-        "outcome": None if answer == "claimed" else answer,
-        "reason": reason,
-        "error": claim.error if answer == "failed" else None,
+        "outcome": "skipped" if skipped else None,
+        "reason": skipped,
     }
     connection.execute(insert(ticks).values(row))
+    _move(connection, claim.workflow, claim.tick)
 
 
 def _is_unsettled() -> ColumnElement[bool]:
@@ -181,10 +183,9 @@ def _unsettled(connection: Connection, workflow: str) -> str | None:
     return run_id
 
 
-def _ask(connection: Connection, claim: Claim) -> None:
-    """Ask every run of the workflow to stop; its process looks here while it runs."""
-    open_ = (ticks.c.workflow == claim.workflow, ticks.c.outcome.is_(None), ticks.c.asked.is_(None))
-    connection.execute(update(ticks).where(*open_).values(asked="a later tick takes its place"))
+def _ask(connection: Connection, reason: str, *which: ColumnElement[bool]) -> None:
+    open_ = (*which, ticks.c.outcome.is_(None), ticks.c.asked.is_(None))
+    connection.execute(update(ticks).where(*open_).values(asked=reason))
 
 
 def _run_ended(tick: TickRecord) -> ColumnElement[bool]:
@@ -224,7 +225,7 @@ def _record(row: Row[Any]) -> TickRecord:
         owner=row.owner,
         run_id=row.run_id,
         tries=row.tries,
-        status=row.outcome or _status(row),
+        status=_status(row),
         asked=row.asked,
         reason=row.reason or row.asked,
         error=row.error,
@@ -236,5 +237,5 @@ def _record(row: Row[Any]) -> TickRecord:
 
 def _status(row: Row[Any]) -> str:
     if row.run_status is None:
-        return "claimed"
+        return str(row.outcome or "claimed")
     return "dead" if row.run_status == "running" and not row.run_alive else str(row.run_status)

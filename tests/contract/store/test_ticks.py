@@ -18,6 +18,13 @@ FIRST = Claim("w", 1000.0, "me", "r1")
 SECOND = Claim("w", 2000.0, "me", "r2")
 ERROR = {"code": "invalid-files", "message": "2 problems found"}
 TICKS = 20
+RULE = "* * * * * UTC"
+
+
+@pytest.fixture(autouse=True)
+def followed(store: Store) -> None:
+    for workflow in ("v", "w"):
+        store.ticks.follow(workflow, RULE, 500.0)
 
 
 def _run(store: Store, run_id: str = "r1", *, seconds: float = 600.0) -> Progress:
@@ -37,7 +44,7 @@ def test_a_tick_is_claimed_once(store: Store) -> None:
     assert store.ticks.claim(replace(FIRST, owner="you", run_id="r9")) == "taken"
     tick = _tick(store)
     assert (tick.owner, tick.run_id, tick.status, tick.tries, tick.settled) == ("me", "r1", "claimed", 0, False)
-    assert store.ticks.claim(replace(FIRST, workflow="other")) == "claimed"
+    assert store.ticks.claim(replace(FIRST, workflow="v")) == "claimed"
     assert store.ticks.find("w", 1001.0) is None
 
 
@@ -92,28 +99,33 @@ def test_a_tick_that_replaces_asks_the_others_to_stop_and_begins_when_they_have(
     assert _tick(store, SECOND).asked is None
 
 
-def test_a_tick_that_cannot_have_a_run_fails_at_once(store: Store) -> None:
-    assert store.ticks.claim(replace(FIRST, error=ERROR)) == "failed"
-    tick = _tick(store)
-    assert (tick.status, tick.settled, tick.error, tick.run_id) == ("failed", True, ERROR, None)
+def test_only_the_run_that_is_meant_is_asked_to_stop(store: Store) -> None:
+    store.ticks.claim(FIRST)
+    store.ticks.claim(SECOND)
+    store.ticks.ask(_tick(store), "enough")
+    store.ticks.ask(_tick(store), "more than enough")
+    assert (_tick(store).asked, _tick(store, SECOND).asked) == ("enough", None)
 
 
 def test_a_tick_can_be_dropped_unless_somebody_has_it(store: Store) -> None:
-    store.ticks.follow("w", 500.0)
     assert store.ticks.drop(FIRST, "too late")
     assert not store.ticks.drop(FIRST, "too late")
     assert (_tick(store).status, _tick(store).reason) == ("skipped", "too late")
 
 
 def test_a_schedule_is_followed_from_its_first_start_and_then_from_its_last_tick(store: Store) -> None:
-    assert store.ticks.follow("w", 500.0) == 500.0
-    assert store.ticks.follow("w", 700.0) == 500.0
+    assert store.ticks.follow("w", RULE, 700.0) == 500.0
     store.ticks.claim(SECOND)
     store.ticks.claim(FIRST)
-    assert store.ticks.follow("w", 9000.0) == 2000.0
+    assert store.ticks.follow("w", RULE, 9000.0) == 2000.0
     store.ticks.pass_over("w", 4000.0)
     store.ticks.pass_over("w", 3000.0)
-    assert store.ticks.follow("w", 9000.0) == 4000.0
+    assert store.ticks.follow("w", RULE, 9000.0) == 4000.0
+
+
+def test_under_a_new_rule_nothing_was_missed(store: Store) -> None:
+    assert store.ticks.follow("w", "0 * * * * UTC", 9000.0) == 9000.0
+    assert store.ticks.follow("w", "0 * * * * UTC", 9999.0) == 9000.0
 
 
 def test_whether_the_owner_of_a_tick_lives_is_known_by_its_lease(store: Store) -> None:
@@ -149,6 +161,11 @@ def test_giving_up_ends_a_dead_run_for_good(store: Store) -> None:
     assert [attempt.status for attempt in store.runs.attempts("r1")] == ["lost"]
     with pytest.raises(LeaseLost):
         progress.finish("succeeded", 102.0)
+    assert store.ticks.unsettled(["w"]) == []
+    resumed = store.progress(lease, "r1")
+    resumed.take_up(job_names=["a"], at=200.0)
+    resumed.finish("succeeded", 201.0)
+    assert _tick(store).status == "succeeded", "a person has resumed its run"
 
 
 def test_giving_up_leaves_a_run_that_ended_by_itself(store: Store) -> None:
@@ -188,13 +205,11 @@ def _race(url: str, number: int, barrier: Barrier, while_busy: str) -> list[tupl
 
 
 def test_of_two_schedulers_one_gets_each_tick(url: str) -> None:
-    open_store(url).close()
     first, second = answers_of(_race, url, processes=2, arguments=("start",))
     ticks = [tick for tick, _ in first + second]
     assert len(ticks) == len(set(ticks)) == TICKS * 3 // 2
 
 
 def test_two_schedulers_never_start_two_runs_where_that_is_forbidden(url: str) -> None:
-    open_store(url).close()
     answers = [answer for each in answers_of(_race, url, processes=2, arguments=("skip",)) for _, answer in each]
     assert sorted(answers) == ["claimed"] + ["skipped"] * (TICKS * 3 // 2 - 1)

@@ -41,9 +41,10 @@ class Calendar:
                 yield tick
                 last = tick
 
-    def is_over(self, now: datetime) -> bool:
-        """Whether the schedule has come to its end."""
-        return self.end is not None and now > self.end
+    @property
+    def rule(self) -> str:
+        """What makes this calendar another one: ticks of an earlier rule are not missed under this one."""
+        return f"{self.cron} {self.zone.key}"
 
     def local(self, moment: datetime) -> datetime:
         """A moment as clocks show it where the schedule is."""

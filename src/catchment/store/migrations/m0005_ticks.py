@@ -8,6 +8,7 @@ STATEMENTS = (
     """
     CREATE TABLE schedules (
         workflow TEXT PRIMARY KEY,
+        rule TEXT NOT NULL,
         decided DOUBLE PRECISION NOT NULL
     )
     """,
