@@ -62,7 +62,7 @@ def test_what_only_parses_is_refused_when_run(tmp_path: Path) -> None:
     answer = program.call("run", SEEDS / "seed-004.yaml", "-o", "json", cwd=tmp_path)
     assert answer.code == 2
     errors = {d["code"] for d in answer.data["diagnostics"] if d["severity"] == "error"}
-    assert errors == {"unsupported-incremental", "unsupported-toolbox"}
+    assert errors == {"unsupported-toolbox"}
 
 
 @pytest.mark.parametrize(

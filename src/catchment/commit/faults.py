@@ -18,7 +18,9 @@ TablePoint = Literal["manifest-list-written", "before-swap", "swap-applied"]
 FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
 OwnPoint = Literal["before-own-commit", "own-commit-applied"]
 """Of formats that commit by themselves."""
-Point = CommonPoint | TablePoint | FilesPoint | OwnPoint
+StatePoint = Literal["window-opened", "before-state-moved", "state-moved"]
+"""Of jobs that go on from where the run before ended."""
+Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | StatePoint
 
 
 class AnswerLost(Exception):

@@ -15,9 +15,11 @@ from pydantic import Field, TypeAdapter
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import Dataset, EnginePlan, JobPlan
 
-NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
+NoteEvent = Literal[
+    "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
+]
 
-VERSION = 2
+VERSION = 3
 HEARTBEAT_SECONDS = 2.0
 
 
@@ -48,6 +50,10 @@ class RunJob:
     """1 for the first attempt."""
     reference_time: str
     """ISO-8601, UTC: the run's, the same on every attempt."""
+    windows: int = 1
+    """How many windows a job that moves takes at most."""
+    wait: bool = False
+    """Whether to wait for another run of a job that moves, however long it takes."""
     kind: Literal["run-job"] = "run-job"
 
 

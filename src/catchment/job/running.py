@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,12 +15,15 @@ from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import CommitConflict, JobError
 from catchment.formats import Earlier, Write, Written, format_of
 from catchment.job.earlier import input_states, tell_moved
+from catchment.job.incremental import Turns
 from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
+from catchment.job.windows import described
 from catchment.maintain.actions import act
 from catchment.plan.model import JobPlan, OutputPlan
+from catchment.store.states import Window
 
 MOST_RERUNS = 3
 """How often a job begins again because others changed the partitions that it replaces."""
@@ -34,6 +38,13 @@ class _Attempt:
     command: RunJob
     story: Story
     writer: Writer
+    window: Window | None = None
+    """What the inputs that move read this time."""
+
+    @property
+    def identity(self) -> str:
+        """What write ids begin with: the run, or whoever began the window."""
+        return self.window.identity if self.window else self.command.run_id
 
     @property
     def job(self) -> JobPlan:
@@ -44,13 +55,21 @@ def run_job(spark: SparkSession, command: RunJob, story: Story, writer: Writer) 
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
     attempt = _Attempt(spark, command, story, writer)
     _prepare(attempt)
+    if not attempt.job.moves:
+        return _turn(attempt)
+    through, is_committed = (lambda window: _turn(replace(attempt, window=window))), partial(_is_committed, attempt)
+    return Turns(spark, command, story, writer, through, is_committed).run()
+
+
+def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:
+    """The job from its inputs to its outputs, again where others changed what it replaces and it wants that."""
     for _ in range(MOST_RERUNS):
         try:
             return _pass(attempt)
         except CommitConflict as conflict:
             if conflict.code != "partitions-changed" or not _reruns(attempt.job):
                 raise
-            story.warn(f"{conflict.message}; the job runs again on the new state")
+            attempt.story.warn(f"{conflict.message}; the job runs again on the new state")
     return _pass(attempt)
 
 
@@ -75,7 +94,7 @@ def _compute(
     try:
         # Before anything is read: what others commit from here on, the job has not seen.
         begun = [_begun(attempt, output) for output in outputs]
-        states = input_states(attempt.spark, attempt.job)
+        states = input_states(attempt.spark, attempt.job) | _windows(attempt)
         tell_moved(attempt.story, attempt.job, earlier, states)
         _read(attempt, views)
         _transform(attempt, views)
@@ -86,6 +105,17 @@ def _compute(
             attempt.spark.catalog.dropTempView(name)
 
 
+def _windows(attempt: _Attempt) -> dict[str, str]:
+    parts = attempt.window.inputs if attempt.window else {}
+    return {name: described(part) for name, part in parts.items()}
+
+
+def _is_committed(attempt: _Attempt, window: Window) -> bool:
+    of_window = replace(attempt, window=window)
+    left = [_earlier(of_window, output) for output in attempt.job.writes]
+    return bool(left) and all(each is not None and each.committed for each in left)
+
+
 def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
     with _blaming(attempt, output):
         since = format_of(output.dataset.format).begin(attempt.spark, output)
@@ -93,7 +123,7 @@ def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
 
 
 def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
-    return Write(output, attempt.command.workflow, attempt.job.name, attempt.command.run_id)
+    return Write(output, attempt.command.workflow, attempt.job.name, attempt.identity)
 
 
 def _earlier(attempt: _Attempt, output: OutputPlan) -> Earlier | None:
@@ -144,7 +174,8 @@ def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
         dataset = source.dataset
         text = f"input {source.name}: {dataset.format} {dataset.address} {dataset.path or ''}"
         attempt.story.tell("input", text.rstrip(), name=source.name, dataset=dataset.address)
-        views[source.name] = open_input(attempt.spark, source)
+        part = attempt.window.inputs.get(source.name) if attempt.window else None
+        views.update(open_input(attempt.spark, source, part))
 
 
 def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:

@@ -15,6 +15,8 @@ from catchment.spec.model import Action, Input, Job, Output, Step
 _FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
 """Any other format was refused when the workflow was read, and such a workflow gets no plan."""
 
+_OTHER_MOMENTS = frozenset({"snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"})
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -59,7 +61,22 @@ class Resolver:
         except RequestError as error:
             self._told(error, given.dataset_where)
             return None
-        return InputPlan(given.name, dataset, given.where, given.options, given.schema, given.schema_type)
+        if given.commits is not None:
+            self._check_commits(given, dataset, given.commits.where)
+        return InputPlan(
+            *(given.name, dataset, given.where, given.options, given.schema, given.schema_type),
+            incremental=given.incremental,
+            commits=given.commits,
+        )
+
+    def _check_commits(self, given: Input, dataset: Dataset, where: Position) -> None:
+        if dataset.format not in datasets.TABLE_FORMATS:
+            message = f"{dataset.format} has no history to read by: `{given.dataset}` is plain files"
+            hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
+            self.findings.error("unsupported-by-snapshot", message, where, hint)
+        for name in sorted(_OTHER_MOMENTS & set(given.options)):
+            message = f"`{name}` and `by: snapshot` both say what of the history is read"
+            self.findings.error("misplaced-key", message, where, f"remove `{name}` from options")
 
     def _output(self, given: Output) -> OutputPlan | None:
         if given.format not in _FORMATS:

@@ -10,10 +10,14 @@ from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
 from catchment.spec.model import ActionKind, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Clause as Clause
+from catchment.spec.model import Commits as Commits
+from catchment.spec.model import Incremental as Incremental
+from catchment.spec.model import Key as Key
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
 from catchment.spec.model import Sort as Sort
+from catchment.spec.model import Template as Template
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,13 @@ class InputPlan:
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
     schema_type: Literal["avro", "spark"] = "spark"
+    incremental: Incremental | None = None
+    commits: Commits | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether what is read depends on what was read before."""
+        return self.commits is not None or (self.incremental is not None and bool(self.incremental.state))
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,11 @@ class JobPlan:
     def writes(self) -> tuple[OutputPlan, ...]:
         """Everything the job writes, in order: its outputs, then what its actions change."""
         return (*self.outputs, *(action.output for action in self.actions))
+
+    @property
+    def moves(self) -> bool:
+        """Whether it goes on from where the run before it ended."""
+        return any(source.moves for source in self.inputs)
 
 
 @dataclass(frozen=True)

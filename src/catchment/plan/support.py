@@ -8,7 +8,6 @@ from dataclasses import replace
 from catchment.errors import Diagnostic, Severity
 from catchment.spec.model import Job, Workflow
 
-INCREMENTAL = "unsupported-incremental"
 TOOLBOX = "unsupported-toolbox"
 
 
@@ -19,17 +18,10 @@ def refusals(workflow: Workflow) -> tuple[Diagnostic, ...]:
 
 def as_errors(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The diagnostics of a file that shall run: what does not run yet is no mere warning."""
-    return tuple(
-        replace(each, severity=Severity.ERROR) if each.code in (INCREMENTAL, TOOLBOX) else each for each in diagnostics
-    )
+    return tuple(replace(each, severity=Severity.ERROR) if each.code == TOOLBOX else each for each in diagnostics)
 
 
 def _of_job(job: Job) -> Iterator[Diagnostic]:
     if job.toolbox is not None:
         message = f"not supported yet: the toolbox stack (job `{job.name}`)"
         yield Diagnostic(TOOLBOX, message, job.toolbox.where, "remove the job to run the others")
-    for source in job.inputs:
-        if source.incremental is not None:
-            message = f"not supported yet: incremental reads (input `{source.name}` of job `{job.name}`)"
-            hint = "remove `incremental` to read the whole dataset"
-            yield Diagnostic(INCREMENTAL, message, source.incremental.where, hint)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +10,7 @@ from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.project.model import Project
 from catchment.run.engines import Launch
+from catchment.run.identity import who
 from catchment.run.lake import Reader, Tell, check_depot
 
 
@@ -29,8 +28,4 @@ def fast_forward(
     table = of_input(address, "iceberg", project)
     check_depot(table.depot, reading_engine(project))
     with Reader(project, tell=tell, launch=launch) as reader:
-        return reader.fast_forward(table, branch, to, by=_who(), dry_run=dry_run)
-
-
-def _who() -> str:
-    return f"{getpass.getuser()}@{socket.gethostname()}"
+        return reader.fast_forward(table, branch, to, by=who(), dry_run=dry_run)

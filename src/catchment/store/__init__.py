@@ -1,4 +1,4 @@
-"""The metastore: Catchment's own database of runs, events, leases and ticks."""
+"""The metastore: Catchment's own database of runs, events, leases, incremental state and ticks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from catchment.store.leases import Lease, Leases
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
 from catchment.store.runs import Runs
+from catchment.store.states import States
 from catchment.store.ticks import Ticks
 
 __all__ = ["Lease", "Progress", "Store", "open_store"]
@@ -24,6 +25,7 @@ class Store:
     leases: Leases
     runs: Runs
     events: Events
+    states: States
     ticks: Ticks
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
@@ -50,4 +52,11 @@ def open_store(url: str) -> Store:
         database.close()
         raise
     leases = Leases(database)
-    return Store(database, leases, Runs(database), Events(database, leases), Ticks(database, leases))
+    return Store(
+        database,
+        leases,
+        Runs(database),
+        Events(database, leases),
+        States(database, leases),
+        Ticks(database, leases),
+    )

@@ -116,6 +116,31 @@ leftovers: TableClause = table(
     column("target", String),
 )
 
+states: TableClause = table(
+    "states",
+    column("workflow", String),
+    column("job", String),
+    column("input", String),
+    column("keys", JSON),
+    column("zone", String),
+    column("changed", Double),
+    column("changed_by", String),
+)
+
+windows: TableClause = table(
+    "windows",
+    column("workflow", String),
+    column("job", String),
+    column("number", BigInteger),
+    column("cause", String),
+    column("status", String),
+    column("identity", String),
+    column("inputs", JSON),
+    column("opened", Double),
+    column("finished", Double),
+    column("opened_by", String),
+)
+
 schedules: TableClause = table(
     "schedules",
     column("workflow", String),

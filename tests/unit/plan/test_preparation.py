@@ -53,7 +53,7 @@ def test_what_does_not_run_yet_is_a_warning_until_it_shall_run(tmp_path: Path) -
     with pytest.raises(InvalidFiles) as caught:
         prepared.require()
     errors = [each for each in caught.value.diagnostics if each.is_error]
-    assert [each.code for each in errors] == ["unsupported-incremental", "unsupported-toolbox"]
+    assert [each.code for each in errors] == ["unsupported-toolbox"]
     assert {each.where for each in errors} <= {each.where for each in prepared.diagnostics}
 
 
@@ -63,7 +63,7 @@ def test_build_refuses_what_does_not_run_yet(tmp_path: Path) -> None:
     assert workflow is not None
     found, diagnostics = plan.build(workflow, project.load(file))
     assert found is None
-    assert [each.code for each in diagnostics if each.is_error] == ["unsupported-incremental", "unsupported-toolbox"]
+    assert [each.code for each in diagnostics if each.is_error] == ["unsupported-toolbox"]
 
 
 def test_the_dataset_of_the_toolbox_is_checked(tmp_path: Path) -> None:

@@ -28,8 +28,12 @@ class IncrementalState(Part):
 class Incremental(Part):
     """Read only a window of the dataset, and move it on after each run."""
 
-    context: ViewName = required("View that stands for the whole dataset in sql.")
-    sql: Text = required("Query that selects the window; $|key| stands for the value of a key.")
+    by: Literal["keys", "snapshot"] = Field(
+        default="keys", description="What moves: a window over columns (keys), or the table's own history (snapshot)."
+    )
+    since: Text | None = optional("Of `by: snapshot`: where the first run begins, a timestamp.")
+    context: ViewName | None = optional("View that stands for the whole dataset in sql.")
+    sql: Text | None = optional("Query that selects the window; $|key| stands for the value of a key.")
     keys: list[IncrementalKey] = Field(default=[], description="The window's values, evaluated in order.")
     state: list[IncrementalState] = Field(default=[], description="Which keys the next run starts from.")
 
