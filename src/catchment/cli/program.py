@@ -34,7 +34,7 @@ VERBS = {
     "runs": Verb("catchment.cli.runs:runs", "List runs, or show one."),
     "logs": Verb("catchment.cli.logs:logs", "Print the log files of a run."),
     "query": Verb("catchment.cli.query:query", "Ask the lake with SQL."),
-    "table": Verb("catchment.cli.table:table", "Look at tables: ls, show, snapshots, files."),
+    "table": Verb("catchment.cli.table:table", "Look at tables, publish and change them."),
     "state": Verb("catchment.cli.state:state", "Where incremental jobs stand: ls, show, set, reset, export, import."),
     "writers": Verb("catchment.cli.writers:writers", "Show who writes which table now."),
     "recover": Verb("catchment.cli.recover:recover", "Finish what writes of lost engines have left unfinished."),

@@ -1,4 +1,4 @@
-"""`catchment table ls|show|snapshots|files|fast-forward`."""
+"""`catchment table …`: looking at tables; what changes them has files of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catchment.cli import options, printing, secrecy
-from catchment.cli.fast_forward import fast_forward
+from catchment.cli.branches import branch
+from catchment.cli.publish import publications, publish
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def table() -> None:
-    """Look at the tables of the lake, and publish their branches."""
+    """Look at the tables of the lake, publish them and change them."""
 
 
-table.add_command(fast_forward)
+for command in (publish, publications, branch):
+    table.add_command(command)
 
 
 @table.command()
@@ -85,6 +87,20 @@ def files(address: str, where: Path, output: str) -> None:
         printing.echo_json(facts)
     else:
         _echo_list(facts["files"])
+
+
+@table.command()
+@click.argument("address")
+@options.project
+@options.output("text", "json")
+@options.debug
+def versions(address: str, where: Path, output: str) -> None:
+    """List the versions of a table: its metadata files, which one is the newest, and which one is published."""
+    facts = _inspect(where, "versions", _table(address))
+    if output == "json":
+        printing.echo_json(facts)
+    else:
+        _echo_list([{**entry, "version": f"v{entry['version']}"} for entry in facts["versions"]])
 
 
 def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
-from catchment.plan.model import Dataset, EnginePlan, JobPlan
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan
 
 NoteEvent = Literal[
     "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
@@ -64,6 +64,8 @@ class RunQuery:
     attempt: str
     sql: str
     limit: int | None = None
+    published: bool = False
+    """Whether tables of depots are looked up in their published catalogs."""
     kind: Literal["run-query"] = "run-query"
 
 
@@ -72,13 +74,15 @@ class Inspect:
     """Look at the lake. Answered by `Facts` or `Failed`."""
 
     attempt: str
-    what: Literal["tables", "table", "snapshots", "files"]
+    what: Literal["tables", "table", "snapshots", "files", "versions"]
     depot: str
     namespace: str | None = None
     table: str | None = None
     format: str = "iceberg"
     path: str | None = None
     """Where the table is that is found by its path; of such a depot, its location."""
+    published: str | None = None
+    """The published catalog of the depot, where it has one."""
     kind: Literal["inspect"] = "inspect"
 
 
@@ -94,18 +98,16 @@ class Recover:
 
 
 @dataclass(frozen=True)
-class FastForward:
-    """Bring a branch of a table to the head of another one. Answered by `Facts` or `Failed`."""
+class Change:
+    """Change a table beside writing rows into it. Answered by `Facts` or `Failed`."""
 
     attempt: str
-    table: Dataset
-    branch: str
-    to: str
+    change: ChangePlan
     by: str
     """Who asks for it."""
     dry_run: bool
     """Whether only to look."""
-    kind: Literal["fast-forward"] = "fast-forward"
+    kind: Literal["change"] = "change"
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | FastForward
+Work = RunJob | RunQuery | Inspect | Recover | Change
 """What takes time and is answered."""
 Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]

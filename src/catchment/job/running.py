@@ -22,8 +22,11 @@ from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.job.windows import described
 from catchment.maintain.actions import act
-from catchment.plan.model import JobPlan, OutputPlan
+from catchment.maintain.changes import make_change
+from catchment.maintain.model import Asker
+from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
 from catchment.store.states import Window
+from catchment.who import who
 
 MOST_RERUNS = 3
 """How often a job begins again because others changed the partitions that it replaces."""
@@ -55,6 +58,8 @@ def run_job(spark: SparkSession, command: RunJob, story: Story, writer: Writer) 
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
     attempt = _Attempt(spark, command, story, writer)
     _prepare(attempt)
+    if command.job.change is not None:
+        return (_change(attempt, command.job.change),)
     if not attempt.job.moves:
         return _turn(attempt)
     through, is_committed = (lambda window: _turn(replace(attempt, window=window))), partial(_is_committed, attempt)
@@ -71,6 +76,19 @@ def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:
                 raise
             attempt.story.warn(f"{conflict.message}; the job runs again on the new state")
     return _pass(attempt)
+
+
+def _change(attempt: _Attempt, change: ChangePlan) -> OutputReport:
+    """What a job of the toolbox does; it may be done again."""
+    command, story, address = attempt.command, attempt.story, change.dataset.address
+    story.tell("writing", f"{change.name} {dict(change.arguments)}: {address}", name=change.name)
+    asker = Asker(who(), command.run_id, command.job.name)
+    facts = make_change(attempt.spark, change, asker, attempt.writer, story)
+    story.log.info("%s done: %s", change.name, facts)
+    if not facts["changed"]:
+        story.warn(f"{change.name} of {address} has nothing to change: it is so already")
+    write_id = f"{command.run_id}/{command.job.name}/{change.name}"
+    return OutputReport(change.name, address, write_id, None, None, snapshot_id=facts["snapshot_id"])
 
 
 def _reruns(job: JobPlan) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
-from catchment.spec.model import ActionKind, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import ActionKind, ChangeName, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Clause as Clause
 from catchment.spec.model import Commits as Commits
 from catchment.spec.model import Incremental as Incremental
@@ -111,6 +111,19 @@ class ActionPlan:
 
 
 @dataclass(frozen=True)
+class ChangePlan:
+    """What is done to a table beside writing rows into it."""
+
+    name: ChangeName
+    dataset: Dataset
+    arguments: Mapping[str, Any]
+    published: str | None = None
+    """The published catalog of the table's depot, where it has one."""
+    where: Position | None = None
+    """Where a workflow asks for it."""
+
+
+@dataclass(frozen=True)
 class JobPlan:
     name: str
     engine: str
@@ -121,6 +134,8 @@ class JobPlan:
     steps: tuple[StepPlan, ...] = ()
     outputs: tuple[OutputPlan, ...] = ()
     actions: tuple[ActionPlan, ...] = ()
+    change: ChangePlan | None = None
+    """Of a job of the toolbox, which has nothing else."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of the job's own session (what Spark can change at run time)."""
     log_level: LogLevel = "INFO"
@@ -132,6 +147,12 @@ class JobPlan:
     def writes(self) -> tuple[OutputPlan, ...]:
         """Everything the job writes, in order: its outputs, then what its actions change."""
         return (*self.outputs, *(action.output for action in self.actions))
+
+    @property
+    def reported(self) -> tuple[tuple[str, str], ...]:
+        """Name and address of everything that the job reports when it is done."""
+        changed = ((self.change.name, self.change.dataset.address),) if self.change else ()
+        return (*((output.name, output.dataset.address) for output in self.writes), *changed)
 
     @property
     def moves(self) -> bool:

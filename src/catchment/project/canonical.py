@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -37,11 +38,13 @@ class Canonical:
         """The project; to be used only where no error was found."""
         engines = {name: self._engine(name, engine) for name, engine in entry.engines.items()}
         engines.setdefault("default", Engine("default"))
+        depots = {name: self._depot(name, depot) for name, depot in entry.depots.items()}
+        self._check_published(depots)
         return Project(
             self.root,
             self.file,
             self._metastore(entry.metastore),
-            {name: self._depot(name, depot) for name, depot in entry.depots.items()},
+            depots,
             engines,
             settings=Settings(entry.settings.max_pending),
         )
@@ -73,9 +76,37 @@ class Canonical:
             return self._without_catalog(name, entry, entry.kind, where)
         catalog = entry.catalog or CatalogEntry.model_validate({})
         location = self._location(name, entry, catalog)
-        return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where)
+        publish = self._publish(name, entry, catalog)
+        return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where, publish)
+
+    def _publish(self, name: str, entry: DepotEntry, catalog: CatalogEntry) -> str | None:
+        if entry.publish is None:
+            return None
+        where = self._at("depots", name, "publish").node.where
+        if catalog.type != "jdbc":
+            message = f"not supported: a published catalog beside the {catalog.type} catalog of `{name}`"
+            hint = "only in the database of a jdbc catalog can what readers see be moved in one step; remove `publish`"
+            self.findings.error("unsupported-publish", message, where, hint)
+        elif not is_depot_name(entry.publish):
+            hint = "begin with a letter, then letters, digits, `_` and `-`"
+            self.findings.error("bad-publish", f"`{entry.publish}` is no name for a catalog", where, hint)
+        return entry.publish
+
+    def _check_published(self, depots: Mapping[str, Depot]) -> None:
+        """In SQL, depots and published catalogs stand side by side."""
+        taken = set(depots)
+        for depot in depots.values():
+            if depot.publish in taken:
+                where = self._at("depots", depot.name, "publish").node.where
+                message = f"`{depot.publish}` is the name of another depot or published catalog"
+                self.findings.error("bad-publish", message, where, "choose another name")
+            taken.add(depot.publish or depot.name)
 
     def _without_catalog(self, name: str, entry: DepotEntry, kind: Literal["delta", "files"], where: Position) -> Depot:
+        if entry.publish is not None:
+            at = self._at("depots", name, "publish").key_where
+            what = "only tables of an Iceberg catalog can be published"
+            self.findings.error("misplaced-key", what, at, "remove `publish`, or use kind iceberg")
         if entry.catalog is not None:
             at = self._at("depots", name, "catalog").key_where
             what = "plain files have no catalog" if kind == "files" else "Delta tables are found by their path"

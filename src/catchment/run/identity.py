@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import secrets
 import socket
@@ -20,11 +19,6 @@ def new_run_id(now: datetime) -> str:
 def owner() -> str:
     """Who holds a run's lease: readable, and different each time."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def who() -> str:
-    """The person who asks, for records of what was done by hand."""
-    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def log_directory(project: Project, run_id: str) -> Path:

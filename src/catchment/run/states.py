@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 
 from catchment.errors import RequestError
 from catchment.project.model import Project
-from catchment.run.identity import who
 from catchment.store import Lease, Store, open_store
 from catchment.store.states import Cause, State, Window, lease_name
+from catchment.who import who
 
 LEASE_SECONDS = 30.0
 

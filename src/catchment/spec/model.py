@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
 
@@ -25,6 +25,8 @@ Catchup = Literal["none", "last", "all"]
 """Which ticks are made up for that nobody was there to follow."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
 ActionKind = Literal["delete_from_dataset"]
+ChangeName = Literal["set_version", "branch_fast_forward"]
+"""What can be done to a table beside writing rows into it: by a job of the toolbox, or by a person."""
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 
 
@@ -247,12 +249,14 @@ class Action:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """A job of the toolbox stack: one action on one dataset."""
+    """A job of the toolbox stack: one change of one table."""
 
     dataset: str
-    action: str
-    value: str | None
+    change: ChangeName
+    arguments: Mapping[str, Any]
+    """What else the action says, by the names that the file uses."""
     where: Position
+    """Of the action; of its `value`, if it has one."""
     dataset_where: Position
 
 

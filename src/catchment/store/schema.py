@@ -141,6 +141,21 @@ windows: TableClause = table(
     column("opened_by", String),
 )
 
+publications: TableClause = table(
+    "publications",
+    column("target", String),
+    column("number", BigInteger),
+    column("id", String),
+    column("catalog", String),
+    column("file", String),
+    column("file_before", String),
+    column("snapshot_id", BigInteger),
+    column("at", Double),
+    column("by_whom", String),
+    column("run_id", String),
+    column("job", String),
+)
+
 schedules: TableClause = table(
     "schedules",
     column("workflow", String),

@@ -55,10 +55,8 @@ def test_seed_000_becomes_two_writers_of_one_table() -> None:
     assert one.steps[1].sql.endswith("as version, now() as ts_ny_taxi FROM ny_taxi_changed_dateformat")
 
 
-def test_seed_004_validates_with_what_does_not_run_yet() -> None:
-    assert found("seed-004.yaml") == [
-        ("warning", "unsupported-toolbox", 72, 14),
-    ]
+def test_seed_004_validates() -> None:
+    assert found("seed-004.yaml") == []
 
 
 def test_seed_004_is_read_whole() -> None:
@@ -89,4 +87,6 @@ def test_seed_004_is_read_whole() -> None:
     assert (read.log_level, read.envs["FLARE_AUDIT_MODE"]) == ("WARN", "LOG")
     assert tool.dependencies == (("order-incremental-08", Position(file, 80, 9)),)
     address = "dataos://icebase:sample/order_incremental_08?acl=rw"
-    assert tool.toolbox == Toolbox(address, "set_version", "latest", Position(file, 75, 9), Position(file, 75, 18))
+    assert tool.toolbox == Toolbox(
+        address, "set_version", {"value": "latest"}, Position(file, 78, 18), Position(file, 75, 18)
+    )

@@ -5,32 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from catchment.formats.names import Edit, edited, parsed
 from catchment.project.model import Depot
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Edit = tuple[int, int, str]
-"""From where to where a text is replaced, and by what."""
-
 
 def by_path(sql: str, depots: Sequence[Depot]) -> str:
     """The query with every table of a Delta depot named by its path; nothing else is touched."""
-    places = {depot.name: depot.files.rstrip("/") for depot in depots if depot.kind == "delta" and depot.name in sql}
-    for start, end, text in sorted(_edits(sql, places), reverse=True) if places else ():
-        sql = sql[:start] + text + sql[end:]
-    return sql
+    places = {depot.name: depot.files.rstrip("/") for depot in depots if depot.kind == "delta"}
+    statement = parsed(sql, places)
+    return edited(sql, _edits(statement, places)) if statement else sql
 
 
-def _edits(sql: str, places: dict[str, str]) -> Iterator[Edit]:
-    import sqlglot  # slow to import, and needed only where a Delta depot is named
+def _edits(statement: exp.Expr, places: dict[str, str]) -> Iterator[Edit]:
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    try:
-        statement = sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
-        return  # what is wrong with it is Spark's to say
     for table in statement.find_all(exp.Table):
         if table.catalog in places and table.db and isinstance(table.this, exp.Identifier):
             yield _edit(table, places[table.catalog])

@@ -32,11 +32,8 @@ def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str
 
 def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
     """The rows that were appended after one snapshot, up to another."""
-    reader = spark.read.options(**source.options)
-    if first is None:
-        return reader.option("snapshot-id", last).table(source.dataset.identifier)
-    span = {"start-snapshot-id": first, "end-snapshot-id": last}
-    return reader.options(**span).format("iceberg").load(source.dataset.identifier.replace("`", ""))
+    span = {"versionAsOf": last} if first is None else {"start-snapshot-id": first, "end-snapshot-id": last}
+    return spark.read.format("iceberg").options(**source.options, **span).load(source.dataset.identifier)
 
 
 def _line(metadata: Mapping[str, Any], newest: int) -> list[Mapping[str, Any]]:

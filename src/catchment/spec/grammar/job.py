@@ -1,4 +1,4 @@
-"""The grammar of `stackSpec`: a flare job with its inputs and steps, and a toolbox action (canonical keys only)."""
+"""The grammar of a flare job: its settings, inputs and steps (canonical keys only)."""
 
 from __future__ import annotations
 
@@ -118,17 +118,3 @@ class FlareSpec(Part):
     spark_conf: dict[str, Text] | None = optional("Spark settings.")
     configs: dict[str, Any] | None = optional("Configuration of a cluster job; ignored.")
     job: FlareJob = required("Inputs, steps and outputs.")
-
-
-class ToolboxAction(Part):
-    """An action of the toolbox."""
-
-    name: Literal["set_version"] = required("Name of the action: set_version.")
-    value: Text = required("Version that readers shall see: latest, or the name of a metadata file.")
-
-
-class ToolboxSpec(Part):
-    """Settings of the toolbox stack: one action on one dataset."""
-
-    dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
-    action: ToolboxAction = required("What to do with the dataset.")

@@ -1,4 +1,4 @@
-"""Bringing branches of tables forward: who asks for it, and an engine that does it."""
+"""Changes of tables that people ask for: an engine makes them, and the table or the metastore remembers who asked."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from catchment.engine.launcher import EngineProcess
-from catchment.plan.datasets import of_input
+from catchment.plan.changes import of_change
 from catchment.plan.engines import reading_engine
 from catchment.project.model import Project
 from catchment.run.engines import Launch
-from catchment.run.identity import who
 from catchment.run.lake import Reader, Tell, check_depot
+from catchment.spec.model import ChangeName
+from catchment.who import who
 
 
-def fast_forward(
+def change(
     project: Project,
     address: str,
-    branch: str,
-    to: str,
+    name: ChangeName,
+    arguments: Mapping[str, Any],
     *,
     dry_run: bool = False,
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
 ) -> Mapping[str, Any]:
-    """Bring the branch `to` of a table to the head of `branch`; the table remembers who asked for it."""
-    table = of_input(address, "iceberg", project)
-    check_depot(table.depot, reading_engine(project))
+    """Change a table, or look what that would come to."""
+    plan = of_change(address, name, arguments, project)
+    check_depot(plan.dataset.depot, reading_engine(project))
     with Reader(project, tell=tell, launch=launch) as reader:
-        return reader.fast_forward(table, branch, to, by=who(), dry_run=dry_run)
+        return reader.change(plan, by=who(), dry_run=dry_run)
