@@ -38,7 +38,7 @@ class Pace:
 
 
 class Scheduler:
-    """One process that follows schedules."""
+    """One process that follows schedules, which were checked together."""
 
     def __init__(
         self,
@@ -50,7 +50,6 @@ class Scheduler:
         settled: Callable[[TickReport], None],
         pace: Pace | None = None,
     ) -> None:
-        check_together(followed)
         self._store = store
         self._tell = tell
         self._pace = pace or Pace()
