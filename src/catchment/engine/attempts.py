@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ class Attempt:
     def _answer(self, session: SparkSession, application: Application) -> Reply:
         match self.work:
             case RunJob():
-                return self._job(session, self.work, application.writer)
+                return self._job(session, self.work, application)
             case RunQuery():
                 return run_query(session, self.work, self._start.engine.depots)
             case Inspect():
@@ -103,16 +104,27 @@ class Attempt:
         story = Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
         return make_change(session, work.change, Asker(work.by), writer, story, dry_run=work.dry_run)
 
-    def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
+    def _job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
                 story = Story(self.id, log, self._channel.send, self._cancelled)
-                return Done(self.id, run_job(session, work, story, writer))
+                return Done(self.id, run_job(session, work, story, application.writer, self._sessions(application)))
             except Exception as error:
                 problem = self._meaning(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
                 raise problem from error
+
+    def _sessions(self, application: Application) -> Callable[[], AbstractContextManager[SparkSession]]:
+        """Sessions for threads of this attempt; what runs in them is cancelled with it."""
+
+        @contextmanager
+        def opened() -> Iterator[SparkSession]:
+            _claim(application.context, self.work)
+            with application.session() as session:
+                yield session
+
+        return opened
 
     def _meaning(self, error: Exception) -> CatchmentError:
         # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.
