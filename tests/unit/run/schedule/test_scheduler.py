@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from catchment.run.schedule.reports import TickReport
+from tests.servers import postgres
+from tests.servers.postgres import PostgresServer
 from tests.unit.run.schedule.conftest import Project, wait_until
 
 EVERY_SECOND = "* * * * * *"
@@ -43,6 +46,21 @@ def test_ticks_run_with_their_own_time_and_the_story_is_told(flow: Project) -> N
     assert len(once(flow)) >= 2
     assert f"starts run {first['run_id']}" in scheduler.told
     assert "flow: */2 * * * * *: next tick" in scheduler.told
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    running = postgres.start()
+    yield running
+    running.stop()
+
+
+@pytest.mark.slow
+def test_two_schedulers_share_the_ticks_on_a_server(flow: Project, server: PostgresServer) -> None:
+    (flow.root / "catchment.yaml").write_text(
+        f"metastore: {server.url}\ndepots:\n  lake: {{kind: iceberg, location: ./lake}}\n"
+    )
+    test_two_schedulers_share_the_ticks(flow)
 
 
 def test_two_schedulers_share_the_ticks(flow: Project) -> None:
