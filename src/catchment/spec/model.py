@@ -19,6 +19,10 @@ CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
 """What a dynamic overwrite does when somebody committed to its partitions since the job began."""
+Concurrency = Literal["Allow", "Forbid", "Replace"]
+"""What becomes of a tick while the run before it is not over."""
+Catchup = Literal["none", "last", "all"]
+"""Which ticks are made up for that nobody was there to follow."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
 ActionKind = Literal["delete_from_dataset"]
 ChangeName = Literal["set_version", "branch_fast_forward"]
@@ -285,8 +289,9 @@ class Schedule:
     cron: str
     where: Position
     timezone: str | None = None
-    concurrency: Literal["Allow", "Forbid", "Replace"] = "Allow"
+    concurrency: Concurrency = "Allow"
     end_on: str | None = None
+    catchup: Catchup = "none"
 
 
 @dataclass(frozen=True)

@@ -155,3 +155,24 @@ publications: TableClause = table(
     column("run_id", String),
     column("job", String),
 )
+
+schedules: TableClause = table(
+    "schedules",
+    column("workflow", String),
+    column("rule", String),
+    column("decided", Double),
+)
+
+ticks: TableClause = table(
+    "ticks",
+    column("workflow", String),
+    column("tick", Double),
+    column("owner", String),
+    column("run_id", String),
+    column("tries", Integer),
+    column("claimed", Double),
+    column("asked", String),
+    column("outcome", String),
+    column("reason", String),
+    column("error", JSON(none_as_null=True)),
+)

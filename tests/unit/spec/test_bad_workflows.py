@@ -234,6 +234,8 @@ SCHEDULE = {
     "a bad cron": ("bad-cron", "{cron: §'61 * * * *'}"),
     "a cron of seven fields": ("bad-cron", "{cron: §'0 0 3 * * * 2030'}"),
     "a random cron": ("bad-cron", "{cron: §'R * * * *'}"),
+    "a day that never comes": ("bad-cron", "{cron: §'0 0 30 2 *'}"),
+    "a bad catchup": ("bad-value", "{cron: '0 3 * * *', catchup: §some}"),
     "a bad time zone": ("bad-timezone", "{cron: '0 3 * * *', timezone: §Europe/Berlinn}"),
     "an end without zone": ("bad-timestamp", "{cron: '0 3 * * *', endOn: §2030-01-01}"),
     "an end that is no day": ("bad-timestamp", "{cron: '0 3 * * *', endOn: §'2030-13-41T00:00:00Z'}"),

@@ -23,6 +23,7 @@ _MIB = {"k": 1 / 1024, "m": 1, "": 1, "g": 1024, "t": 1024 * 1024}
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
 _NOT_CRON = re.compile(r"[^ -~]|\b[rRhH]\b")
 """What croniter takes beyond cron: foreign digits, and minutes drawn at random."""
+_SOME_DAY = datetime(2024, 1, 1)
 _CRON_HINT = "for example `0 3 * * *`, daily at 03:00"
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
@@ -90,7 +91,19 @@ def _cron(value: str) -> str:
         raise refusal("bad-cron", f"`{value}` has {fields} fields; cron takes 5, or 6 with seconds first", _CRON_HINT)
     if _NOT_CRON.search(value) or not croniter.is_valid(value, second_at_beginning=fields == 6):
         raise refusal("bad-cron", f"`{value}` is not a cron expression", _CRON_HINT)
+    if not _ever(value, fields):
+        raise refusal("bad-cron", f"`{value}` names a day that never comes", _CRON_HINT)
     return value
+
+
+def _ever(cron: str, fields: int) -> bool:
+    from croniter import CroniterBadDateError, croniter
+
+    try:
+        croniter(cron, _SOME_DAY, second_at_beginning=fields == 6).get_next()
+    except CroniterBadDateError:
+        return False
+    return True
 
 
 def _timezone(value: str) -> str:
@@ -161,3 +174,4 @@ SortMode = Annotated[Literal["partition", "global"], BeforeValidator(_lower)]
 SortOrder = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
 CommitWay = Annotated[Literal["buffered", "direct"], BeforeValidator(_lower)]
 Conflict = Annotated[Literal["last-wins", "fail", "rerun"], BeforeValidator(_lower)]
+Catchup = Annotated[Literal["none", "last", "all"], BeforeValidator(_lower)]

@@ -15,6 +15,7 @@ from catchment.store.migrations import (
     m0004_inputs,
     m0005_states,
     m0006_publications,
+    m0007_ticks,
 )
 
 Migration = Callable[[Connection], None]
@@ -26,6 +27,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     4: m0004_inputs.apply,
     5: m0005_states.apply,
     6: m0006_publications.apply,
+    7: m0007_ticks.apply,
 }
 NEWEST = max(MIGRATIONS)
 
