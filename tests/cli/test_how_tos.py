@@ -80,7 +80,9 @@ def test_write_audit_publish(project: Path) -> None:
     assert failed.code == 1
     assert "an order has a negative amount" in failed.err
     assert rows(project, counting) == [(1,)]
-    assert program.call("query", "ALTER TABLE lakehouse.shop.orders DROP BRANCH audit", cwd=project).code == 0
+    asked = program.call("table", "branch", "delete", ORDERS, "audit", cwd=project)
+    assert (asked.code, "would delete branch audit" in asked.err, "not-confirmed" in asked.err) == (2, True, True)
+    assert program.call("table", "branch", "delete", ORDERS, "audit", "--yes", cwd=project).code == 0
     refused = program.call("table", "branch", "fast-forward", ORDERS, "audit", cwd=project)
     assert (refused.code, "branch-not-found" in refused.err) == (2, True)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from catchment.plan.model import JobPlan
 from catchment.store import open_store
 from catchment.store.publications import Publications
+from tests.concurrency.waiting import await_sleep, worker_of
 from tests.spark.lake import HERE, LiveEngine, Pending, changing, lake_depot, table, writing
 
 TABLES = {"a": "before-pointer-moved", "b": "pointer-moved", "c": "publication-recorded"}
@@ -73,3 +78,22 @@ def test_many_move_it_at_once(start_engine: Callable[..., LiveEngine], tmp_path:
     moves = chain(tmp_path)
     assert [before for before, _ in moves] == [None, *(after for _, after in moves[:-1])]
     assert len(seen(engines[0])) == moves[-1][1] - 1
+
+
+@pytest.mark.slow
+def test_one_that_slept_past_its_turn_does_not_undo_what_it_has_not_seen(
+    start_engine: Callable[..., LiveEngine], tmp_path: Path
+) -> None:
+    """Its swap names the version that it looked at, which readers no longer see: it looks again."""
+    depot = lake_depot(tmp_path)
+    engine, sleeper = start_engine(depot), start_engine(depot, fault="before-pointer-moved:stop")
+    for number in range(3):
+        engine.run(appending(number))
+    engine.run(publishing("v2"))
+    sleeping = sleeper.start_job(publishing("v3"))
+    await_sleep(worker_of(sleeper))
+    engine.run(publishing("v4"))
+    os.kill(worker_of(sleeper), signal.SIGCONT)
+    sleeping.done()
+    assert seen(engine) == [0, 1]
+    assert chain(tmp_path) == [(None, 2), (2, 4), (4, 3)]

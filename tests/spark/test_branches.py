@@ -52,8 +52,8 @@ def test_write_audit_publish(engine: LiveEngine, fresh: str) -> None:
     assert ids(engine, fresh) == [*range(5), *range(10, 15), *range(20, 25)]
     facts = engine.inspect("table", table(fresh))
     assert facts["branches"] == [{"name": name, "snapshot_id": second.snapshot_id} for name in ("audit", "main")]
-    said = json.loads(facts["properties"]["catchment.fast-forwarded"])
-    assert (said["branch"], said["to"], said["by"]) == ("audit", "main", "somebody")
+    said = json.loads(facts["properties"]["catchment.changed"])
+    assert (said["change"], said["by"]) == ("branch_fast_forward", "somebody")
     again = engine.forward(table(fresh), "audit")
     assert (again["commits"], again["before"], again["after"]) == ([], second.snapshot_id, second.snapshot_id)
     engine.run(appending(fresh, 30))
@@ -68,7 +68,7 @@ def test_main_that_went_on_is_not_thrown_away(engine: LiveEngine, fresh: str) ->
     failed = engine.start_forward(table(fresh), "audit").failed()
     assert (failed.code, failed.retryable) == ("branch-diverged", False)
     assert "main has 1 commits that audit does not have" in failed.message
-    assert "DROP BRANCH audit" in str(failed.hint)
+    assert "table branch delete" in str(failed.hint)
     assert ids(engine, fresh) == [*range(5), *range(20, 25)]
     back = engine.forward(table(fresh), "main", to="main")
     assert back["commits"] == []

@@ -87,7 +87,7 @@ def in_postgresql(name: str, location: str, port: int, conf: Mapping[str, str] |
     # Statements go over the wire as text each time, so that they can be recognised there.
     properties = {"jdbc.user": "postgres", "jdbc.prepareThreshold": "0"}
     catalog = Catalog(uri=f"jdbc:postgresql://127.0.0.1:{port}/postgres", properties=properties)
-    return Depot(name, "iceberg", location, catalog, conf or {})
+    return Depot(name, "iceberg", location, catalog, conf or {}, publish=f"{name}_published")
 
 
 def with_icebergs_files(port: int, endpoint: str) -> Depot:

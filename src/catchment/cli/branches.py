@@ -1,4 +1,4 @@
-"""`catchment table branch fast-forward`."""
+"""`catchment table branch ls|create|delete|fast-forward` and `catchment table tag ls|create|delete`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,82 @@ from typing import Any
 
 import click
 
-from catchment.cli import changes
+from catchment.cli import changes, options, tables
+from catchment.cli.changes import Asked, deed
 
 
 @click.group()
 def branch() -> None:
-    """Branches of a table."""
+    """Branches of a table: lines of commits beside main."""
+
+
+@click.group()
+def tag() -> None:
+    """Tags of a table: names of snapshots."""
+
+
+@branch.command("ls")
+@click.argument("address")
+@options.project
+@options.output("text", "json")
+@options.debug
+def branch_ls(address: str, where: Path, output: str) -> None:
+    """List the branches of a table."""
+    tables.echo_part(where, address, "branches", output)
+
+
+@tag.command("ls")
+@click.argument("address")
+@options.project
+@options.output("text", "json")
+@options.debug
+def tag_ls(address: str, where: Path, output: str) -> None:
+    """List the tags of a table."""
+    tables.echo_part(where, address, "tags", output)
+
+
+@branch.command("create")
+@click.argument("address")
+@click.argument("name")
+@click.option("--snapshot", help="Where it begins.  [default: the head of main]")
+@changes.changing
+def branch_create(address: str, name: str, snapshot: str | None, where: Path, output: str, *, dry_run: bool) -> None:
+    """Create a branch."""
+    arguments = {"branch": name, **({"snapshot": snapshot} if snapshot else {})}
+    tell = deed("create", "created", f"branch {name}")
+    changes.make(address, "branch_create", arguments, Asked(where, output, dry_run), tell)
+
+
+@tag.command("create")
+@click.argument("address")
+@click.argument("name")
+@click.option("--snapshot", help="Which snapshot it names.  [default: the head of main]")
+@changes.changing
+def tag_create(address: str, name: str, snapshot: str | None, where: Path, output: str, *, dry_run: bool) -> None:
+    """Create a tag."""
+    arguments = {"tag": name, **({"snapshot": snapshot} if snapshot else {})}
+    tell = deed("create", "created", f"tag {name}")
+    changes.make(address, "tag_create", arguments, Asked(where, output, dry_run), tell)
+
+
+@branch.command("delete")
+@click.argument("address")
+@click.argument("name")
+@changes.destroying
+def branch_delete(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+    """Delete a branch. Commits that nothing else refers to go when snapshots are expired."""
+    tell = deed("delete", "deleted", f"branch {name}")
+    changes.make(address, "branch_delete", {"branch": name}, Asked(where, output, dry_run, yes), tell)
+
+
+@tag.command("delete")
+@click.argument("address")
+@click.argument("name")
+@changes.destroying
+def tag_delete(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+    """Delete a tag. Its snapshot goes when snapshots are expired, if nothing else refers to it."""
+    tell = deed("delete", "deleted", f"tag {name}")
+    changes.make(address, "tag_delete", {"tag": name}, Asked(where, output, dry_run, yes), tell)
 
 
 @branch.command("fast-forward")
@@ -28,8 +98,7 @@ def fast_forward(address: str, branch: str, to: str, where: Path, output: str, *
     have, it is refused.
     """
     arguments = {"branch": branch, "to": to}
-    facts = changes.make(where, address, "branch_fast_forward", arguments, dry_run=dry_run)
-    changes.echo(facts, output, _forwarded(facts))
+    changes.make(address, "branch_fast_forward", arguments, Asked(where, output, dry_run), _forwarded)
 
 
 def _forwarded(facts: Mapping[str, Any]) -> str:

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import confirmation, options, printing, secrecy
 
 if TYPE_CHECKING:
     from catchment.spec.model import ChangeName
 
 Command = Callable[..., Any]
+Tell = Callable[[Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a change was asked for on the command line."""
+
+    where: Path
+    output: str
+    dry_run: bool
+    yes: bool = True
+    """Whether to do it without asking."""
 
 
 def changing(command: Command) -> Command:
@@ -24,18 +37,41 @@ def changing(command: Command) -> Command:
     return command
 
 
-def make(where: Path, address: str, name: ChangeName, arguments: Mapping[str, Any], *, dry_run: bool) -> Any:
-    """Make a change, or look what it would come to; the facts, without secrets."""
+def destroying(command: Command) -> Command:
+    """The options of a verb whose change takes something away."""
+    return click.option("--yes", is_flag=True, help="Do it without asking.")(changing(command))
+
+
+def make(address: str, name: ChangeName, arguments: Mapping[str, Any], asked: Asked, tell: Tell) -> None:
+    """Make a change, or look what it would come to, and print that: as JSON, or in words."""
     from catchment.run import changes
 
-    project = secrecy.open_project(where)
-    facts = changes.change(project, address, name, arguments, dry_run=dry_run, tell=printing.tell)
-    return secrecy.redactor().data(facts)
+    project = secrecy.open_project(asked.where)
 
+    def agree(facts: Mapping[str, Any]) -> None:
+        click.echo(secrecy.redactor().text(tell(facts)), err=True)
+        if facts["changed"]:
+            confirmation.require("Do it?")
 
-def echo(facts: Mapping[str, Any], output: str, told: str) -> None:
-    """Print what a change came to: as JSON, or in words."""
-    if output == "json":
+    made = changes.change(
+        *(project, address, name, arguments),
+        dry_run=asked.dry_run,
+        agree=None if asked.yes else agree,
+        tell=printing.tell,
+    )
+    facts = secrecy.redactor().data(made)
+    if asked.output == "json":
         printing.echo_json(facts)
     else:
-        click.echo(told)
+        click.echo(tell(facts))
+
+
+def deed(would: str, done: str, what: str) -> Tell:
+    """How a change is told: that it would be made, that it was made, or that there was nothing to do."""
+
+    def tell(facts: Mapping[str, Any]) -> str:
+        if not facts["changed"]:
+            return f"{facts['address']}: nothing to do, {what} is so already"
+        return f"{facts['address']}: {f'would {would}' if facts['dry_run'] else done} {what}"
+
+    return tell

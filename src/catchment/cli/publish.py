@@ -30,8 +30,7 @@ def publish(address: str, version: str, where: Path, output: str, *, dry_run: bo
     Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions may be
     published again.
     """
-    facts = changes.make(where, address, "set_version", {"value": version}, dry_run=dry_run)
-    changes.echo(facts, output, _told(facts))
+    changes.make(address, "set_version", {"value": version}, changes.Asked(where, output, dry_run), _told)
 
 
 @click.command()

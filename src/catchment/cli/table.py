@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from catchment.cli import options, printing, secrecy
-from catchment.cli.branches import branch
+from catchment.cli import options, printing, tables
+from catchment.cli.branches import branch, tag
+from catchment.cli.columns import column
+from catchment.cli.partitions import partition
+from catchment.cli.properties import properties
 from catchment.cli.publish import publications, publish
-from catchment.errors import RequestError
-
-if TYPE_CHECKING:
-    from catchment.project.model import Address
-    from catchment.run import lake
+from catchment.cli.rollback import rollback, set_snapshot
 
 
 @click.group()
@@ -23,7 +22,7 @@ def table() -> None:
     """Look at the tables of the lake, publish them and change them."""
 
 
-for command in (publish, publications, branch):
+for command in (publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition):
     table.add_command(command)
 
 
@@ -34,11 +33,11 @@ for command in (publish, publications, branch):
 @options.debug
 def ls(depot: str, where: Path, output: str) -> None:
     """List the tables of a depot."""
-    facts = _inspect(where, "tables", depot)
+    facts = tables.inspect(where, "tables", depot)
     if output == "json":
         printing.echo_json(facts)
     else:
-        _echo_list(facts["tables"])
+        tables.echo_list(facts["tables"])
 
 
 @table.command()
@@ -48,7 +47,7 @@ def ls(depot: str, where: Path, output: str) -> None:
 @options.debug
 def show(address: str, where: Path, output: str) -> None:
     """Show a table: columns, partitions, properties, size, current snapshot."""
-    facts = _inspect(where, "table", _table(address))
+    facts = tables.inspect(where, "table", tables.parse(address))
     if output == "json":
         printing.echo_json(facts)
         return
@@ -58,7 +57,7 @@ def show(address: str, where: Path, output: str) -> None:
     for name, value in facts.items():
         if isinstance(value, list | dict) and value:
             click.echo(f"\n{name}")
-            _echo_list(value if isinstance(value, list) else [{"name": k, "value": v} for k, v in value.items()])
+            tables.echo_list(tables.as_list(value))
 
 
 @table.command()
@@ -68,11 +67,11 @@ def show(address: str, where: Path, output: str) -> None:
 @options.debug
 def snapshots(address: str, where: Path, output: str) -> None:
     """List the snapshots of a table, with the writes in each and their rows."""
-    facts = _inspect(where, "snapshots", _table(address))
+    facts = tables.inspect(where, "snapshots", tables.parse(address))
     if output == "json":
         printing.echo_json(facts)
     else:
-        _echo_list([line for snapshot in facts["snapshots"] for line in _lines(snapshot)])
+        tables.echo_list([line for snapshot in facts["snapshots"] for line in _lines(snapshot)])
 
 
 @table.command()
@@ -82,11 +81,11 @@ def snapshots(address: str, where: Path, output: str) -> None:
 @options.debug
 def files(address: str, where: Path, output: str) -> None:
     """List the data files of a table's current snapshot."""
-    facts = _inspect(where, "files", _table(address))
+    facts = tables.inspect(where, "files", tables.parse(address))
     if output == "json":
         printing.echo_json(facts)
     else:
-        _echo_list(facts["files"])
+        tables.echo_list(facts["files"])
 
 
 @table.command()
@@ -96,11 +95,25 @@ def files(address: str, where: Path, output: str) -> None:
 @options.debug
 def versions(address: str, where: Path, output: str) -> None:
     """List the versions of a table: its metadata files, which one is the newest, and which one is published."""
-    facts = _inspect(where, "versions", _table(address))
+    facts = tables.inspect(where, "versions", tables.parse(address))
     if output == "json":
         printing.echo_json(facts)
     else:
-        _echo_list([{**entry, "version": f"v{entry['version']}"} for entry in facts["versions"]])
+        tables.echo_list([{**entry, "version": f"v{entry['version']}"} for entry in facts["versions"]])
+
+
+@table.command()
+@click.argument("address")
+@options.project
+@options.output("text", "json")
+@options.debug
+def metadata(address: str, where: Path, output: str) -> None:
+    """Show what a table's newest metadata file says: its ids, schemas, specs, snapshots and refs in numbers."""
+    facts = tables.inspect(where, "metadata", tables.parse(address))
+    if output == "json":
+        printing.echo_json(facts)
+    else:
+        tables.echo_list(tables.as_list({name: printing.cell_text(value) for name, value in facts.items()}))
 
 
 def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -110,37 +123,3 @@ def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for write in writes:
         yield {**common, "write": write["write_id"], "rows": write["rows"]}
         common = dict.fromkeys(common)
-
-
-def _table(text: str) -> Address:
-    from catchment.project import address
-
-    parsed = address.parse(text)
-    if parsed.dataset is None:
-        raise RequestError(
-            f"`{text}` names no table", code="no-dataset", hint="append /table; `catchment table ls DEPOT` lists them"
-        )
-    return parsed
-
-
-def _inspect(where: Path, what: lake.What, target: Address | str) -> Mapping[str, Any]:
-    from catchment.run import lake
-
-    facts = lake.inspect(secrecy.open_project(where), what, target, tell=printing.tell)
-    hidden: Mapping[str, Any] = secrecy.redactor().data(facts)
-    return hidden
-
-
-def _echo_list(entries: Sequence[Mapping[str, Any]]) -> None:
-    if not entries:
-        click.echo("nothing there", err=True)
-        return
-    columns = list(entries[0])
-    printing.echo_table(columns, ([_cell(name, entry[name]) for name in columns] for entry in entries))
-
-
-def _cell(name: str, value: object) -> object:
-    # An id is a name, not a quantity; a list reads better without brackets.
-    if name.endswith("_id") and value is not None:
-        return str(value)
-    return ", ".join(map(str, value)) if isinstance(value, list) else value

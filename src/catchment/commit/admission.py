@@ -37,8 +37,8 @@ def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | Non
     return JobError(
         f"{target} has no branch {branch}",
         code="branch-not-found",
-        hint=f"create it with ALTER TABLE … CREATE BRANCH {branch}; if it was created and is not there, the catalog "
-        "keeps no branches of tables",
+        hint="create it with `catchment table branch create`; if it was created and is not there, the catalog keeps no "
+        "branches of tables",
     )
 
 

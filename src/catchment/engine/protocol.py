@@ -88,7 +88,7 @@ class Inspect:
     """Look at the lake. Answered by `Facts` or `Failed`."""
 
     attempt: str
-    what: Literal["tables", "table", "snapshots", "files", "versions"]
+    what: Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
     depot: str
     namespace: str | None = None
     table: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -12,7 +13,7 @@ from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Inspect
 from catchment.formats import stamps
 from catchment.formats.delta import inspection as delta
-from catchment.formats.iceberg import catalogs, history
+from catchment.formats.iceberg import catalogs, history, lines
 from catchment.formats.iceberg.published import Published
 from catchment.formats.iceberg.versions import Version, Versions
 from catchment.plan.model import Dataset
@@ -31,6 +32,9 @@ def inspect(spark: SparkSession, question: Inspect) -> Facts:
         text = history.metadata(spark, catalogs.require_table(spark, dataset))
         if question.what == "snapshots":
             return {"snapshots": [_snapshot(snapshot) for snapshot in history.snapshots(text)]}
+        if question.what == "metadata":
+            location = catalogs.require_table(spark, dataset).operations().current().metadataFileLocation()
+            return _metadata(dataset, str(location), json.loads(text))
         if question.what == "versions":
             return {"versions": list(_versions(spark, dataset, question.published))}
         return _files(spark, dataset) if question.what == "files" else _table(dataset, json.loads(text))
@@ -115,12 +119,40 @@ def _table(dataset: Dataset, metadata: Mapping[str, Any]) -> Facts:
             for name, ref in sorted(metadata.get("refs", {}).items())
             if ref["type"] == "branch"
         ],
+        "tags": [
+            {"name": name, "snapshot_id": ref["snapshot-id"]}
+            for name, ref in sorted(metadata.get("refs", {}).items())
+            if ref["type"] == "tag"
+        ],
         "properties": metadata.get("properties", {}),
         "rows": int(summary.get("total-records", 0)),
         "files": int(summary.get("total-data-files", 0)),
         "bytes": int(summary.get("total-files-size", 0)),
         "snapshot_id": current if summary else None,
         "snapshots": len(metadata["snapshots"]),
+    }
+
+
+def _metadata(dataset: Dataset, location: str, metadata: Mapping[str, Any]) -> Facts:
+    updated = datetime.fromtimestamp(metadata["last-updated-ms"] / 1000, tz=timezone.utc)
+    return {
+        "address": dataset.address,
+        "file": location.rpartition("/")[2],
+        "metadata_location": location,
+        "location": metadata["location"],
+        "table_uuid": metadata.get("table-uuid"),
+        "format_version": metadata["format-version"],
+        "updated_at": updated.isoformat(timespec="milliseconds"),
+        "sequence_number": metadata.get("last-sequence-number", 0),
+        "schema_id": metadata["current-schema-id"],
+        "schemas": len(metadata["schemas"]),
+        "spec_id": metadata["default-spec-id"],
+        "specs": len(metadata["partition-specs"]),
+        "sort_order_id": metadata.get("default-sort-order-id"),
+        "snapshot_id": lines.current(metadata),
+        "snapshots": len(metadata.get("snapshots", ())),
+        "refs": len(metadata.get("refs", {})),
+        "versions": len(metadata.get("metadata-log", ())) + 1,
     }
 
 

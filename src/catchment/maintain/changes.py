@@ -7,13 +7,35 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.patience import patiently
 from catchment.commit.writer import Listener, Writer
 from catchment.engine.failures import from_spark
-from catchment.formats.iceberg import catalogs
-from catchment.maintain.branches import forward_branch
-from catchment.maintain.model import Asker
-from catchment.maintain.publishing import set_version
-from catchment.plan.model import ChangePlan
+from catchment.formats.iceberg import catalogs, lines
+from catchment.maintain import columns, partitions, properties, refs, snapshots
+from catchment.maintain.model import Asker, Kind
+from catchment.maintain.publishing import check_still_kept, set_version
+from catchment.maintain.staging import commit
+from catchment.plan.model import ChangeName, ChangePlan
+
+KINDS: Mapping[ChangeName, Kind] = {
+    "rollback": snapshots.ROLLBACK,
+    "set_snapshot": snapshots.SET_SNAPSHOT,
+    "tag_create": refs.TAG_CREATE,
+    "tag_delete": refs.TAG_DELETE,
+    "branch_create": refs.BRANCH_CREATE,
+    "branch_delete": refs.BRANCH_DELETE,
+    "branch_fast_forward": refs.FAST_FORWARD,
+    "properties_set": properties.SET,
+    "properties_unset": properties.UNSET,
+    "column_add": columns.ADD,
+    "column_drop": columns.DROP,
+    "column_rename": columns.RENAME,
+    "column_widen": columns.WIDEN,
+    "partition_add": partitions.ADD,
+    "partition_drop": partitions.DROP,
+    "partition_replace": partitions.REPLACE,
+}
+"""All but `set_version`, which changes nothing in the table."""
 
 
 def make_change(
@@ -28,7 +50,10 @@ def make_change(
     """Make a change, or look what it would come to; made already, it is not made twice."""
     try:
         table = catalogs.require_table(spark, change.dataset)
-        facts = _made(spark, table, change, asker, writer, listener, dry_run=dry_run)
+        if change.name == "set_version":
+            facts = set_version(spark, table, change, asker, writer, listener, dry_run=dry_run)
+        else:
+            facts = _made(spark, table, change, asker, writer, dry_run=dry_run)
     except Exception as error:
         problem = from_spark(error, otherwise="change-failed")
         problem.message = f"{change.dataset.address}: {problem.message}"
@@ -38,17 +63,19 @@ def make_change(
 
 
 def _made(
-    spark: SparkSession,
-    table: catalogs.Table,
-    change: ChangePlan,
-    asker: Asker,
-    writer: Writer,
-    listener: Listener,
-    *,
-    dry_run: bool,
+    spark: SparkSession, table: catalogs.Table, change: ChangePlan, asker: Asker, writer: Writer, *, dry_run: bool
 ) -> Mapping[str, Any]:
-    match change.name:
-        case "set_version":
-            return set_version(spark, table, change, asker, writer, listener, dry_run=dry_run)
-        case "branch_fast_forward":
-            return forward_branch(spark, table, change.arguments, asker.by, dry_run=dry_run)
+    kind, arguments, address = KINDS[change.name], change.arguments, change.dataset.address
+    check_still_kept(spark, change)
+    with writer.admission(change.dataset.depot, address, asker.by):
+        staged = commit(
+            spark, table, change.name, lambda tx, now: kind.stage(spark, tx, now, arguments), asker, dry_run=dry_run
+        )
+    return {
+        "before": kind.view(staged.before, arguments),
+        "after": kind.view(staged.after, arguments),
+        **kind.tell(staged, arguments),
+        "pending": patiently(lambda: writer.ledger.count_pending(address)),
+        "snapshot_id": lines.current(staged.after),
+        "changed": staged.changed,
+    }

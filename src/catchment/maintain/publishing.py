@@ -5,9 +5,7 @@ Nothing is written to the table. Whoever dies in between has moved the pointer o
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +21,10 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.published import Pointer, Published
 from catchment.formats.iceberg.versions import Version, Versions
 from catchment.maintain.model import Asker
+from catchment.maintain.staging import looks
 from catchment.plan.model import ChangePlan
 from catchment.store.publications import Publication, Publications
 
-MOST_LOOKS = 20
-LONGEST_PAUSE_SECONDS = 0.2
 FORGETS = "write.metadata.delete-after-commit.enabled"
 """The property of tables that remove metadata files when others are committed."""
 
@@ -85,7 +82,7 @@ def _required(change: ChangePlan) -> str:
 
 def _move(published: Published, versions: Versions, value: str, *, dry_run: bool) -> _Moved:
     trouble: Exception | None = None
-    for _ in _looks():
+    for _ in looks():
         versions.table.refresh()
         _check_kept(versions.table)
         try:
@@ -108,19 +105,25 @@ def _move(published: Published, versions: Versions, value: str, *, dry_run: bool
     ) from trouble
 
 
-def _looks() -> Iterator[int]:
-    for number in range(MOST_LOOKS):
-        yield number
-        time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS))  # noqa: S311 - spreads rivals, guards nothing
+def check_still_kept(spark: SparkSession, change: ChangePlan) -> None:
+    """Refuse to let a table forget its metadata files while readers see one of them."""
+    wanted = change.arguments.get("properties", {}) if change.name == "properties_set" else {}
+    if change.published is None or str(wanted.get(FORGETS)).lower() != "true":
+        return
+    if Published(spark, change.published, change.dataset).look() is not None:
+        raise _not_kept(f"a version of the table is published, and its file would be removed: {FORGETS}")
 
 
 def _check_kept(table: Table) -> None:
     if str(table.properties().get(FORGETS)).lower() == "true":
-        raise JobError(
-            "the table removes its metadata files when others are committed, and readers would lose what they see",
-            code="metadata-not-kept",
-            hint=f"unset its property {FORGETS}",
+        raise _not_kept(
+            "the table removes its metadata files when others are committed, and readers would lose what they see"
         )
+
+
+def _not_kept(message: str) -> JobError:
+    hint = f"leave {FORGETS} unset: `catchment table properties unset ADDRESS {FORGETS}`"
+    return JobError(message, code="metadata-not-kept", hint=hint)
 
 
 def _record(publications: Publications, address: str, catalog: str, moved: _Moved, asker: Asker) -> None:

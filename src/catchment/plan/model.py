@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
-from catchment.spec.model import ActionKind, ChangeName, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import ActionKind, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import ChangeName as ChangeName
 from catchment.spec.model import Clause as Clause
 from catchment.spec.model import Commits as Commits
 from catchment.spec.model import Incremental as Incremental

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from catchment.engine.launcher import EngineProcess
@@ -22,11 +22,14 @@ def change(
     arguments: Mapping[str, Any],
     *,
     dry_run: bool = False,
+    agree: Callable[[Mapping[str, Any]], None] | None = None,
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
 ) -> Mapping[str, Any]:
-    """Change a table, or look what that would come to."""
+    """Change a table, or look what that would come to; `agree` is shown that first, and raises if it does not."""
     plan = of_change(address, name, arguments, project)
     check_depot(plan.dataset.depot, reading_engine(project))
     with Reader(project, tell=tell, launch=launch) as reader:
+        if agree is not None and not dry_run:
+            agree(reader.change(plan, by=who(), dry_run=True))
         return reader.change(plan, by=who(), dry_run=dry_run)

@@ -40,7 +40,7 @@ STOP_SECONDS = 5.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
 Tell = Callable[[str], None]
-What = Literal["tables", "table", "snapshots", "files", "versions"]
+What = Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
 
 
 class Reader:
@@ -151,6 +151,12 @@ def _question(what: What, address: Address, project: Project) -> Inspect:
     question = Inspect(QUESTION, what, address.depot, address.collection, address.dataset)
     if depot.kind != "delta":
         return replace(question, published=depot.publish)
+    if what in ("versions", "metadata"):
+        raise RequestError(
+            f"`{address}` is a Delta table, and has no metadata files",
+            code="unsupported-change",
+            hint="`catchment table snapshots` lists its versions",
+        )
     path = depot.location if address.dataset is None else of_input(str(address), None, project).path
     return replace(question, format="delta", path=path)
 

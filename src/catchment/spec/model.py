@@ -25,7 +25,25 @@ Catchup = Literal["none", "last", "all"]
 """Which ticks are made up for that nobody was there to follow."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
 ActionKind = Literal["delete_from_dataset"]
-ChangeName = Literal["set_version", "branch_fast_forward"]
+ChangeName = Literal[
+    "set_version",
+    "rollback",
+    "set_snapshot",
+    "tag_create",
+    "tag_delete",
+    "branch_create",
+    "branch_delete",
+    "branch_fast_forward",
+    "properties_set",
+    "properties_unset",
+    "column_add",
+    "column_drop",
+    "column_rename",
+    "column_widen",
+    "partition_add",
+    "partition_drop",
+    "partition_replace",
+]
 """What can be done to a table beside writing rows into it: by a job of the toolbox, or by a person."""
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import get_args
 
 from catchment.spec.findings import Findings
 from catchment.spec.grammar.toolbox import ToolboxAction, ToolboxSpec
-from catchment.spec.model import ChangeName, Job, Toolbox
+from catchment.spec.model import ChangeName, Job, Toolbox, Transform
 from catchment.spec.tree import MapNode, follow
-from catchment.spec.validation import parse
+from catchment.spec.validation import did_you_mean, parse
 
+_OF_A_FIELD = ("asColumn", "numBuckets", "width")
 NEEDS: Mapping[ChangeName, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "set_version": (("value",), ()),
+    "rollback": ((), ("snapshot", "timestamp")),
+    "set_snapshot": (("snapshot",), ()),
+    "tag_create": (("tag",), ("snapshot",)),
+    "tag_delete": (("tag",), ()),
+    "branch_create": (("branch",), ("snapshot",)),
+    "branch_delete": (("branch",), ()),
     "branch_fast_forward": (("branch",), ("to",)),
+    "properties_set": (("properties",), ()),
+    "properties_unset": (("names",), ()),
+    "column_add": (("column", "type"), ("comment",)),
+    "column_drop": (("column",), ()),
+    "column_rename": (("column", "to"), ()),
+    "column_widen": (("column", "type"), ()),
+    "partition_add": (("type", "column"), _OF_A_FIELD),
+    "partition_drop": (("field",), ()),
+    "partition_replace": (("field", "type", "column"), _OF_A_FIELD),
 }
 """What each change must be told, and what it may be told."""
 
@@ -39,6 +56,13 @@ def _check(action: ToolboxAction, node: MapNode, findings: Findings) -> None:
         if key not in node.entries:
             message = f"`{key}` is missing in {action.name}"
             findings.error("missing-field", message, node.where, f"add `{key}:` to the action")
+    if action.name == "rollback" and (action.snapshot is None) == (action.timestamp is None):
+        hint = "add `snapshot:` or `timestamp:`, one of the two"
+        findings.error("missing-field", "rollback must be told where to", node.where, hint)
+    if action.name in ("partition_add", "partition_replace") and action.type not in (None, *get_args(Transform)):
+        hint = did_you_mean(str(action.type), get_args(Transform)) or f"use one of {', '.join(get_args(Transform))}"
+        where = follow(node, ["type"]).node.where
+        findings.error("bad-transform", f"there is no transform `{action.type}`", where, hint)
     for key in node.entries:
         if key not in ("name", *needed, *possible):
             hint = f"it takes {', '.join((*needed, *possible))}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from catchment.spec.grammar.base import Part, optional, required
+from catchment.spec.grammar.scalars import Timestamp
 from catchment.spec.model import ChangeName
-from catchment.spec.validation import Text
+from catchment.spec.validation import Text, Whole
 
 
 class ToolboxAction(Part):
@@ -14,8 +17,25 @@ class ToolboxAction(Part):
     value: Text | None = optional(
         "set_version: what readers shall see: latest, the name of a metadata file, v4, or the id of a snapshot."
     )
-    branch: Text | None = optional("branch_fast_forward: the branch whose commits come along.")
-    to: Text | None = optional("branch_fast_forward: the branch that is brought forward; main if left out.")
+    snapshot: Text | None = optional("rollback, set_snapshot, tag_create, branch_create: the id of a snapshot.")
+    timestamp: Timestamp | None = optional("rollback: to what the table was then (RFC 3339).")
+    tag: Text | None = optional("tag_create, tag_delete: the name of the tag.")
+    branch: Text | None = optional("branch_create, branch_delete, branch_fast_forward: the name of the branch.")
+    to: Text | None = optional(
+        "branch_fast_forward: the branch that is brought forward, main if left out. column_rename: the new name."
+    )
+    properties: dict[str, Text] | None = optional("properties_set: the properties and their values.")
+    names: list[Text] | None = optional("properties_unset: the names of the properties.")
+    column: Text | None = optional("The column that is added, dropped, renamed, widened or partitioned by.")
+    type: Text | None = optional(
+        "column_add, column_widen: the type as in SQL. partition_add, partition_replace: the transform, as in "
+        "partitionSpec."
+    )
+    comment: Text | None = optional("column_add: what the column is for.")
+    field: Text | None = optional("partition_drop, partition_replace: the name of the partition field.")
+    as_column: Text | None = optional("partition_add, partition_replace: the name of the new partition field.")
+    num_buckets: Whole | None = Field(default=None, ge=1, description="Number of buckets; bucket needs it.")
+    width: Whole | None = Field(default=None, ge=1, description="Width of the truncation; truncate needs it.")
 
 
 class ToolboxSpec(Part):

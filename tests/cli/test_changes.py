@@ -1,0 +1,58 @@
+"""Verbs that change tables, as a person calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli import program, projects
+
+TRIPS = "dataos://lakehouse:raw/trips"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a table of two commits."""
+    root = projects.make(tmp_path_factory.mktemp("project"))
+    first = projects.job("one", "SELECT trip_id FROM trips WHERE trip_id < 10")
+    second = projects.job("two", "SELECT trip_id FROM trips WHERE trip_id >= 10", after="one")
+    (root / "flow.yaml").write_text(projects.workflow("flow", first, second))
+    assert program.call("run", "flow.yaml", cwd=root).code == 0
+    return root
+
+
+@pytest.mark.slow
+def test_changes_are_told_in_words(project: Path) -> None:
+    def said(*arguments: str) -> str:
+        answer = program.call("table", *arguments, cwd=project)
+        assert answer.code == 0, answer.err
+        return answer.out
+
+    assert f"{TRIPS}: would add column fare double" in said("column", "add", TRIPS, "fare", "double", "--dry-run")
+    assert f"{TRIPS}: added column fare double" in said("column", "add", TRIPS, "fare", "double")
+    added = said("partition", "add", TRIPS, "bucket", "trip_id", "--buckets", "4", "--as", "shard")
+    assert f"{TRIPS}: added partition field bucket of trip_id" in added
+    assert "catchment.changed" in said("properties", "show", TRIPS)
+
+
+@pytest.mark.slow
+def test_what_takes_something_away_is_agreed_to_first(project: Path) -> None:
+    snapshots = program.call("table", "snapshots", TRIPS, "-o", "json", cwd=project).data["snapshots"]
+    first = str(snapshots[0]["snapshot_id"])
+    asked = program.call("table", "rollback", TRIPS, first, cwd=project)
+    assert (asked.code, "not-confirmed" in asked.err) == (2, True)
+    assert f"without {snapshots[1]['snapshot_id']}: {snapshots[1]['write_ids'][0]}" in asked.err
+    done = program.call("table", "rollback", TRIPS, first, "--yes", "-o", "json", cwd=project)
+    assert (done.code, done.data["after"], done.data["changed"]) == (0, int(first), True)
+    counted = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=project)
+    assert counted.data["rows"] == [[10]]
+
+
+def test_wrong_requests(tmp_path: Path) -> None:
+    for arguments in (("rollback", TRIPS), ("rollback", TRIPS, "1", "--to", "x"), ("properties", "set", TRIPS, "a")):
+        answer = program.call("table", *arguments, cwd=tmp_path)
+        assert (answer.code, "Usage" in answer.err) == (2, True)
+    projects.make(tmp_path / "project")
+    refused = program.call("table", "publish", TRIPS, "-o", "json", cwd=tmp_path / "project")
+    assert (refused.code, refused.data["error"]["code"]) == (2, "no-published-catalog")
