@@ -237,7 +237,7 @@ class LiveEngine:
         return self._send(lambda id: RunQuery(id, sql)).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
+        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path, dataset.named)
         reply = self._send(lambda id: Inspect(id, what, *names)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data

@@ -100,7 +100,7 @@ class Attempt:
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
                 story = Story(self.id, log, self._channel.send, self._cancelled)
-                return Done(self.id, run_job(session, work, story, writer))
+                return Done(self.id, run_job(session, work, story, writer, self._start.engine.depots))
             except Exception as error:
                 problem = self._meaning(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")

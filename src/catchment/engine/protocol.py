@@ -73,6 +73,8 @@ class Inspect:
     format: str = "iceberg"
     path: str | None = None
     """Where the table is that is found by its path; of such a depot, its location."""
+    named: bool = False
+    """Whether a catalog knows the Delta tables of the depot by their names."""
     kind: Literal["inspect"] = "inspect"
 
 

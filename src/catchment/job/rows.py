@@ -13,14 +13,14 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Rows, RunQuery
-from catchment.formats.delta.names import by_path
+from catchment.formats.delta.names import found_by_spark
 from catchment.project.model import Depot
 
 
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Rows:
     """Run a query over the tables of these depots and return its rows, `limit` at most."""
     try:
-        frame = spark.sql(by_path(query.sql, depots))
+        frame = spark.sql(found_by_spark(query.sql, depots).sql)
         # One row more than asked for tells whether there would have been more.
         rows = (frame if query.limit is None else frame.limit(query.limit + 1)).collect()
     except Exception as error:

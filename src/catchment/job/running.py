@@ -20,6 +20,7 @@ from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.maintain.actions import act
 from catchment.plan.model import JobPlan, OutputPlan
+from catchment.project.model import Depot
 
 MOST_RERUNS = 3
 """How often a job begins again because others changed the partitions that it replaces."""
@@ -34,15 +35,19 @@ class _Attempt:
     command: RunJob
     story: Story
     writer: Writer
+    depots: Sequence[Depot]
+    """Those that the engine knows."""
 
     @property
     def job(self) -> JobPlan:
         return self.command.job
 
 
-def run_job(spark: SparkSession, command: RunJob, story: Story, writer: Writer) -> tuple[OutputReport, ...]:
+def run_job(
+    spark: SparkSession, command: RunJob, story: Story, writer: Writer, depots: Sequence[Depot]
+) -> tuple[OutputReport, ...]:
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
-    attempt = _Attempt(spark, command, story, writer)
+    attempt = _Attempt(spark, command, story, writer, depots)
     _prepare(attempt)
     for _ in range(MOST_RERUNS):
         try:
@@ -150,7 +155,7 @@ def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
 def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
     for step in attempt.job.steps:
         attempt.story.tell("step", f"step {step.name}:\n{step.sql}", name=step.name)
-        views[step.name] = frame = run_step(attempt.spark, step)
+        views[step.name] = frame = run_step(attempt.spark, step, attempt.depots)
         if attempt.job.explain:
             _explain(attempt, step.name, frame)
         if attempt.job.preview_rows and frame.columns:
@@ -204,7 +209,7 @@ def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan |
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem
     if problem.where is None:
-        problem.where = blame(error, problem, attempt.job.steps) or (output.where if output else None)
+        problem.where = blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:
         problem.message = f"{what}: {problem.message}"
     return problem

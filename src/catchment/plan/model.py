@@ -30,6 +30,8 @@ class Dataset:
     table: str | None = None
     path: str | None = None
     """Absolute path or URI of files, or of a table that is found by its path (delta)."""
+    named: bool = False
+    """Delta: the depot's catalog knows the table by its name; the path is where a new one is made."""
 
     @property
     def is_table(self) -> bool:

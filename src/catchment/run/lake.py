@@ -148,7 +148,7 @@ def _question(what: What, address: Address, project: Project) -> Inspect:
     if depot.kind != "delta":
         return question
     path = depot.location if address.dataset is None else of_input(str(address), None, project).path
-    return replace(question, format="delta", path=path)
+    return replace(question, format="delta", path=path, named=depot.catalog is not None)
 
 
 def _place(address: Address | str) -> Address:

@@ -44,7 +44,16 @@ CASES = [
     Case("empty location", 'depots:\n  a: {kind: files, location: ""}\n', "bad-location", 2, 30),
     Case("location with NUL", 'depots:\n  a: {kind: files, location: "a\\0b"}\n', "bad-location", 2, 30),
     Case("files with a catalog", "depots:\n  a: {kind: files, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
-    Case("Delta with a catalog", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
+    Case("a catalog for Delta", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "bad-delta-catalog", 2, 33),
+    Case(
+        "two catalogs for Delta",
+        "depots:\n"
+        "  a: {kind: delta, location: a, catalog: {type: hive, uri: thrift://a:1}}\n"
+        "  b: {kind: delta, location: b, catalog: {type: hive, uri: thrift://b:1}}\n",
+        "catalogs-differ",
+        3,
+        33,
+    ),
     Case("catalog type", "depots:\n  a: {kind: iceberg, location: ., catalog: {type: glue}}\n", "bad-value", 2, 51),
     Case("rest without uri", "depots:\n  a: {kind: iceberg, catalog: {type: rest}}\n", "missing-field", 2, 22),
     Case(
