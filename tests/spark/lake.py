@@ -33,9 +33,11 @@ from catchment.plan.model import (
     ActionPlan,
     Clause,
     Dataset,
+    Delete,
     EnginePlan,
     InputPlan,
     JobPlan,
+    Maintenance,
     Merge,
     OutputPlan,
     PartitionField,
@@ -123,11 +125,16 @@ def merging(sql: str, dataset: Dataset, on: str, when: str, *, name: str = "job"
 def deleting(target: Dataset, condition: str, *more: InputPlan, **options: str) -> JobPlan:
     """A job that deletes rows; the condition stands in line 20 of its file."""
     action = ActionPlan(
-        "delete_from_dataset",
+        Delete(clause(condition, Position("workflow.yaml", 20, 9))),
         output("rows", target, name="delete_from_dataset", mode="delete", options=options),
-        clause(condition, Position("workflow.yaml", 20, 9)),
     )
     return job(inputs=[reading("rows", target, **options), *more], actions=(action,), name="cleaning")
+
+
+def maintaining(target: Dataset, deed: Maintenance, name: str = "upkeep") -> JobPlan:
+    """A job that does nothing but look after a table."""
+    action = ActionPlan(deed, output("rows", target, name=deed.kind, mode="maintain"))
+    return job(inputs=[reading("rows", target)], actions=(action,), name=name)
 
 
 @dataclass

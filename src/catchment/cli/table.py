@@ -1,4 +1,4 @@
-"""`catchment table ls|show|snapshots|files|fast-forward`."""
+"""`catchment table ls|show|snapshots|files`, and where the verbs that change a table are at home."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from catchment.cli import options, printing, secrecy
 from catchment.cli.fast_forward import fast_forward
+from catchment.cli.maintenance import compact, expire, remove_orphans, rewrite_manifests
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def table() -> None:
-    """Look at the tables of the lake, and publish their branches."""
+    """Look at the tables of the lake, publish their branches, and keep them in order."""
 
 
-table.add_command(fast_forward)
+for command in (fast_forward, compact, rewrite_manifests, expire, remove_orphans):
+    table.add_command(command)
 
 
 @table.command()

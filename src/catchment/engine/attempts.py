@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -16,6 +17,7 @@ from catchment.engine.protocol import (
     Facts,
     FastForward,
     Inspect,
+    Maintain,
     Note,
     Recover,
     Reply,
@@ -33,6 +35,7 @@ from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
 from catchment.maintain.branches import forward_branch
+from catchment.maintain.by_hand import maintain_by_hand
 from catchment.project.secrets import Redactor
 
 
@@ -85,15 +88,19 @@ class Attempt:
     def _answer(self, session: SparkSession, application: Application) -> Reply:
         match self.work:
             case RunJob():
-                return self._job(session, self.work, application.writer)
+                with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
+                    return self._job(session, self.work, application.writer)
             case RunQuery():
-                return run_query(session, self.work, self._start.engine.depots)
+                with application.reading("query"):
+                    return run_query(session, self.work, self._start.engine.depots)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
             case Recover():
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
             case FastForward():
                 return Facts(self.id, forward_branch(session, self.work))
+            case Maintain():
+                return Facts(self.id, maintain_by_hand(session, self.work, application.writer))
 
     def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"

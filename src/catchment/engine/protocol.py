@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
-from catchment.plan.model import Dataset, EnginePlan, JobPlan
+from catchment.plan.model import Dataset, EnginePlan, JobPlan, Maintenance
 
 NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
 
@@ -102,6 +102,20 @@ class FastForward:
     dry_run: bool
     """Whether only to look."""
     kind: Literal["fast-forward"] = "fast-forward"
+
+
+@dataclass(frozen=True)
+class Maintain:
+    """Look after a table. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    table: Dataset
+    deed: Annotated[Maintenance, Field(discriminator="kind")]
+    by: str
+    """Who asks for it."""
+    dry_run: bool
+    """Whether only to look; of what can be looked at."""
+    kind: Literal["maintain"] = "maintain"
 
 
 @dataclass(frozen=True)
@@ -199,7 +213,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | FastForward
+Work = RunJob | RunQuery | Inspect | Recover | FastForward | Maintain
 """What takes time and is answered."""
 Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]

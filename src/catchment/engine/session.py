@@ -17,6 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from catchment.commit.presence import announce
+from catchment.commit.reading import reading
 from catchment.commit.writer import Writer
 from catchment.engine import masters
 from catchment.engine.failures import from_spark
@@ -56,6 +57,12 @@ class Application:
         with self._opening:
             self._writer = self._writer or self._open_writer()
             return self._writer
+
+    def reading(self, who: str) -> contextlib.AbstractContextManager[None]:
+        """Tell the metastore that somebody reads, for as long as it takes."""
+        if not self._start.engine.metastore:
+            return contextlib.nullcontext()
+        return reading(self.writer.store, f"{who} on {self.writer.owner}")
 
     def _open_writer(self) -> Writer:
         store = open_store(self._start.engine.metastore)

@@ -8,12 +8,20 @@ from typing import Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
-from catchment.spec.model import ActionKind, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Clause as Clause
+from catchment.spec.model import CommitWay, Conflict, Deed, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import Delete as Delete
+from catchment.spec.model import Expire as Expire
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
+from catchment.spec.model import RemoveOrphans as RemoveOrphans
+from catchment.spec.model import Rewrite as Rewrite
+from catchment.spec.model import RewriteManifests as RewriteManifests
 from catchment.spec.model import Sort as Sort
+
+Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
+"""What changes how a table is kept, and no row of it."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +104,8 @@ class OutputPlan:
 class ActionPlan:
     """What a job does to the table of one of its inputs, as a write with an id like any other."""
 
-    kind: ActionKind
+    deed: Deed
     output: OutputPlan
-    condition: Clause
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,11 @@ class JobPlan:
     def writes(self) -> tuple[OutputPlan, ...]:
         """Everything the job writes, in order: its outputs, then what its actions change."""
         return (*self.outputs, *(action.output for action in self.actions))
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads rows of its inputs; maintenance alone does not."""
+        return not self.writes or any(output.mode != "maintain" for output in self.writes)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ def fast_forward(
     table = of_input(address, "iceberg", project)
     check_depot(table.depot, reading_engine(project))
     with Reader(project, tell=tell, launch=launch) as reader:
-        return reader.fast_forward(table, branch, to, by=_who(), dry_run=dry_run)
+        return reader.fast_forward(table, branch, to, by=who(), dry_run=dry_run)
 
 
-def _who() -> str:
+def who() -> str:
+    """The person at the keyboard."""
     return f"{getpass.getuser()}@{socket.gethostname()}"

@@ -17,6 +17,7 @@ from catchment.engine.protocol import (
     Failed,
     FastForward,
     Inspect,
+    Maintain,
     Preparing,
     Ready,
     Recover,
@@ -27,7 +28,7 @@ from catchment.engine.protocol import (
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
-from catchment.plan.model import Dataset, EnginePlan
+from catchment.plan.model import Dataset, EnginePlan, Maintenance
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
@@ -99,6 +100,11 @@ class Reader:
     def fast_forward(self, table: Dataset, branch: str, to: str, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Bring a branch of a table to the head of another one, or look what that would mean."""
         self._process.send(FastForward(QUESTION, table, branch, to, by, dry_run))
+        return self._await(Facts).data
+
+    def maintain(self, table: Dataset, deed: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
+        """Look after a table, or look what that would mean."""
+        self._process.send(Maintain(QUESTION, table, deed, by, dry_run))
         return self._await(Facts).data
 
     def _await(self, answer: type[Answer]) -> Answer:

@@ -10,6 +10,7 @@ from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
+from catchment.store.readers import Readers
 from catchment.store.runs import Runs
 
 __all__ = ["Lease", "Progress", "Store", "open_store"]
@@ -23,6 +24,7 @@ class Store:
     leases: Leases
     runs: Runs
     events: Events
+    readers: Readers
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
@@ -48,4 +50,4 @@ def open_store(url: str) -> Store:
         database.close()
         raise
     leases = Leases(database)
-    return Store(database, leases, Runs(database), Events(database, leases))
+    return Store(database, leases, Runs(database), Events(database, leases), Readers(database))
