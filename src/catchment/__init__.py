@@ -119,11 +119,11 @@ class Project:
         found = [table for table in recovery.look(self.settings, address) if table.recoverable]
         return recovery.recover(self.settings, found, remove=remove)
 
-    def query(self, sql: str, *, limit: int | None = None, engine: str = "default") -> Rows:
-        """Ask the lake one question in SQL; tables are `depot.collection.table`."""
+    def query(self, sql: str, *, limit: int | None = None, published: bool = False, engine: str = "default") -> Rows:
+        """Ask the lake one question in SQL; tables are `depot.collection.table`, `published`: as readers see them."""
         from catchment.run import lake
 
-        return lake.query(self.settings, sql, limit=limit, engine=engine)
+        return lake.query(self.settings, sql, limit=limit, published=published, engine=engine)
 
     def inspect(self, what: What, target: str) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or about the table at an address."""

@@ -13,6 +13,7 @@ import pytest
 import catchment
 from tests.cli import program
 from tests.cli.projects import SETTINGS
+from tests.spark.readers import pyiceberg_ids
 
 HOW_TOS = Path(__file__).parent.parent.parent / "docs" / "how-to"
 ORDERS = "dataos://lakehouse:shop/orders"
@@ -24,6 +25,13 @@ def example(page: str, project: Path) -> Path:
     assert found
     (project / "flow.yaml").write_text(found[1])
     return project / "flow.yaml"
+
+
+def settings(page: str) -> str:
+    """The project file that a page shows."""
+    found = re.search(r"^```yaml\n(depots:.*?)^```", (HOW_TOS / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert found
+    return found[1]
 
 
 def drop(project: Path, file: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -88,8 +96,8 @@ def test_write_audit_publish(project: Path) -> None:
     assert program.call("run", flow, cwd=project).code == 0
     counting = "SELECT count(*) FROM lakehouse.shop.orders"
     assert rows(project, counting) == [(0,)]
-    looked = program.call("table", "fast-forward", ORDERS, "audit", "--dry-run", "-o", "json", cwd=project)
-    published = program.call("table", "fast-forward", ORDERS, "audit", cwd=project)
+    looked = program.call("table", "branch", "fast-forward", ORDERS, "audit", "--dry-run", "-o", "json", cwd=project)
+    published = program.call("table", "branch", "fast-forward", ORDERS, "audit", cwd=project)
     assert (published.code, len(looked.data["commits"]) >= 1) == (0, True), published.err
     assert "main of dataos://lakehouse:shop/orders moved to snapshot" in published.out
     assert rows(project, counting) == [(1,)]
@@ -99,5 +107,35 @@ def test_write_audit_publish(project: Path) -> None:
     assert "an order has a negative amount" in failed.err
     assert rows(project, counting) == [(1,)]
     assert program.call("query", "ALTER TABLE lakehouse.shop.orders DROP BRANCH audit", cwd=project).code == 0
-    refused = program.call("table", "fast-forward", ORDERS, "audit", cwd=project)
+    refused = program.call("table", "branch", "fast-forward", ORDERS, "audit", cwd=project)
     assert (refused.code, "branch-not-found" in refused.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_publish(project: Path) -> None:
+    (project / "catchment.yaml").write_text(settings("publish.md"))
+    flow, counting = example("publish.md", project), "SELECT count(*) FROM lakehouse.shop.orders"
+    for number in (1, 2):
+        drop(project, "orders.json", [{"id": number, "amount": 5}])
+        ran = program.call("run", flow, "-o", "json", cwd=project)
+        assert ran.code == 0, ran.err
+    assert ran.data["jobs"][1]["outputs"][0]["name"] == "set_version"
+    back = program.call("table", "publish", ORDERS, "--version", "v2", cwd=project)
+    assert "lakehouse_published shows v2 00001-" in back.out, back.err
+    shown = program.call("query", "--published", counting, "-o", "json", cwd=project)
+    assert (shown.data["rows"], rows(project, counting)) == ([[1]], [(2,)])
+    listed = program.call("table", "versions", ORDERS, "-o", "json", cwd=project).data["versions"]
+    assert [(v["version"], v["working"], v["published"]) for v in listed] == [
+        (1, False, False),
+        (2, False, True),
+        (3, True, False),
+    ]
+    made = program.call("table", "publications", ORDERS, "-o", "json", cwd=project).data["publications"]
+    assert [(p["job"], p["file"]) for p in made] == [
+        ("publish", listed[1]["file"]),
+        ("publish", listed[2]["file"]),
+        (None, listed[1]["file"]),
+    ]
+    sql = (HOW_TOS / "publish.md").read_text()
+    assert 'SqlCatalog("lakehouse_published", uri="sqlite:///lake/catalog.db")' in sql
+    assert pyiceberg_ids(project / "lake" / "catalog.db", "lakehouse_published", "shop.orders") == [1]

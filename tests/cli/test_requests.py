@@ -58,13 +58,6 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
     assert not (tmp_path / ".catchment").exists()
 
 
-def test_what_only_parses_is_refused_when_run(tmp_path: Path) -> None:
-    answer = program.call("run", SEEDS / "seed-004.yaml", "-o", "json", cwd=tmp_path)
-    assert answer.code == 2
-    errors = {d["code"] for d in answer.data["diagnostics"] if d["severity"] == "error"}
-    assert errors == {"unsupported-incremental", "unsupported-toolbox"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -4,6 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 import catchment
 from tests.cli import program
 
@@ -28,3 +30,43 @@ def test_the_repaired_seed_runs_without_any_configuration(tmp_path: Path) -> Non
     assert "== Physical Plan ==" in program.call("logs", "--job", "nytaxi-vendor-one", cwd=tmp_path).out
     counted = "SELECT vendor_id, count(*) FROM lakehouse.raw01.ny_taxi_ts GROUP BY 1 ORDER BY 1"
     assert catchment.open(tmp_path).query(counted).rows == ((1, 15), (2, 15))
+
+
+LOAD = """\
+name: load
+version: v1
+type: workflow
+workflow:
+  dag:
+    - name: load
+      spec:
+        stack: flare:7.0
+        stackSpec:
+          job:
+            inputs:
+              - {name: orders, dataset: "dataos://dropzone:none/orders.json?acl=r", format: json}
+            steps:
+              - sequence:
+                  - {name: dated, sql: "SELECT id, to_timestamp(ordered) AS order_date FROM orders"}
+            outputs:
+              - name: dated
+                dataset: dataos://icebase:retail/orders_enriched?acl=rw
+                options: {saveMode: append}
+"""
+
+
+@pytest.mark.slow
+def test_the_incremental_seed_runs_as_it_was_published_and_shows_each_month(tmp_path: Path) -> None:
+    (tmp_path / "load.yaml").write_text(LOAD)
+    shutil.copy(SEED.parent / "seed-004.yaml", tmp_path / "orders.yaml")
+    orders = tmp_path / ".catchment" / "depots" / "dropzone" / "files"
+    orders.mkdir(parents=True)
+    rows = [{"id": month, "ordered": f"2020-0{month}-15 12:00:00"} for month in (1, 2)]
+    (orders / "orders.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert program.call("run", "load.yaml", cwd=tmp_path).code == 0
+    project, sql = catchment.open(tmp_path), "SELECT id FROM icebase.sample.order_incremental_08 ORDER BY id"
+    for expected in (((1,),), ((1,), (2,))):
+        ran = program.call("run", "orders.yaml", "-o", "json", cwd=tmp_path)
+        assert ran.code == 0, ran.err
+        assert ran.data["jobs"][1]["outputs"][0]["name"] == "set_version"
+        assert project.query(sql, published=True).rows == project.query(sql).rows == expected

@@ -13,10 +13,10 @@ from catchment.engine.archive import NO_SHARING
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     Cancel,
+    Change,
     Done,
     Facts,
     Failed,
-    FastForward,
     Inspect,
     Note,
     OutputReport,
@@ -31,20 +31,28 @@ from catchment.engine.protocol import (
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import (
     ActionPlan,
+    ChangePlan,
     Clause,
     Dataset,
     Delete,
     EnginePlan,
+    Incremental,
     InputPlan,
     JobPlan,
+    Key,
     Maintenance,
     Merge,
     OutputPlan,
     PartitionField,
     StepPlan,
+    Template,
 )
 from catchment.project.model import Catalog, Depot, Engine, Settings
-from catchment.spec.model import SourceLine
+from catchment.spec.findings import Findings
+from catchment.spec.model import ChangeName, SourceLine
+from catchment.spec.placeholders import read_template
+from catchment.spec.tree import ScalarNode
+from catchment.spec.windows import without_end
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 120.0
@@ -56,7 +64,8 @@ UNPREPARED = {**SMALL, "spark.driver.extraJavaOptions": NO_SHARING}
 
 def lake_depot(root: Path, name: str = "lake") -> Depot:
     """An Iceberg depot on a SQLite catalog."""
-    return Depot(name, "iceberg", str(root / name), Catalog(database=str(root / name / "catalog.db")))
+    catalog = Catalog(database=str(root / name / "catalog.db"))
+    return Depot(name, "iceberg", str(root / name), catalog, publish=f"{name}_published")
 
 
 def files_depot(root: Path, name: str = "drop") -> Depot:
@@ -86,6 +95,24 @@ def step(name: str, sql: str, where: Position = HERE) -> StepPlan:
 
 def reading(name: str, dataset: Dataset, **options: str) -> InputPlan:
     return InputPlan(name, dataset, HERE, options)
+
+
+def windowed(
+    name: str, dataset: Dataset, sql: str, keys: Mapping[str, str], state: Mapping[str, str], line: int = 30
+) -> InputPlan:
+    """An input that is read through a window; its keys stand in the lines from 30 on, one in each."""
+
+    def template(text: str, line: int) -> Template:
+        where = Position("workflow.yaml", line, 9)
+        return read_template(text, ScalarNode(text, text, where), Findings())
+
+    window, context = template(sql, line - 1), f"all_{name}"
+    known = tuple(
+        Key(key, template(text, line + index), Position("workflow.yaml", line + index, 5), context in text)
+        for index, (key, text) in enumerate(keys.items())
+    )
+    newer = without_end(window, frozenset(state))
+    return replace(reading(name, dataset), incremental=Incremental(context, window, known, state, HERE, newer))
 
 
 def output(source: str, dataset: Dataset, **more: Any) -> OutputPlan:
@@ -120,6 +147,11 @@ def merging(sql: str, dataset: Dataset, on: str, when: str, *, name: str = "job"
     places = (Position("workflow.yaml", line, 5) for line in (10, 11))
     merge = Merge(clause(on, next(places)), clause(when, next(places)), HERE)
     return writing(sql, dataset, name=name, mode="merge", merge=merge, **more)
+
+
+def changing(target: Dataset, change: ChangeName, **arguments: Any) -> ChangePlan:
+    """A change of a table, asked for in line 30 of its file."""
+    return ChangePlan(change, target, arguments, f"{target.depot}_published", Position("workflow.yaml", 30, 9))
 
 
 def deleting(target: Dataset, condition: str, *more: InputPlan, **options: str) -> JobPlan:
@@ -216,9 +248,9 @@ class LiveEngine:
         self.process.send(make(pending.id))
         return pending
 
-    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1) -> Pending:
+    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1, **more: Any) -> Pending:
         run = run or f"run-{next(_numbers)}"
-        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00Z"))
+        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00+00:00", **more))
 
     def run(self, job: JobPlan, **more: Any) -> tuple[OutputReport, ...]:
         return self.start_job(job, **more).done()
@@ -244,8 +276,9 @@ class LiveEngine:
         return self._send(lambda id: RunQuery(id, sql)).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path, dataset.named)
-        reply = self._send(lambda id: Inspect(id, what, *names)).answer()
+        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
+        published = f"{dataset.depot}_published" if what == "versions" else None
+        reply = self._send(lambda id: Inspect(id, what, *names, published, dataset.named)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 
@@ -254,8 +287,17 @@ class LiveEngine:
         assert isinstance(reply, Facts), reply
         return list(reply.data["tables"])
 
+    def start_change(self, change: ChangePlan, *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: Change(id, change, "somebody", dry_run))
+
+    def change(self, change: ChangePlan, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_change(change, dry_run=dry_run).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
     def start_forward(self, dataset: Dataset, branch: str, to: str = "main", *, dry_run: bool = False) -> Pending:
-        return self._send(lambda id: FastForward(id, dataset, branch, to, "somebody", dry_run))
+        change = changing(dataset, "branch_fast_forward", branch=branch, to=to)
+        return self.start_change(change, dry_run=dry_run)
 
     def forward(self, dataset: Dataset, branch: str, **more: Any) -> Mapping[str, Any]:
         reply = self.start_forward(dataset, branch, **more).answer()

@@ -10,7 +10,11 @@ import pytest
 from catchment import plan
 
 HOW_TOS = Path(__file__).parent.parent.parent / "docs" / "how-to"
-PROJECT = "depots:\n  dropzone: {kind: files, location: ./dropzone}\n  lakehouse: {kind: iceberg, location: ./lake}\n"
+PROJECT = """\
+depots:
+  dropzone: {kind: files, location: ./dropzone}
+  lakehouse: {kind: iceberg, location: ./lake, publish: lakehouse_published}
+"""
 EXAMPLES = {
     f"{page.stem}-{number}": text
     for page in sorted(HOW_TOS.glob("*.md"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from catchment.cli import options
-from catchment.cli.run import run_file
+from catchment.cli.run import Asked, run_file
 
 
 @click.command()
@@ -18,4 +18,4 @@ from catchment.cli.run import run_file
 @options.debug
 def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
     """Run a workflow: the same as `catchment run FILE`."""
-    run_file(file, jobs=jobs, quiet=quiet, output=output)
+    run_file(file, Asked(jobs=jobs, quiet=quiet, output=output))

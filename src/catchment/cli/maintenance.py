@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import confirmation, options, printing, secrecy
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -135,14 +134,12 @@ def _maintain(
     from catchment.run import maintenance
 
     project = secrecy.open_project(where)
-    if ask and not dry_run and not sys.stdin.isatty():
-        raise RequestError(
-            "nobody can be asked whether that may go", code="not-confirmed", hint="add --yes, or look with --dry-run"
-        )
+    if ask and not dry_run:
+        confirmation.require_somebody()
     agree = (lambda looked: _agrees(looked, ask)) if ask and not dry_run else None
     facts = maintenance.maintain(project, address, deed, dry_run=dry_run, agree=agree, tell=printing.tell)
     if facts is None:
-        return
+        raise confirmation.refused()
     shown = secrecy.redactor().data(facts)
     for warning in shown["warnings"]:
         printing.tell(f"warning: {warning}")
@@ -156,7 +153,7 @@ def _agrees(looked: Mapping[str, Any], what: str) -> bool:
     count = len(looked[what])
     if not count:
         return True
-    return click.confirm(f"Remove {count} {what} of {looked['address']}?", err=True)
+    return confirmation.agrees(f"Remove {count} {what} of {looked['address']}?")
 
 
 def _echo(facts: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from catchment.cli import failures, printing, secrecy
+from catchment.errors import LeaseHeld
 
 if TYPE_CHECKING:
     from catchment.events.model import Sink
@@ -53,9 +54,11 @@ def echo_errors(run: Run) -> None:
 
 
 def exit_code(run: Run) -> int:
-    """0 done, 1 a job failed, 130 interrupted."""
+    """0 done, 1 a job failed, 4 another run of the job is under way, 130 interrupted."""
     if run.status == "succeeded":
         return failures.DONE
+    if {job.error.code for job in run.jobs if job.error} == {LeaseHeld.code}:
+        return failures.LEASE_HELD
     return failures.INTERRUPTED if run.status == "cancelled" else failures.JOB_FAILED
 
 

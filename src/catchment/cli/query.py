@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=0), default=1000, show_default=True, help="At most so many rows; 0: all."
 )
+@click.option("--published", is_flag=True, help="Read the published versions of the tables, not the newest ones.")
 @click.option("--engine", default="default", show_default=True, help="The engine of the project that answers.")
 @options.project
 @options.output("table", "json", "csv")
 @options.debug
-def query(sql: str | None, file: Path | None, limit: int, engine: str, where: Path, output: str) -> None:
+def query(
+    sql: str | None, file: Path | None, limit: int, engine: str, where: Path, output: str, *, published: bool
+) -> None:
     """Ask the lake with SQL; tables are depot.collection.table.
 
     Time travel is Spark's: SELECT … FROM lakehouse.raw01.trips VERSION AS OF 123.
@@ -35,7 +38,7 @@ def query(sql: str | None, file: Path | None, limit: int, engine: str, where: Pa
     project = secrecy.open_project(where)
     from catchment.run import lake
 
-    rows = lake.query(project, text, limit=limit or None, engine=engine, tell=printing.tell)
+    rows = lake.query(project, text, limit=limit or None, published=published, engine=engine, tell=printing.tell)
     _echo(rows, output)
     if rows.truncated:
         click.echo(f"only the first {len(rows.rows)} rows are shown; --limit 0 shows all", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -9,40 +10,81 @@ import click
 from catchment.cli import diagnostics, options, outcome, secrecy
 from catchment.cli.interruption import stop_on_signal
 
+MOST_WINDOWS = 10_000
+
 
 @click.command()
 @click.argument("file", type=options.WORKFLOW_FILE, required=False)
 @click.option("--from-run", "earlier", metavar="RUN", help="Run the workflow of an earlier run again, as of its time.")
+@click.option("--until-caught-up", is_flag=True, help="Let incremental jobs take windows until there is nothing new.")
+@click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs take N windows at most.")
+@click.option("--wait", is_flag=True, help="Wait for another run of an incremental job, however long it takes.")
 @options.project
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
-def run(file: Path | None, earlier: str | None, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+def run(
+    file: Path | None,
+    earlier: str | None,
+    where: Path,
+    jobs: int | None,
+    windows: int | None,
+    *,
+    until_caught_up: bool,
+    wait: bool,
+    quiet: bool,
+    output: str,
+) -> None:
     """Run a workflow and report what each job wrote.
 
     With --from-run it is a new run of the file that the earlier run had, or of FILE, and `run_time` is the earlier
     run's.
+
+    An incremental job takes one window per run, and goes on where the run before it ended. With --until-caught-up it
+    takes one after the other until its source has nothing newer; --windows bounds them (10,000 if it is not given).
     """
+    most = windows or (MOST_WINDOWS if until_caught_up else 1)
+    asked = Asked(jobs=jobs, windows=most, wait=wait, quiet=quiet, output=output)
     if earlier is None:
         if file is None:
             raise click.UsageError("give a workflow FILE, or --from-run RUN")
-        run_file(file, jobs=jobs, quiet=quiet, output=output)
+        run_file(file, asked)
         return
     from catchment.run.replay import find
 
     replayed = find(secrecy.open_project(file or where), earlier)
-    run_file(file or replayed.file, as_of=replayed.reference_time, jobs=jobs, quiet=quiet, output=output)
+    run_file(file or replayed.file, asked, as_of=replayed.reference_time)
 
 
-def run_file(file: Path, *, jobs: int | None, quiet: bool, output: str, as_of: str | None = None) -> None:
+@dataclass(frozen=True)
+class Asked:
+    """What a person chose beside the workflow itself."""
+
+    jobs: int | None = None
+    windows: int = 1
+    wait: bool = False
+    quiet: bool = False
+    output: str = "text"
+
+
+def run_file(file: Path, asked: Asked, as_of: str | None = None) -> None:
     """Run one workflow file for a person, and leave with the exit code that its outcome stands for."""
     prepared = secrecy.prepare(file)
     project, plan = prepared.require()
-    if prepared.diagnostics and not quiet:
+    if prepared.diagnostics and not asked.quiet:
         click.echo(secrecy.redactor().text(diagnostics.as_text(prepared.diagnostics)), err=True)
     from catchment.run import start
 
+    sinks = outcome.sinks(quiet=asked.quiet)
     with stop_on_signal() as stop:
-        result = start(plan, project, as_of=as_of, jobs=jobs, sinks=outcome.sinks(quiet=quiet), stop=stop)
-    outcome.conclude(result, quiet=quiet, output=output)
+        result = start(
+            *(plan, project),
+            as_of=as_of,
+            jobs=asked.jobs,
+            sinks=sinks,
+            stop=stop,
+            windows=asked.windows,
+            wait=asked.wait,
+        )
+    outcome.conclude(result, quiet=asked.quiet, output=asked.output)

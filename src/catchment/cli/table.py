@@ -1,4 +1,4 @@
-"""`catchment table ls|show|snapshots|files`, and where the verbs that change a table are at home."""
+"""`catchment table …`: looking at tables; what changes them has files of its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catchment.cli import options, printing, secrecy
-from catchment.cli.fast_forward import fast_forward
+from catchment.cli.branches import branch
 from catchment.cli.maintenance import compact, expire, remove_orphans, rewrite_manifests
+from catchment.cli.publish import publications, publish
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def table() -> None:
-    """Look at the tables of the lake, publish their branches, and keep them in order."""
+    """Look at the tables of the lake, publish them, change them and keep them in order."""
 
 
-for command in (fast_forward, compact, rewrite_manifests, expire, remove_orphans):
+for command in (publish, publications, branch, compact, rewrite_manifests, expire, remove_orphans):
     table.add_command(command)
 
 
@@ -87,6 +88,20 @@ def files(address: str, where: Path, output: str) -> None:
         printing.echo_json(facts)
     else:
         _echo_list(facts["files"])
+
+
+@table.command()
+@click.argument("address")
+@options.project
+@options.output("text", "json")
+@options.debug
+def versions(address: str, where: Path, output: str) -> None:
+    """List the versions of a table: its metadata files, which one is the newest, and which one is published."""
+    facts = _inspect(where, "versions", _table(address))
+    if output == "json":
+        printing.echo_json(facts)
+    else:
+        _echo_list([{**entry, "version": f"v{entry['version']}"} for entry in facts["versions"]])
 
 
 def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

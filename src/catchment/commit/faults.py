@@ -18,7 +18,11 @@ TablePoint = Literal["manifest-list-written", "before-swap", "swap-applied"]
 FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
 OwnPoint = Literal["before-own-commit", "own-commit-applied"]
 """Of formats that commit by themselves."""
-Point = CommonPoint | TablePoint | FilesPoint | OwnPoint
+PublishedPoint = Literal["before-pointer-moved", "pointer-moved", "publication-recorded"]
+"""Of what readers of a published catalog see."""
+StatePoint = Literal["window-opened", "before-state-moved", "state-moved"]
+"""Of jobs that go on from where the run before ended."""
+Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | StatePoint | PublishedPoint
 
 
 class AnswerLost(Exception):

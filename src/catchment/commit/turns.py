@@ -17,8 +17,8 @@ LOOK_SECONDS = 0.1
 """How often a writer that waits for its turn looks whether it has come."""
 
 
-Right = Literal["table", "rows"]
-"""To commit to a table at all, or to change rows of it."""
+Right = Literal["table", "rows", "published"]
+"""To commit to a table at all, to change rows of it, or to move what its readers see."""
 
 
 @contextmanager

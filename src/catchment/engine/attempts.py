@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -13,9 +16,9 @@ from catchment.commit.writer import Writer
 from catchment.engine.channel import Channel
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import (
+    Change,
     Done,
     Facts,
-    FastForward,
     Inspect,
     Maintain,
     Note,
@@ -34,8 +37,9 @@ from catchment.formats.recovery import recover_tables
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
-from catchment.maintain.branches import forward_branch
 from catchment.maintain.by_hand import maintain_by_hand
+from catchment.maintain.changes import make_change
+from catchment.maintain.model import Asker
 from catchment.project.secrets import Redactor
 
 
@@ -97,10 +101,14 @@ class Attempt:
                 return Facts(self.id, inspect(session, self.work))
             case Recover():
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
-            case FastForward():
-                return Facts(self.id, forward_branch(session, self.work))
+            case Change():
+                return Facts(self.id, self._changed(session, self.work, application.writer))
             case Maintain():
                 return Facts(self.id, maintain_by_hand(session, self.work, application.writer))
+
+    def _changed(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
+        story = Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
+        return make_change(session, work.change, Asker(work.by), writer, story, dry_run=work.dry_run)
 
     def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"

@@ -13,11 +13,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
-from catchment.plan.model import Dataset, EnginePlan, JobPlan, Maintenance
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
 
-NoteEvent = Literal["input", "step", "writing", "output", "progress", "warning", "preview", "explain"]
+NoteEvent = Literal[
+    "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
+]
 
-VERSION = 2
+VERSION = 3
 HEARTBEAT_SECONDS = 2.0
 
 
@@ -48,6 +50,10 @@ class RunJob:
     """1 for the first attempt."""
     reference_time: str
     """ISO-8601, UTC: the run's, the same on every attempt."""
+    windows: int = 1
+    """How many windows a job that moves takes at most."""
+    wait: bool = False
+    """Whether to wait for another run of a job that moves, however long it takes."""
     kind: Literal["run-job"] = "run-job"
 
 
@@ -58,6 +64,8 @@ class RunQuery:
     attempt: str
     sql: str
     limit: int | None = None
+    published: bool = False
+    """Whether tables of depots are looked up in their published catalogs."""
     kind: Literal["run-query"] = "run-query"
 
 
@@ -66,13 +74,15 @@ class Inspect:
     """Look at the lake. Answered by `Facts` or `Failed`."""
 
     attempt: str
-    what: Literal["tables", "table", "snapshots", "files"]
+    what: Literal["tables", "table", "snapshots", "files", "versions"]
     depot: str
     namespace: str | None = None
     table: str | None = None
     format: str = "iceberg"
     path: str | None = None
     """Where the table is that is found by its path; of such a depot, its location."""
+    published: str | None = None
+    """The published catalog of the depot, where it has one."""
     named: bool = False
     """Whether a catalog knows the Delta tables of the depot by their names."""
     kind: Literal["inspect"] = "inspect"
@@ -90,18 +100,16 @@ class Recover:
 
 
 @dataclass(frozen=True)
-class FastForward:
-    """Bring a branch of a table to the head of another one. Answered by `Facts` or `Failed`."""
+class Change:
+    """Change a table beside writing rows into it. Answered by `Facts` or `Failed`."""
 
     attempt: str
-    table: Dataset
-    branch: str
-    to: str
+    change: ChangePlan
     by: str
     """Who asks for it."""
     dry_run: bool
     """Whether only to look."""
-    kind: Literal["fast-forward"] = "fast-forward"
+    kind: Literal["change"] = "change"
 
 
 @dataclass(frozen=True)
@@ -213,7 +221,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | FastForward | Maintain
+Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain
 """What takes time and is answered."""
 Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]

@@ -101,7 +101,7 @@ def _defaults(engine: EnginePlan) -> dict[str, str]:
 def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
     settings = dict(FEWER_REQUESTS) if any(depot.location.startswith("s3a://") for depot in depots) else {}
     for depot in depots:
-        settings |= dict(_catalog(depot)) | dict(depot.conf)
+        settings |= dict(_catalogs(depot)) | dict(depot.conf)
     return settings
 
 
@@ -131,11 +131,10 @@ def _hive(engine: EnginePlan) -> dict[str, str]:
     }
 
 
-def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:
+def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
+    """The depot's own catalog and the published one: in one database, under their names."""
     if depot.catalog is None or not depot.holds_iceberg:
         return
-    prefix = f"spark.sql.catalog.{depot.name}"
-    yield prefix, "org.apache.iceberg.spark.SparkCatalog"
     properties = {
         "type": depot.catalog.type,
         "uri": _uri(depot),
@@ -146,7 +145,9 @@ def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:
         **_of_store(depot),
         **depot.catalog.properties,
     }
-    yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
+    for prefix in (f"spark.sql.catalog.{name}" for name in (depot.name, depot.publish) if name):
+        yield prefix, "org.apache.iceberg.spark.SparkCatalog"
+        yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
 
 
 def _uri(depot: Depot) -> str:

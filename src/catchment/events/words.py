@@ -52,7 +52,15 @@ def _started(event: Event) -> str:
 
 
 def _note(event: Event) -> str | None:
-    return f"warning: {event.data.get('message', '')}" if event.data.get("event") == "warning" else None
+    match event.data.get("event"):
+        case "warning":
+            return f"warning: {event.data.get('message', '')}"
+        case "window":
+            values = ", ".join(f"{key} = {value}" for key, value in event.data["values"].items())
+            return f"input {event.data['name']}: {values}"
+        case "nothing-new":
+            return f"nothing new since {event.data['since']}" if event.data["since"] else "nothing new"
+    return None
 
 
 def _retrying(event: Event) -> str:

@@ -15,6 +15,8 @@ from catchment.formats import stamps
 from catchment.formats.delta import inspection as delta
 from catchment.formats.delta.catalog import located
 from catchment.formats.iceberg import catalogs, history
+from catchment.formats.iceberg.published import Published
+from catchment.formats.iceberg.versions import Version, Versions
 from catchment.plan.model import Dataset
 
 Facts = Mapping[str, Any]
@@ -31,6 +33,8 @@ def inspect(spark: SparkSession, question: Inspect) -> Facts:
         text = history.metadata(spark, catalogs.require_table(spark, dataset))
         if question.what == "snapshots":
             return {"snapshots": [_snapshot(snapshot) for snapshot in history.snapshots(text)]}
+        if question.what == "versions":
+            return {"versions": list(_versions(spark, dataset, question.published))}
         return _files(spark, dataset) if question.what == "files" else _table(dataset, json.loads(text))
     except Exception as error:
         raise from_spark(error, otherwise="inspection-failed") from error
@@ -55,6 +59,25 @@ def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:
     for namespace in sorted(catalog.listNamespaces(), key=str):
         for name in sorted(str(found.name()) for found in catalog.listTables(namespace)):
             yield {"namespace": str(namespace), "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
+
+
+def _versions(spark: SparkSession, dataset: Dataset, catalog: str | None) -> Iterator[Facts]:
+    """The versions of a table, oldest first; a published one that the table has forgotten stands before them."""
+    versions = Versions(spark, catalogs.require_table(spark, dataset))
+    pointer = Published(spark, catalog, dataset).look() if catalog else None
+    known = versions.known()
+    if pointer and pointer.location not in {version.location for version in known}:
+        known = (Version(pointer.location), *known)
+    for version in map(versions.looked_into, known):
+        yield {
+            "version": version.number,
+            "file": version.file,
+            "committed_at": version.at,
+            "snapshot_id": version.snapshot_id,
+            "working": version.location == known[-1].location,
+            "published": pointer is not None and version.location == pointer.location,
+            "readable": version.readable,
+        }
 
 
 def _snapshot(snapshot: history.Snapshot) -> Facts:

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.engine.failures import from_spark
 from catchment.errors import JobError
 from catchment.formats import format_of
+from catchment.job.windows import look, read_window
 from catchment.plan.model import InputPlan
+from catchment.store.states import InputWindow, State
 
 
-def open_input(spark: SparkSession, source: InputPlan) -> DataFrame:
-    """Read an input and make it a view of the session."""
+def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
+    """Read an input, or the window of it that is meant, and make it a view of the session; returns all its views."""
+    with _reading(source):
+        frames = _frames(spark, source, part)
+        frames[source.name].createOrReplaceTempView(source.name)
+        return frames
+
+
+def next_window(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
+    """What an input that moves reads next, from where it stands."""
+    with _reading(source):
+        return look(spark, source, state)
+
+
+@contextmanager
+def _reading(source: InputPlan) -> Iterator[None]:
     try:
-        frame = format_of(source.dataset.format).read(spark, source)
-        frame.createOrReplaceTempView(source.name)
+        yield
     except Exception as error:
         problem = from_spark(error, otherwise="input-failed")
         raise _at(source, problem) if isinstance(problem, JobError) else problem from error
-    return frame
+
+
+def _frames(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
+    if source.incremental is not None or source.commits is not None:
+        return read_window(spark, source, part)
+    return {source.name: format_of(source.dataset.format).read(spark, source)}
 
 
 def _at(source: InputPlan, problem: JobError) -> JobError:
+    if problem.where is not None:
+        return problem
     address = source.dataset.address
     if problem.code == "table-or-view-not-found":
         return JobError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,13 +15,19 @@ from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import CommitConflict, JobError
 from catchment.formats import Earlier, Write, Written, format_of
 from catchment.job.earlier import input_states, tell_moved
+from catchment.job.incremental import Turns
 from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
+from catchment.job.windows import described
 from catchment.maintain.actions import act
-from catchment.plan.model import JobPlan, OutputPlan
+from catchment.maintain.changes import make_change
+from catchment.maintain.model import Asker
+from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
+from catchment.store.states import Window
+from catchment.who import who
 
 MOST_RERUNS = 3
 """How often a job begins again because others changed the partitions that it replaces."""
@@ -37,6 +44,13 @@ class _Attempt:
     writer: Writer
     depots: Sequence[Depot]
     """Those that the engine knows."""
+    window: Window | None = None
+    """What the inputs that move read this time."""
+
+    @property
+    def identity(self) -> str:
+        """What write ids begin with: the run, or whoever began the window."""
+        return self.window.identity if self.window else self.command.run_id
 
     @property
     def job(self) -> JobPlan:
@@ -49,14 +63,37 @@ def run_job(
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
     attempt = _Attempt(spark, command, story, writer, depots)
     _prepare(attempt)
+    if command.job.change is not None:
+        return (_change(attempt, command.job.change),)
+    if not attempt.job.moves:
+        return _turn(attempt)
+    through, is_committed = (lambda window: _turn(replace(attempt, window=window))), partial(_is_committed, attempt)
+    return Turns(spark, command, story, writer, through, is_committed).run()
+
+
+def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:
+    """The job from its inputs to its outputs, again where others changed what it replaces and it wants that."""
     for _ in range(MOST_RERUNS):
         try:
             return _pass(attempt)
         except CommitConflict as conflict:
             if conflict.code != "partitions-changed" or not _reruns(attempt.job):
                 raise
-            story.warn(f"{conflict.message}; the job runs again on the new state")
+            attempt.story.warn(f"{conflict.message}; the job runs again on the new state")
     return _pass(attempt)
+
+
+def _change(attempt: _Attempt, change: ChangePlan) -> OutputReport:
+    """What a job of the toolbox does; it may be done again."""
+    command, story, address = attempt.command, attempt.story, change.dataset.address
+    story.tell("writing", f"{change.name} {dict(change.arguments)}: {address}", name=change.name)
+    asker = Asker(who(), command.run_id, command.job.name)
+    facts = make_change(attempt.spark, change, asker, attempt.writer, story)
+    story.log.info("%s done: %s", change.name, facts)
+    if not facts["changed"]:
+        story.warn(f"{change.name} of {address} has nothing to change: it is so already")
+    write_id = f"{command.run_id}/{command.job.name}/{change.name}"
+    return OutputReport(change.name, address, write_id, None, None, snapshot_id=facts["snapshot_id"])
 
 
 def _reruns(job: JobPlan) -> bool:
@@ -80,7 +117,7 @@ def _compute(
     try:
         # Before anything is read: what others commit from here on, the job has not seen.
         begun = [_begun(attempt, output) for output in outputs]
-        states = input_states(attempt.spark, attempt.job)
+        states = input_states(attempt.spark, attempt.job) | _windows(attempt)
         tell_moved(attempt.story, attempt.job, earlier, states)
         _read(attempt, views)
         _transform(attempt, views)
@@ -91,6 +128,17 @@ def _compute(
             attempt.spark.catalog.dropTempView(name)
 
 
+def _windows(attempt: _Attempt) -> dict[str, str]:
+    parts = attempt.window.inputs if attempt.window else {}
+    return {name: described(part) for name, part in parts.items()}
+
+
+def _is_committed(attempt: _Attempt, window: Window) -> bool:
+    of_window = replace(attempt, window=window)
+    left = [_earlier(of_window, output) for output in attempt.job.writes]
+    return bool(left) and all(each is not None and each.committed for each in left)
+
+
 def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
     with _blaming(attempt, output):
         since = format_of(output.dataset.format).begin(attempt.spark, output)
@@ -98,7 +146,7 @@ def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
 
 
 def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
-    return Write(output, attempt.command.workflow, attempt.job.name, attempt.command.run_id)
+    return Write(output, attempt.command.workflow, attempt.job.name, attempt.identity)
 
 
 def _earlier(attempt: _Attempt, output: OutputPlan) -> Earlier | None:
@@ -149,7 +197,8 @@ def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
         dataset = source.dataset
         text = f"input {source.name}: {dataset.format} {dataset.address} {dataset.path or ''}"
         attempt.story.tell("input", text.rstrip(), name=source.name, dataset=dataset.address)
-        views[source.name] = open_input(attempt.spark, source)
+        part = attempt.window.inputs.get(source.name) if attempt.window else None
+        views.update(open_input(attempt.spark, source, part))
 
 
 def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.engine.failures import from_spark
 from catchment.engine.jvm import causes
 from catchment.errors import CatchmentError, JobError, Position
-from catchment.formats.delta.names import Edited, found_by_spark
+from catchment.formats.delta.names import found_by_spark
+from catchment.formats.names import Edited
 from catchment.plan.model import StepPlan
 from catchment.project.model import Depot
 

@@ -1,4 +1,4 @@
-"""What maintenance works on, and what it came to."""
+"""What changes and maintenance of tables have in common."""
 
 from __future__ import annotations
 
@@ -35,3 +35,17 @@ class Upkeep:
     """The table's head afterwards."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """For people."""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks for a change: a person, or a job of a run."""
+
+    by: str
+    run_id: str | None = None
+    job: str | None = None
+
+    @property
+    def told(self) -> tuple[str, str | None, str | None]:
+        """For the record."""
+        return self.by, self.run_id, self.job

@@ -24,7 +24,7 @@ def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Projec
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of a workflow that shall run; what does not run yet is an error."""
+    """The plan of a workflow, and what is wrong with it."""
     from catchment.plan import preparation
 
     return preparation.build(workflow, project)

@@ -88,6 +88,7 @@ def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:
         steps=parts.steps,
         outputs=parts.outputs,
         actions=parts.actions,
+        change=parts.change,
         conf=session,
         log_level=job.log_level,
         explain=job.explain,

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 from catchment.errors import Position, RequestError
 from catchment.plan import datasets
-from catchment.plan.model import ActionPlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
+from catchment.plan.changes import of_change
+from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
 from catchment.project import address
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
-from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step
+from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step, Toolbox
 
 _FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
 """Any other format was refused when the workflow was read, and such a workflow gets no plan."""
+
+_OTHER_MOMENTS = frozenset({"snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"})
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,15 @@ class Parts:
     steps: tuple[StepPlan, ...]
     outputs: tuple[OutputPlan, ...]
     actions: tuple[ActionPlan, ...] = ()
+    change: ChangePlan | None = None
 
     @property
     def depots(self) -> tuple[str, ...]:
         """Names of the depots that the job reads or writes."""
         read = (source.dataset.depot for source in self.inputs)
         written = (output.dataset.depot for output in self.outputs)
-        return tuple(dict.fromkeys((*read, *written)))
+        changed = (self.change.dataset.depot,) if self.change else ()
+        return tuple(dict.fromkeys((*read, *written, *changed)))
 
 
 @dataclass
@@ -46,10 +51,9 @@ class Resolver:
         outputs = tuple(filter(None, map(self._output, job.outputs)))
         for output in outputs:
             self._check_own_input(output, inputs)
-        if job.toolbox is not None:
-            self._toolbox(job.toolbox.dataset, job.toolbox.dataset_where)
+        change = self._change(job.toolbox) if job.toolbox else None
         actions = tuple(filter(None, (self._action(action, job, inputs) for action in job.actions)))
-        return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions)
+        return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions, change)
 
     def _input(self, given: Input) -> InputPlan | None:
         if given.format not in _FORMATS:
@@ -59,7 +63,22 @@ class Resolver:
         except RequestError as error:
             self._told(error, given.dataset_where)
             return None
-        return InputPlan(given.name, dataset, given.where, given.options, given.schema, given.schema_type)
+        if given.commits is not None:
+            self._check_commits(given, dataset, given.commits.where)
+        return InputPlan(
+            *(given.name, dataset, given.where, given.options, given.schema, given.schema_type),
+            incremental=given.incremental,
+            commits=given.commits,
+        )
+
+    def _check_commits(self, given: Input, dataset: Dataset, where: Position) -> None:
+        if dataset.format not in datasets.TABLE_FORMATS:
+            message = f"{dataset.format} has no history to read by: `{given.dataset}` is plain files"
+            hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
+            self.findings.error("unsupported-by-snapshot", message, where, hint)
+        for name in sorted(_OTHER_MOMENTS & set(given.options)):
+            message = f"`{name}` and `by: snapshot` both say what of the history is read"
+            self.findings.error("misplaced-key", message, where, f"remove `{name}` from options")
 
     def _output(self, given: Output) -> OutputPlan | None:
         if given.format not in _FORMATS:
@@ -82,7 +101,7 @@ class Resolver:
         if source is None:
             return None  # what is wrong with the input was told
         written = next(each for each in job.inputs if each.name == given.input)
-        self._check_writable(written, given.deed.kind)
+        self._check_writable(written.dataset, written.dataset_where, given.deed.kind)
         if source.dataset.format not in datasets.ACTION_FORMATS:
             message = f"not supported yet: {given.deed.kind} on {source.dataset.format}"
             hint = f"it works on {', '.join(datasets.ACTION_FORMATS)}"
@@ -96,20 +115,23 @@ class Resolver:
         output = OutputPlan(given.name, source.name, source.dataset, given.where, mode=mode, options=branch)
         return ActionPlan(given.deed, output)
 
-    def _check_writable(self, source: Input, kind: str) -> None:
-        acl, hint = address.parse(source.dataset).acl, "append ?acl=rw to the address"
+    def _check_writable(self, text: str, where: Position, kind: str) -> None:
+        acl, hint = address.parse(text).acl, "append ?acl=rw to the address"
         if acl == "r":
-            message = f"`{source.dataset}` may only be read, and {kind} changes it"
-            self.findings.error("read-only-input", message, source.dataset_where, hint)
+            message = f"`{text}` may only be read, and {kind} changes it"
+            self.findings.error("read-only-input", message, where, hint)
         elif acl is None:
-            message = f"`{source.dataset}` does not say how it is used; for {kind} it is taken as `acl=rw`"
-            self.findings.warning("no-acl", message, source.dataset_where, hint)
+            message = f"`{text}` does not say how it is used; for {kind} it is taken as `acl=rw`"
+            self.findings.warning("no-acl", message, where, hint)
 
-    def _toolbox(self, text: str, where: Position) -> None:
+    def _change(self, given: Toolbox) -> ChangePlan | None:
         try:
-            datasets.of_input(text, None, self.project)
+            plan = of_change(given.dataset, given.change, given.arguments, self.project, given.where)
         except RequestError as error:
-            self._told(error, where)
+            self._told(error, given.dataset_where)
+            return None
+        self._check_writable(given.dataset, given.dataset_where, given.change)
+        return plan
 
     def _check_own_input(self, output: OutputPlan, inputs: tuple[InputPlan, ...]) -> None:
         """A table's snapshots keep reader and writer apart; plain files would be deleted while they are read."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
+from catchment.spec.model import ChangeName, CommitWay, Conflict, Deed, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Clause as Clause
-from catchment.spec.model import CommitWay, Conflict, Deed, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import Commits as Commits
 from catchment.spec.model import Delete as Delete
 from catchment.spec.model import Expire as Expire
+from catchment.spec.model import Incremental as Incremental
+from catchment.spec.model import Key as Key
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
@@ -19,6 +22,7 @@ from catchment.spec.model import RemoveOrphans as RemoveOrphans
 from catchment.spec.model import Rewrite as Rewrite
 from catchment.spec.model import RewriteManifests as RewriteManifests
 from catchment.spec.model import Sort as Sort
+from catchment.spec.model import Template as Template
 
 Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
 """What changes how a table is kept, and no row of it."""
@@ -62,6 +66,13 @@ class InputPlan:
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
     schema_type: Literal["avro", "spark"] = "spark"
+    incremental: Incremental | None = None
+    commits: Commits | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether what is read depends on what was read before."""
+        return self.commits is not None or (self.incremental is not None and bool(self.incremental.state))
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,19 @@ class ActionPlan:
 
 
 @dataclass(frozen=True)
+class ChangePlan:
+    """What is done to a table beside writing rows into it."""
+
+    name: ChangeName
+    dataset: Dataset
+    arguments: Mapping[str, Any]
+    published: str | None = None
+    """The published catalog of the table's depot, where it has one."""
+    where: Position | None = None
+    """Where a workflow asks for it."""
+
+
+@dataclass(frozen=True)
 class JobPlan:
     name: str
     engine: str
@@ -119,6 +143,8 @@ class JobPlan:
     steps: tuple[StepPlan, ...] = ()
     outputs: tuple[OutputPlan, ...] = ()
     actions: tuple[ActionPlan, ...] = ()
+    change: ChangePlan | None = None
+    """Of a job of the toolbox, which has nothing else."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of the job's own session (what Spark can change at run time)."""
     log_level: LogLevel = "INFO"
@@ -133,8 +159,20 @@ class JobPlan:
 
     @property
     def reads(self) -> bool:
-        """Whether it reads rows of its inputs; maintenance alone does not."""
-        return not self.writes or any(output.mode != "maintain" for output in self.writes)
+        """Whether it reads rows of its inputs; maintenance and changes of tables alone do not."""
+        idle = bool(self.writes) and all(output.mode == "maintain" for output in self.writes)
+        return self.change is None and not idle
+
+    @property
+    def reported(self) -> tuple[tuple[str, str], ...]:
+        """Name and address of everything that the job reports when it is done."""
+        changed = ((self.change.name, self.change.dataset.address),) if self.change else ()
+        return (*((output.name, output.dataset.address) for output in self.writes), *changed)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it goes on from where the run before it ended."""
+        return any(source.moves for source in self.inputs)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from catchment import spec
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.plan.building import draft
 from catchment.plan.model import Plan
-from catchment.plan.support import as_errors, refusals
 from catchment.project import loading
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
@@ -24,14 +23,13 @@ class Prepared:
     project: Project | None
     workflow: Workflow | None
     plan: Plan | None
-    """None where there are errors, or where the workflow asks for what does not run yet."""
+    """None where there are errors."""
     diagnostics: tuple[Diagnostic, ...]
-    """What `validate` shows; of what does not run yet it only warns."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` where the workflow cannot be run."""
         if self.project is None or self.plan is None:
-            raise InvalidFiles(as_errors(self.diagnostics))
+            raise InvalidFiles(self.diagnostics)
         return self.project, self.plan
 
 
@@ -45,14 +43,12 @@ def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Projec
     workflow = loaded.workflow
     plan = draft(workflow, project, findings) if workflow and project else None
     diagnostics = findings.in_order(str(file))
-    runs = workflow and not refusals(workflow) and not any(each.is_error for each in diagnostics)
-    return Prepared(project, workflow, plan if runs else None, diagnostics)
+    return Prepared(project, workflow, None if any(each.is_error for each in diagnostics) else plan, diagnostics)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of a workflow that shall run; what does not run yet is an error."""
+    """The plan of a workflow, and what is wrong with it."""
     findings = Findings()
-    findings.extend(refusals(workflow))
     plan = draft(workflow, project, findings)
     diagnostics = findings.in_order(workflow.file)
     return (None if any(each.is_error for each in diagnostics) else plan), diagnostics

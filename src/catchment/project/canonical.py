@@ -39,6 +39,7 @@ class Canonical:
         engines.setdefault("default", Engine("default"))
         depots = {name: self._depot(name, depot) for name, depot in entry.depots.items()}
         self._check_one_metastore(depots)
+        self._check_published(depots)
         return Project(
             self.root,
             self.file,
@@ -71,13 +72,45 @@ class Canonical:
             message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
             hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
             self.findings.error("bad-depot-name", message, where, hint)
+        if entry.kind != "iceberg":
+            self._refuse_publish(name, entry)
         if entry.kind == "files":
             return self._files(name, entry, where)
         if entry.kind == "delta":
             return Depot(name, "delta", self._location(name, entry, None), self._hive(name, entry), entry.conf, where)
         catalog = entry.catalog or CatalogEntry.model_validate({})
         location = self._location(name, entry, catalog)
-        return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where)
+        publish = self._publish(name, entry, catalog)
+        return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where, publish)
+
+    def _publish(self, name: str, entry: DepotEntry, catalog: CatalogEntry) -> str | None:
+        if entry.publish is None:
+            return None
+        where = self._at("depots", name, "publish").node.where
+        if catalog.type != "jdbc":
+            message = f"not supported: a published catalog beside the {catalog.type} catalog of `{name}`"
+            hint = "only in the database of a jdbc catalog can what readers see be moved in one step; remove `publish`"
+            self.findings.error("unsupported-publish", message, where, hint)
+        elif not is_depot_name(entry.publish):
+            hint = "begin with a letter, then letters, digits, `_` and `-`"
+            self.findings.error("bad-publish", f"`{entry.publish}` is no name for a catalog", where, hint)
+        return entry.publish
+
+    def _check_published(self, depots: Mapping[str, Depot]) -> None:
+        """In SQL, depots and published catalogs stand side by side."""
+        taken = set(depots)
+        for depot in depots.values():
+            if depot.publish in taken:
+                where = self._at("depots", depot.name, "publish").node.where
+                message = f"`{depot.publish}` is the name of another depot or published catalog"
+                self.findings.error("bad-publish", message, where, "choose another name")
+            taken.add(depot.publish or depot.name)
+
+    def _refuse_publish(self, name: str, entry: DepotEntry) -> None:
+        if entry.publish is not None:
+            at = self._at("depots", name, "publish").key_where
+            what = "only tables of an Iceberg catalog can be published"
+            self.findings.error("misplaced-key", what, at, "remove `publish`, or use kind iceberg")
 
     def _files(self, name: str, entry: DepotEntry, where: Position) -> Depot:
         if entry.catalog is not None:

@@ -15,6 +15,9 @@ from catchment.spec.validation import did_you_mean
 SYNONYMS = {"icebase": "lakehouse", "lakehouse": "icebase"}
 """The dialect's two names of its own lake: published workflows use either."""
 
+PUBLISHED = "_published"
+"""What the published catalog of an embedded depot is called, behind the depot's own name."""
+
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -30,6 +33,7 @@ def find(project: Project, name: str) -> Depot:
         if candidate in project.depots:
             return project.depots[candidate]
     if project.file is None:
+        _refuse_published(name)
         return embedded(project.root, name)
     hint = did_you_mean(name, project.depots) or f"add it to `depots` in {project.file.name}"
     raise UnknownDepot(f"the project has no depot `{name}`", hint=hint)
@@ -38,7 +42,17 @@ def find(project: Project, name: str) -> Depot:
 def embedded(root: Path, name: str) -> Depot:
     """The depot that needs no configuration: Iceberg on SQLite and plain files under `.catchment/`."""
     home = home_of(root, name)
-    return Depot(name, "embedded", str(home), Catalog("jdbc", database=str(home / "catalog.db")))
+    catalog = Catalog("jdbc", database=str(home / "catalog.db"))
+    return Depot(name, "embedded", str(home), catalog, publish=f"{name}{PUBLISHED}")
+
+
+def _refuse_published(name: str) -> None:
+    depot = name.removesuffix(PUBLISHED)
+    if depot != name:
+        raise UnknownDepot(
+            f"`{name}` is no depot: it is what readers see of the tables of `{depot}`",
+            hint=f"name the depot `{depot}`; SQL may name tables as {name}.collection.table",
+        )
 
 
 def embedded_on_disk(project: Project) -> tuple[Depot, ...]:

@@ -96,6 +96,11 @@ class DepotEntry(_Entry):
     conf: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict, description="Spark and Hadoop settings needed to reach the store, such as fs.s3a keys."
     )
+    publish: Text | None = Field(
+        None,
+        description="Kind iceberg with a jdbc catalog only: name of a second catalog in the same database. "
+        "Its readers see the versions that were published, until others are.",
+    )
 
 
 class EngineEntry(_Entry):

@@ -35,6 +35,8 @@ class Depot:
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
     where: Position | None = None
+    publish: str | None = None
+    """A second catalog in the catalog's database, whose readers see published versions of the tables alone."""
 
     @property
     def warehouse(self) -> str:

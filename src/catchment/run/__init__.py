@@ -27,12 +27,16 @@ def start(
     stop: threading.Event | None = None,
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
+    windows: int = 1,
+    wait: bool = False,
 ) -> Run:
     """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once.
 
-    `as_of` is the reference time; without it, it is now.
+    `as_of` is the reference time; without it, it is now. A job that goes on from where the run before it ended takes
+    at most `windows` windows, and waits for another run of it with `wait`.
     """
-    return start_run(plan, project, _options(jobs, sinks, stop, launch, timing), as_of)
+    options = Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), windows, wait)
+    return start_run(plan, project, options, as_of)
 
 
 def resume(
@@ -48,10 +52,4 @@ def resume(
     """Run what did not succeed of an earlier run; raises LeaseHeld where that run is still alive."""
     from catchment.run.resuming import resume_run
 
-    return resume_run(run_id, project, _options(jobs, sinks, stop, launch, timing))
-
-
-def _options(
-    jobs: int | None, sinks: Sequence[Sink], stop: threading.Event | None, launch: Launch, timing: Timing | None
-) -> Options:
-    return Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing())
+    return resume_run(run_id, project, Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))

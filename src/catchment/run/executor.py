@@ -60,6 +60,8 @@ class Executor:
         self._hub = hub
         self._heartbeat = heartbeat
         self._limit = options.limit
+        self._windows = options.windows
+        self._wait = options.wait
         self._stop = options.stop
         self._timing = options.timing
         self._attempts: dict[str, Attempt] = {}
@@ -117,7 +119,11 @@ class Executor:
         attempt.sent = True
         facts = self._facts
         attempt.engine.process.send(
-            RunJob(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time)
+            RunJob(
+                *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
+                windows=self._windows,
+                wait=self._wait,
+            )
         )
         self._record.attempt_runs(attempt.job.name, attempt.engine.key)
 

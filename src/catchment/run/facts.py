@@ -28,8 +28,4 @@ class RunFacts:
     def changed_outputs(self) -> list[str]:
         """Kept jobs whose outputs the workflow now declares differently."""
         written = {job.name: {(o.name, o.dataset) for o in job.outputs} for job in self.earlier}
-        return [
-            job.name
-            for job in self.plan.jobs
-            if job.name in self.kept and written[job.name] != {(o.name, o.dataset.address) for o in job.writes}
-        ]
+        return [job.name for job in self.plan.jobs if job.name in self.kept and written[job.name] != set(job.reported)]

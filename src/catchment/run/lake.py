@@ -13,11 +13,12 @@ from typing import Any, Literal, TypeVar
 
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
+    Change,
     Facts,
     Failed,
-    FastForward,
     Inspect,
     Maintain,
+    Note,
     Preparing,
     Ready,
     Recover,
@@ -28,7 +29,7 @@ from catchment.engine.protocol import (
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
-from catchment.plan.model import Dataset, EnginePlan, Maintenance
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, Maintenance
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
@@ -40,7 +41,7 @@ STOP_SECONDS = 5.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
 Tell = Callable[[str], None]
-What = Literal["tables", "table", "snapshots", "files"]
+What = Literal["tables", "table", "snapshots", "files", "versions"]
 
 
 class Reader:
@@ -82,9 +83,9 @@ class Reader:
         else:
             self._process.kill()  # its log stays: it may have something to explain
 
-    def query(self, sql: str, *, limit: int | None = None) -> Rows:
-        """The rows of a SQL query over `depot.collection.table`."""
-        self._process.send(RunQuery(QUESTION, sql, limit))
+    def query(self, sql: str, *, limit: int | None = None, published: bool = False) -> Rows:
+        """The rows of a SQL query over `depot.collection.table`; with `published`, over what was published of them."""
+        self._process.send(RunQuery(QUESTION, sql, limit, published))
         return self._await(Rows)
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
@@ -97,9 +98,9 @@ class Reader:
         self._process.send(Recover(QUESTION, tuple(tables), remove))
         return self._await(Facts).data
 
-    def fast_forward(self, table: Dataset, branch: str, to: str, *, by: str, dry_run: bool) -> Mapping[str, Any]:
-        """Bring a branch of a table to the head of another one, or look what that would mean."""
-        self._process.send(FastForward(QUESTION, table, branch, to, by, dry_run))
+    def change(self, change: ChangePlan, *, by: str, dry_run: bool) -> Mapping[str, Any]:
+        """Change a table beside writing rows into it, or look what that would come to."""
+        self._process.send(Change(QUESTION, change, by, dry_run))
         return self._await(Facts).data
 
     def maintain(self, table: Dataset, deed: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
@@ -116,6 +117,8 @@ class Reader:
                 raise _error(reply, Redactor(self._project.secrets))
             if isinstance(reply, Preparing):
                 self._tell(reply.message)
+            elif isinstance(reply, Note) and reply.event == "warning":
+                self._tell(Redactor(self._project.secrets).text(f"warning: {reply.data['message']}"))
 
 
 def query(
@@ -123,13 +126,14 @@ def query(
     sql: str,
     *,
     limit: int | None,
+    published: bool = False,
     engine: str = "default",
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
 ) -> Rows:
     """The rows of one SQL query; `tell` hears what takes time."""
     with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
-        return reader.query(sql, limit=limit)
+        return reader.query(sql, limit=limit, published=published)
 
 
 def inspect(
@@ -152,7 +156,7 @@ def _question(what: What, address: Address, project: Project) -> Inspect:
     depot = depots.find(project, address.depot)
     question = Inspect(QUESTION, what, address.depot, address.collection, address.dataset)
     if depot.kind != "delta":
-        return question
+        return replace(question, published=depot.publish)
     path = depot.location if address.dataset is None else of_input(str(address), None, project).path
     return replace(question, format="delta", path=path, named=depot.catalog is not None)
 

@@ -10,9 +10,9 @@ from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Maintenance
 from catchment.project.model import Project
-from catchment.run.branches import who
 from catchment.run.engines import Launch
 from catchment.run.lake import Reader, Tell, check_depot
+from catchment.who import who
 
 Agree = Callable[[Mapping[str, Any]], bool]
 """Asked before anything goes, with what would go."""

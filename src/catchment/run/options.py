@@ -36,6 +36,10 @@ class Options:
     stop: threading.Event = field(default_factory=threading.Event)
     launch: Launch = EngineProcess.start
     timing: Timing = Timing()
+    windows: int = 1
+    """How many windows a job that moves takes at most."""
+    wait: bool = False
+    """Whether a job that moves waits for another run of it, however long that takes."""
 
     @property
     def limit(self) -> int:

@@ -111,7 +111,7 @@ def _incremental(window: MapNode, findings: Findings) -> MapNode:
 def _incremental_key(key: MapNode) -> MapNode:
     default = key.get("default")
     if isinstance(default, ScalarNode) and "sql" not in key.entries:
-        literal = default.text.replace("'", "''")
+        literal = default.text.replace("\\", "\\\\").replace("'", "\\'")
         sql = f"select '{literal}'"
         key = key.having("sql", Entry(key.key_where("default"), ScalarNode(sql, sql, default.where)))
     return key.without("default", "updateFromKey")

@@ -9,12 +9,13 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.grammar import workflow as dag
 from catchment.spec.inputs import read_inputs
-from catchment.spec.model import Job, Retry, Toolbox
+from catchment.spec.model import Job, Retry
 from catchment.spec.outputs import read_outputs
 from catchment.spec.sparkconf import spark_conf
 from catchment.spec.steps import read_steps
-from catchment.spec.tree import MapNode, follow
-from catchment.spec.unsupported import check_job, check_spec, check_stack, not_yet
+from catchment.spec.toolbox import read_toolbox
+from catchment.spec.tree import MapNode
+from catchment.spec.unsupported import check_job, check_spec, check_stack
 from catchment.spec.validation import parse
 from catchment.spec.views import read_views
 
@@ -40,7 +41,7 @@ def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Jo
         findings.error("missing-field", "`stackSpec` is missing in `spec`", where, "add `stackSpec:` to `spec`")
         return None
     job = _job(node, given, spec) if given and spec else None
-    return _toolbox(job, spec_node, findings) if family == "toolbox" else _flare(job, spec_node, findings)
+    return read_toolbox(job, spec_node, findings) if family == "toolbox" else _flare(job, spec_node, findings)
 
 
 def retry_of(given: dag.Retry | None) -> Retry:
@@ -63,17 +64,6 @@ def _job(node: MapNode, given: dag.DagNode, spec: dag.Spec) -> Job:
         log_level=spec.log_level or "INFO",
         envs=dict(spec.envs or {}),
     )
-
-
-def _toolbox(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:
-    stack = spec_node.entries["stackSpec"].node
-    given, found = parse(grammar.ToolboxSpec, stack, spec_node.key_where("stackSpec"))
-    findings.extend(found)
-    not_yet("unsupported-toolbox", "the toolbox stack", follow(spec_node, ["stack"]).node.where, findings)
-    if job is None or given is None:
-        return None
-    where = follow(stack, ["dataset"]).node.where
-    return replace(job, toolbox=Toolbox(given.dataset, given.action.name, given.action.value, stack.where, where))
 
 
 def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_SPECIAL = re.compile(r"[\x00-\x1f!-*/;-@[-^`{-\x7f]")
+"""Every ASCII character that is not a letter, a digit, a blank or one of `+,-._:`."""
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]
@@ -16,6 +21,8 @@ CommitWay = Literal["buffered", "direct"]
 Conflict = Literal["last-wins", "fail", "rerun"]
 """What a dynamic overwrite does when somebody committed to its partitions since the job began."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
+ChangeName = Literal["set_version", "branch_fast_forward"]
+"""What can be done to a table beside writing rows into it: by a job of the toolbox, or by a person."""
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 
 
@@ -32,24 +39,69 @@ class Retry:
 
 
 @dataclass(frozen=True)
+class Placeholder:
+    """Where the value of a key goes: `$|key|`."""
+
+    key: str
+    quoted: bool
+    """Whether it stands inside a string literal."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """SQL with placeholders, taken apart so that a value can only ever become part of a literal."""
+
+    pieces: tuple[str | Placeholder, ...]
+    where: Position
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """The SQL with these values as data."""
+        return "".join(each if isinstance(each, str) else _literal(values[each.key], each) for each in self.pieces)
+
+
+def _literal(value: str, place: Placeholder) -> str:
+    if place.quoted:
+        return _escaped(value)
+    return value if _NUMBER.fullmatch(value) else f"'{_escaped(value)}'"
+
+
+def _escaped(value: str) -> str:
+    # Whatever could mean something to a parser of SQL, or to Spark's `${...}`, becomes a Unicode escape.
+    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
+
+@dataclass(frozen=True)
 class Key:
     """One key of an incremental window."""
 
     name: str
-    sql: str
+    sql: Template
     where: Position
+    reads_source: bool = False
+    """Whether its query looks into the dataset, so that a value that stays the same means: nothing new."""
 
 
 @dataclass(frozen=True)
 class Incremental:
-    """A windowed read: `context` names the whole dataset, `sql` selects the window, `state` moves it on."""
+    """A windowed read: `context` names the whole dataset, `window` selects the window, `state` moves it on."""
 
     context: str
-    sql: str
+    window: Template
     keys: tuple[Key, ...]
     state: Mapping[str, str]
     """Key of the next run -> key of this run whose value it takes."""
     where: Position
+    newer: Template | None = None
+    """The window without its end: where even this has no rows, the source has nothing new. None where nobody knows."""
+
+
+@dataclass(frozen=True)
+class Commits:
+    """A read of what was committed since the last run, whatever is in the rows."""
+
+    where: Position
+    since: str | None = None
+    """Where the first run begins: a timestamp; from the beginning of the dataset where it is not given."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +118,8 @@ class Input:
     """Text of the schema given as `schemaString` (or `schema`), as written."""
     schema_type: Literal["avro", "spark"] = "spark"
     incremental: Incremental | None = None
+    commits: Commits | None = None
+    """At most one of the two is given."""
 
 
 @dataclass(frozen=True)
@@ -250,12 +304,14 @@ class Action:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """A job of the toolbox stack: one action on one dataset."""
+    """A job of the toolbox stack: one change of one table."""
 
     dataset: str
-    action: str
-    value: str | None
+    change: ChangeName
+    arguments: Mapping[str, Any]
+    """What else the action says, by the names that the file uses."""
     where: Position
+    """Of the action; of its `value`, if it has one."""
     dataset_where: Position
 
 

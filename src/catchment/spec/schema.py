@@ -10,8 +10,9 @@ from pydantic.json_schema import models_json_schema
 
 from catchment.spec import aliases
 from catchment.spec.grammar.action import Action, ExpireOptions, ManifestOptions, OrphanOptions, RewriteOptions
-from catchment.spec.grammar.job import FlareJob, FlareSpec, Input, Sequence, StepItem, ToolboxSpec
+from catchment.spec.grammar.job import FlareJob, FlareSpec, Input, Sequence, StepItem
 from catchment.spec.grammar.output import Output
+from catchment.spec.grammar.toolbox import ToolboxSpec
 from catchment.spec.grammar.workflow import DagNode, Resource, Spec
 
 Schema = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The metastore: Catchment's own database of runs, events and leases."""
+"""The metastore: Catchment's own database of runs, events, leases and incremental state."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
 from catchment.store.readers import Readers
 from catchment.store.runs import Runs
+from catchment.store.states import States
 
 __all__ = ["Lease", "Progress", "Store", "open_store"]
 
@@ -25,6 +26,7 @@ class Store:
     runs: Runs
     events: Events
     readers: Readers
+    states: States
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
@@ -50,4 +52,11 @@ def open_store(url: str) -> Store:
         database.close()
         raise
     leases = Leases(database)
-    return Store(database, leases, Runs(database), Events(database, leases), Readers(database))
+    return Store(
+        database,
+        leases,
+        Runs(database),
+        Events(database, leases),
+        Readers(database),
+        States(database, leases),
+    )

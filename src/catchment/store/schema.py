@@ -122,3 +122,43 @@ leftovers: TableClause = table(
     column("write_id", String),
     column("target", String),
 )
+
+states: TableClause = table(
+    "states",
+    column("workflow", String),
+    column("job", String),
+    column("input", String),
+    column("keys", JSON),
+    column("zone", String),
+    column("changed", Double),
+    column("changed_by", String),
+)
+
+windows: TableClause = table(
+    "windows",
+    column("workflow", String),
+    column("job", String),
+    column("number", BigInteger),
+    column("cause", String),
+    column("status", String),
+    column("identity", String),
+    column("inputs", JSON),
+    column("opened", Double),
+    column("finished", Double),
+    column("opened_by", String),
+)
+
+publications: TableClause = table(
+    "publications",
+    column("target", String),
+    column("number", BigInteger),
+    column("id", String),
+    column("catalog", String),
+    column("file", String),
+    column("file_before", String),
+    column("snapshot_id", BigInteger),
+    column("at", Double),
+    column("by_whom", String),
+    column("run_id", String),
+    column("job", String),
+)

@@ -61,6 +61,16 @@ def test_delta_tables_of_a_catalog_are_in_sparks_own() -> None:
     assert settings(Depot("events", "delta", "/events"))["spark.sql.catalogImplementation"] == "in-memory"
 
 
+def test_a_published_catalog_is_another_name_in_the_same_database() -> None:
+    found = settings(Depot("lake", "iceberg", "/lake", Catalog(database="/c.db"), publish="shown"))
+    ours, theirs = (
+        {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
+        for prefix in ("spark.sql.catalog.lake", "spark.sql.catalog.shown")
+    )
+    assert ours == theirs
+    assert theirs[".uri"] == "jdbc:sqlite:/c.db"
+
+
 def test_an_embedded_depot_keeps_tables_and_files_apart() -> None:
     depot = Depot(
         "x", "embedded", "/home/.catchment/depots/x", Catalog(database="/home/.catchment/depots/x/catalog.db")

@@ -1,10 +1,12 @@
-"""Delta tables in queries: found by name, handed to Spark by path or by the name in its catalog."""
+"""Tables in queries: those of Delta are handed to Spark by path or name, published ones by another catalog's."""
 
 from __future__ import annotations
 
 import pytest
 
+from catchment.errors import RequestError
 from catchment.formats.delta.names import found_by_spark
+from catchment.formats.iceberg.names import in_published, published_tables, refuse_writing
 from catchment.project.model import Catalog, Depot
 
 DEPOTS = (
@@ -13,6 +15,7 @@ DEPOTS = (
     Depot("lake", "iceberg", "/lake/ice", Catalog()),
     Depot("shop", "delta", "/lake/shop", Catalog("hive", "thrift://metastore:9083")),
 )
+SHOWN = (Depot("lake", "iceberg", "/lake", Catalog(), publish="shown"), *DEPOTS[:2])
 CLICKS = "delta.`/lake/events/raw/clicks`"
 
 
@@ -56,3 +59,32 @@ def test_what_spark_blames_is_found_in_what_was_written(word: str) -> None:
     edited = found_by_spark(sql, DEPOTS)
     blamed = {"events": CLICKS, "far": "delta.`s3a"}.get(word, word)
     assert edited.origin(edited.sql.index(blamed)) == sql.index(word)
+
+
+@pytest.mark.parametrize(
+    ("sql", "handed_over"),
+    [
+        ("SELECT id FROM lake.raw.t", "SELECT id FROM `shown`.raw.t"),
+        ("SELECT lake.raw.t.id FROM `lake`.raw.t x", "SELECT `shown`.raw.t.id FROM `shown`.raw.t x"),
+        ("SELECT * FROM lake.raw.t.snapshots", "SELECT * FROM `shown`.raw.t.snapshots"),
+        ("SELECT 'lake.raw.t' FROM other.raw.lake", "SELECT 'lake.raw.t' FROM other.raw.lake"),
+    ],
+)
+def test_tables_are_looked_up_in_the_published_catalog(sql: str, handed_over: str) -> None:
+    assert in_published(sql, SHOWN) == handed_over
+
+
+def test_a_depot_without_a_published_catalog_is_named() -> None:
+    with pytest.raises(RequestError) as caught:
+        in_published("SELECT 1 FROM lake.raw.t JOIN events.raw.clicks", SHOWN)
+    assert (caught.value.code, "events" in caught.value.message) == ("no-published-catalog", True)
+
+
+def test_published_tables_are_only_read() -> None:
+    for sql in ("SELECT * FROM shown.raw.t", "DESCRIBE TABLE shown.raw.t", "INSERT INTO lake.raw.t SELECT 1"):
+        refuse_writing(sql, SHOWN)
+    for sql in ("INSERT INTO shown.raw.t VALUES (1)", "DELETE FROM shown.raw.t", "DROP TABLE shown.raw.t"):
+        with pytest.raises(RequestError) as caught:
+            refuse_writing(sql, SHOWN)
+        assert caught.value.code == "published-read-only"
+    assert published_tables("SELECT 1 FROM shown.raw.t.files JOIN lake.raw.u", SHOWN) == (("shown", "raw", "t"),)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from catchment import plan, project
+from catchment import plan
 from catchment.errors import InvalidFiles
 from catchment.plan.model import Plan
 from tests.unit.plan.flows import PROJECT, TABLE, J, flow, prepare
@@ -46,29 +46,22 @@ def test_two_writers_of_one_table(tmp_path: Path) -> None:
     assert [depot.name for depot in engine.depots] == ["lakehouse", "thirdparty01"]
 
 
-def test_what_does_not_run_yet_is_a_warning_until_it_shall_run(tmp_path: Path) -> None:
-    prepared = plan.prepare(seed("seed-004", tmp_path, None))
-    assert not any(each.is_error for each in prepared.diagnostics)
-    assert prepared.plan is None
-    with pytest.raises(InvalidFiles) as caught:
-        prepared.require()
-    errors = [each for each in caught.value.diagnostics if each.is_error]
-    assert [each.code for each in errors] == ["unsupported-incremental", "unsupported-toolbox"]
-    assert {each.where for each in errors} <= {each.where for each in prepared.diagnostics}
-
-
-def test_build_refuses_what_does_not_run_yet(tmp_path: Path) -> None:
-    file = seed("seed-004", tmp_path, None)
-    workflow = plan.prepare(file).workflow
-    assert workflow is not None
-    found, diagnostics = plan.build(workflow, project.load(file))
-    assert found is None
-    assert [each.code for each in diagnostics if each.is_error] == ["unsupported-incremental", "unsupported-toolbox"]
+def test_the_incremental_workflow_with_its_toolbox_is_planned(tmp_path: Path) -> None:
+    _, found = plan.prepare(seed("seed-004", tmp_path, None)).require()
+    read, tool = found.jobs
+    assert (read.change, tool.depends_on) == (None, (read.name,))
+    assert tool.change
+    assert (tool.change.dataset, tool.change.published) == (read.outputs[0].dataset, "icebase_published")
 
 
 def test_the_dataset_of_the_toolbox_is_checked(tmp_path: Path) -> None:
+    assert "no-published-catalog" not in [
+        each.code for each in plan.prepare(seed("seed-004", tmp_path, None)).diagnostics
+    ]
     found = plan.prepare(seed("seed-004", tmp_path)).diagnostics
-    assert [each.code for each in found if each.is_error] == []
+    (missing,) = [each for each in found if each.is_error]
+    assert (missing.code, str(missing.where).rpartition("seed-004.yaml")[2]) == ("no-published-catalog", ":75:18")
+    assert "publish: " in str(missing.hint)
     found = plan.prepare(seed("seed-004", tmp_path, "depots: {}\n")).diagnostics
     assert [each.code for each in found if each.is_error] == ["unknown-depot"] * 3
 

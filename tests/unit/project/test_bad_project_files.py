@@ -22,6 +22,8 @@ class Case:
     hint: str = ""
 
 
+PUBLISHED = "depots:\n  a: {kind: iceberg, location: .,"
+
 CASES = [
     Case("broken YAML", "depots: {lake: {kind: iceberg\n", "yaml-syntax", 1, 16),
     Case("empty", "# nothing yet\n", "empty-file", 1, 1),
@@ -53,6 +55,25 @@ CASES = [
         "catalogs-differ",
         3,
         33,
+    ),
+    Case("Delta that is published", "depots:\n  a: {kind: delta, location: ., publish: b}\n", "misplaced-key", 2, 33),
+    Case("files that are published", "depots:\n  a: {kind: files, location: ., publish: b}\n", "misplaced-key", 2, 33),
+    Case("name of a published catalog", f"{PUBLISHED} publish: a.b}}\n", "bad-publish", 2, 44),
+    Case("a published catalog like a depot", f"{PUBLISHED} publish: a}}\n", "bad-publish", 2, 44),
+    Case(
+        "published like another",
+        f"{PUBLISHED} publish: c}}\n  b: {{kind: iceberg, location: ./b, publish: c}}\n",
+        "bad-publish",
+        3,
+        46,
+    ),
+    *(
+        Case(f"published beside {type}", text, "unsupported-publish", 2, column)
+        for type, text, column in (
+            ("rest", "depots:\n  a: {kind: iceberg, publish: b, catalog: {type: rest, uri: http://h}}\n", 31),
+            ("hive", "depots:\n  a: {kind: iceberg, publish: b, catalog: {type: hive}}\n", 31),
+            ("hadoop", f"{PUBLISHED} publish: b, catalog: {{type: hadoop}}}}\n", 44),
+        )
     ),
     Case("catalog type", "depots:\n  a: {kind: iceberg, location: ., catalog: {type: glue}}\n", "bad-value", 2, 51),
     Case("rest without uri", "depots:\n  a: {kind: iceberg, catalog: {type: rest}}\n", "missing-field", 2, 22),

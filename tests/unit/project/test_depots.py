@@ -23,6 +23,13 @@ def test_an_unconfigured_depot_is_embedded_without_a_project_file(tmp_path: Path
     assert (depot.kind, depot.location) == ("embedded", str(home))
     assert (depot.warehouse, depot.files) == (str(home / "tables"), str(home / "files"))
     assert depot.catalog == Catalog("jdbc", database=str(home / "catalog.db"))
+    assert depot.publish == "raw_published"
+
+
+def test_a_published_catalog_is_no_depot(tmp_path: Path) -> None:
+    with pytest.raises(UnknownDepot) as caught:
+        depots.find(project(tmp_path, file=False), "raw_published")
+    assert "`raw`" in str(caught.value.hint)
 
 
 def test_an_unknown_depot_of_a_project_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from catchment.errors import Position
 from catchment.spec import load
-from catchment.spec.model import Incremental, Key, PartitionField, Sort, SortColumn, Toolbox, Workflow
+from catchment.spec.model import PartitionField, Sort, SortColumn, Toolbox, Workflow
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
 
@@ -55,26 +55,30 @@ def test_seed_000_becomes_two_writers_of_one_table() -> None:
     assert one.steps[1].sql.endswith("as version, now() as ts_ny_taxi FROM ny_taxi_changed_dateformat")
 
 
-def test_seed_004_validates_with_what_does_not_run_yet() -> None:
-    assert found("seed-004.yaml") == [
-        ("warning", "unsupported-incremental", 29, 14),
-        ("warning", "unsupported-toolbox", 72, 14),
-    ]
+def test_seed_004_validates() -> None:
+    assert found("seed-004.yaml") == []
 
 
 def test_seed_004_is_read_whole() -> None:
     file = str(WORKFLOWS / "seed-004.yaml")
     read, tool = workflow("seed-004.yaml").jobs
-    assert read.inputs[0].incremental == Incremental(
-        context="incremental_order_8",
-        sql="select * from incremental_order_8 where order_date > '$|start|' AND order_date <= '$|end|'",
-        keys=(
-            Key("start", "select to_timestamp('2020-01-01 00:00:00')", Position(file, 33, 19)),
-            Key("end", "select to_timestamp('$|start|') + INTERVAL '1' MONTH", Position(file, 36, 19)),
-        ),
-        state={"start": "end"},
-        where=Position(file, 30, 16),
+    window = read.inputs[0].incremental
+    assert window is not None
+    assert (window.context, window.state, window.where) == (
+        *("incremental_order_8", {"start": "end"}),
+        Position(file, 30, 16),
     )
+    values = {"start": "2020-01-01 00:00:00", "end": "2020-02-01 00:00:00"}
+    begins = "order_date > '2020-01-01 00:00:00'"
+    assert window.window.filled(values) == (
+        f"select * from incremental_order_8 where {begins} AND order_date <= '2020-02-01 00:00:00'"
+    )
+    assert window.newer is not None
+    assert window.newer.filled(values) == f"SELECT * FROM incremental_order_8 WHERE {begins}"
+    assert [(key.name, key.sql.filled(values), key.where) for key in window.keys] == [
+        ("start", "select to_timestamp('2020-01-01 00:00:00')", Position(file, 33, 19)),
+        ("end", "select to_timestamp('2020-01-01 00:00:00') + INTERVAL '1' MONTH", Position(file, 36, 19)),
+    ]
     output = read.outputs[0]
     assert output.mode == "overwrite-partitions"
     assert output.sort == Sort("global", (SortColumn("order_date", descending=True),))
@@ -83,4 +87,6 @@ def test_seed_004_is_read_whole() -> None:
     assert (read.log_level, read.envs["FLARE_AUDIT_MODE"]) == ("WARN", "LOG")
     assert tool.dependencies == (("order-incremental-08", Position(file, 80, 9)),)
     address = "dataos://icebase:sample/order_incremental_08?acl=rw"
-    assert tool.toolbox == Toolbox(address, "set_version", "latest", Position(file, 75, 9), Position(file, 75, 18))
+    assert tool.toolbox == Toolbox(
+        address, "set_version", {"value": "latest"}, Position(file, 78, 18), Position(file, 75, 18)
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from catchment.commit.jvm import Jvm
@@ -120,6 +120,31 @@ class Log:
                 hint="let Catchment alone write the table, or configure a log store that can refuse a second commit",
             )
         return found
+
+    def changes(self, first: int, last: int) -> Iterator[tuple[int, Any]]:
+        """Every action, as Delta's own object, of the versions from `first` to `last` that are still in the log."""
+        if first > last:
+            return
+        jvm = Jvm.of(self.spark)
+        more = () if self.spark.version.startswith("3.") else (jvm("scala.Option").empty(),)
+        log = self._logs.forTable(self.spark._jsparkSession, self.path)
+        versions = log.getChanges(first, last, *more, False)  # noqa: FBT003
+        while versions.hasNext():
+            version = versions.next()
+            actions = version._2().iterator()
+            while actions.hasNext():
+                yield int(version._1()), actions.next()
+
+    def rows_of(self, files: Iterable[Any], version: int) -> DataFrame:
+        """The rows of some files, read as the table was at a version."""
+        jvm = Jvm.of(self.spark)
+        listed = jvm("java.util.ArrayList")()
+        for file in files:
+            listed.add(file)
+        log = self._logs.forTable(self.spark._jsparkSession, self.path)
+        wanted = jvm("scala.collection.JavaConverters").asScalaBuffer(listed).toList()
+        none = jvm("scala.Option").empty()
+        return DataFrame(log.createDataFrame(self.snapshot(version), wanted, False, none), self.spark)  # noqa: FBT003
 
     def commits(self, newest: int) -> Iterator[Commit]:
         """The commits from a version down to the oldest that is still in the log."""

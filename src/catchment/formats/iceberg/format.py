@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.model import Base
 from catchment.commit.writer import Listener, Writer
-from catchment.formats.iceberg import states, writing
+from catchment.formats.iceberg import commits, states, writing
 from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.plan.model import InputPlan, OutputPlan
 
@@ -21,6 +21,14 @@ class Iceberg:
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
+
+    def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
+        """From after the snapshot that was read last to the newest one."""
+        return commits.span(spark, source, known)
+
+    def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
+        """The rows that were added after one snapshot, up to another."""
+        return commits.read(spark, source, first, last)
 
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None where the input names one itself."""

@@ -13,7 +13,7 @@ from catchment.formats.iceberg import catalogs, history
 from catchment.formats.model import Earlier, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
 
-AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag"})
+AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"})
 """Options of an input that always mean the same rows."""
 
 

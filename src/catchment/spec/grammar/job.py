@@ -1,4 +1,4 @@
-"""The grammar of `stackSpec`: a flare job with its inputs and steps, and a toolbox action (canonical keys only)."""
+"""The grammar of a flare job: its settings, inputs and steps (canonical keys only)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,12 @@ class IncrementalState(Part):
 class Incremental(Part):
     """Read only a window of the dataset, and move it on after each run."""
 
-    context: ViewName = required("View that stands for the whole dataset in sql.")
-    sql: Text = required("Query that selects the window; $|key| stands for the value of a key.")
+    by: Literal["keys", "snapshot"] = Field(
+        default="keys", description="What moves: a window over columns (keys), or the table's own history (snapshot)."
+    )
+    since: Text | None = optional("Of `by: snapshot`: where the first run begins, a timestamp.")
+    context: ViewName | None = optional("View that stands for the whole dataset in sql.")
+    sql: Text | None = optional("Query that selects the window; $|key| stands for the value of a key.")
     keys: list[IncrementalKey] = Field(default=[], description="The window's values, evaluated in order.")
     state: list[IncrementalState] = Field(default=[], description="Which keys the next run starts from.")
 
@@ -114,17 +118,3 @@ class FlareSpec(Part):
     spark_conf: dict[str, Text] | None = optional("Spark settings.")
     configs: dict[str, Any] | None = optional("Configuration of a cluster job; ignored.")
     job: FlareJob = required("Inputs, steps and outputs.")
-
-
-class ToolboxAction(Part):
-    """An action of the toolbox."""
-
-    name: Literal["set_version"] = required("Name of the action: set_version.")
-    value: Text = required("Version that readers shall see: latest, or the name of a metadata file.")
-
-
-class ToolboxSpec(Part):
-    """Settings of the toolbox stack: one action on one dataset."""
-
-    dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
-    action: ToolboxAction = required("What to do with the dataset.")

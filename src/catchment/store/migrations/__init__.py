@@ -8,7 +8,15 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import m0001_runs, m0002_leases, m0003_writes, m0004_inputs, m0005_readers
+from catchment.store.migrations import (
+    m0001_runs,
+    m0002_leases,
+    m0003_writes,
+    m0004_inputs,
+    m0005_states,
+    m0006_publications,
+    m0007_readers,
+)
 
 Migration = Callable[[Connection], None]
 
@@ -17,7 +25,9 @@ MIGRATIONS: Mapping[int, Migration] = {
     2: m0002_leases.apply,
     3: m0003_writes.apply,
     4: m0004_inputs.apply,
-    5: m0005_readers.apply,
+    5: m0005_states.apply,
+    6: m0006_publications.apply,
+    7: m0007_readers.apply,
 }
 NEWEST = max(MIGRATIONS)
 

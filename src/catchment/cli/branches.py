@@ -1,4 +1,4 @@
-"""`catchment table fast-forward ADDRESS BRANCH`."""
+"""`catchment table branch fast-forward`."""
 
 from __future__ import annotations
 
@@ -8,36 +8,31 @@ from typing import Any
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import changes
 
 
-@click.command("fast-forward")
+@click.group()
+def branch() -> None:
+    """Branches of a table."""
+
+
+@branch.command("fast-forward")
 @click.argument("address")
 @click.argument("branch")
 @click.option("--to", default="main", show_default=True, help="The branch to bring forward.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@changes.changing
 def fast_forward(address: str, branch: str, to: str, where: Path, output: str, *, dry_run: bool) -> None:
     """Let readers of main see what was written to a branch.
 
     Nothing is copied: main moves to the head of the branch, in one step. If main has commits that the branch does not
     have, it is refused.
     """
-    from catchment.run import branches
-
-    project = secrecy.open_project(where)
-    facts = secrecy.redactor().data(
-        branches.fast_forward(project, address, branch, to, dry_run=dry_run, tell=printing.tell)
-    )
-    if output == "json":
-        printing.echo_json(facts)
-    else:
-        click.echo(_told(facts))
+    arguments = {"branch": branch, "to": to}
+    facts = changes.make(where, address, "branch_fast_forward", arguments, dry_run=dry_run)
+    changes.echo(facts, output, _forwarded(facts))
 
 
-def _told(facts: Mapping[str, Any]) -> str:
+def _forwarded(facts: Mapping[str, Any]) -> str:
     place = f"{facts['to']} of {facts['address']}"
     if not facts["commits"]:
         return f"{place} has all commits of {facts['branch']} already; it stays at snapshot {facts['after']}"

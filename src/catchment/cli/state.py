@@ -1,0 +1,232 @@
+"""`catchment state ls|show|set|reset|export|import`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from catchment.cli import confirmation, options, printing, secrecy
+from catchment.errors import RequestError
+
+if TYPE_CHECKING:
+    from catchment.run.states import Change
+    from catchment.store.states import State, Window
+
+_STATES = ("workflow", "job", "input", "state", "zone", "changed", "by")
+_WINDOWS = ("window", "cause", "status", "input", "read", "then", "opened", "finished", "by")
+_CHANGES = ("workflow", "job", "input", "before", "after")
+
+
+@click.group()
+def state() -> None:
+    """Where incremental jobs stand: see it, set it, carry it elsewhere."""
+
+
+def _dry_run(command: options.Command) -> options.Command:
+    return click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")(command)
+
+
+def _yes(command: options.Command) -> options.Command:
+    return click.option("--yes", is_flag=True, help="Do it without asking.")(command)
+
+
+@state.command("ls")
+@click.argument("workflow", required=False)
+@options.project
+@options.output("text", "json")
+@options.debug
+def ls(workflow: str | None, where: Path, output: str) -> None:
+    """List the state of every incremental input, or of those of one workflow."""
+    from catchment.run import states
+
+    found = states.ls(secrecy.open_project(where), workflow)
+    if output == "json":
+        printing.echo_json({"states": [_state_data(each) for each in found]})
+    elif found:
+        printing.echo_table(_STATES, (_state_row(each) for each in found))
+    else:
+        printing.tell("no incremental job has run yet")
+
+
+@state.command("show")
+@click.argument("workflow")
+@click.argument("job")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most this many windows.")
+@options.project
+@options.output("text", "json")
+@options.debug
+def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
+    """Show where a job stands, and the windows that brought it there, the newest first."""
+    from catchment.run import states
+
+    found, windows = states.show(secrecy.open_project(where), workflow, job, limit)
+    if output == "json":
+        data = {"states": [_state_data(each) for each in found], "windows": [_window_data(each) for each in windows]}
+        printing.echo_json(data)
+        return
+    printing.echo_table(_STATES, (_state_row(each) for each in found))
+    click.echo()
+    printing.echo_table(_WINDOWS, (row for each in windows for row in _window_rows(each)))
+
+
+@state.command("set")
+@click.argument("workflow")
+@click.argument("job")
+@click.argument("input")
+@click.argument("keys", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.option("--zone", default="UTC", show_default=True, help="The session time zone that timestamps are meant in.")
+@_dry_run
+@_yes
+@options.project
+@options.output("text", "json")
+@options.debug
+def set_(
+    workflow: str,
+    job: str,
+    input: str,
+    keys: Sequence[str],
+    zone: str,
+    where: Path,
+    output: str,
+    *,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Let the next run of a job go on from somewhere else.
+
+    A window that a run has begun and not finished is dropped.
+    """
+    from catchment.run import states
+    from catchment.store.states import State
+
+    wanted = State(workflow, job, input, _parsed(keys), zone)
+    project = secrecy.open_project(where)
+    _apply(partial(states.set_keys, project, wanted), output, dry_run=dry_run, yes=yes)
+
+
+@state.command("reset")
+@click.argument("workflow")
+@click.argument("job")
+@click.argument("input", required=False)
+@_dry_run
+@_yes
+@options.project
+@options.output("text", "json")
+@options.debug
+def reset(workflow: str, job: str, input: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+    """Forget where a job stands, or one of its inputs: the next run begins like the first one."""
+    from catchment.run import states
+
+    project = secrecy.open_project(where)
+    _apply(partial(states.reset, project, workflow, job, input), output, dry_run=dry_run, yes=yes)
+
+
+@state.command("export")
+@click.argument("workflow", required=False)
+@options.project
+@options.debug
+def export(workflow: str | None, where: Path) -> None:
+    """Print states as JSON that `state import` takes."""
+    from catchment.run import states
+
+    printing.echo_json({"states": states.export(secrecy.open_project(where), workflow)})
+
+
+@state.command("import")
+@click.argument("file", type=click.File())
+@_dry_run
+@_yes
+@options.project
+@options.output("text", "json")
+@options.debug
+def import_(file: Iterable[str], where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+    """Set the states that `state export` printed; FILE may be - for standard input."""
+    from catchment.run import states
+
+    project, wanted = secrecy.open_project(where), _read("".join(file))
+    _apply(partial(states.bring_in, project, wanted), output, dry_run=dry_run, yes=yes)
+
+
+class _Change(Protocol):
+    def __call__(self, *, dry_run: bool) -> Sequence[Change]: ...
+
+
+def _apply(change: _Change, output: str, *, dry_run: bool, yes: bool) -> None:
+    """Show what would change, ask, change it, and say what was changed."""
+    if not dry_run and not yes:
+        _echo_changes(change(dry_run=True), "text", dry_run=True, err=True)
+        confirmation.require("Change the state?")
+    _echo_changes(change(dry_run=dry_run), output, dry_run=dry_run)
+
+
+def _echo_changes(changes: Sequence[Change], output: str, *, dry_run: bool = False, err: bool = False) -> None:
+    if output == "json":
+        printing.echo_json({"dry_run": dry_run, "changes": [asdict(each) for each in changes]})
+        return
+    for each in changes:
+        goes = "would go" if dry_run else "goes"
+        dropped = f"; {each.dropped} window that was begun is dropped" if each.dropped else ""
+        name = f"{each.workflow} {each.job} {each.input}"
+        text = f"{name}: {goes} from {_keys(each.before)} to {_keys(each.after)}{dropped}"
+        click.echo(secrecy.redactor().text(text), err=err)
+
+
+def _parsed(keys: Sequence[str]) -> dict[str, str]:
+    parsed = dict(each.partition("=")[::2] for each in keys)
+    if any("=" not in each for each in keys) or not all(parsed) or not all(parsed.values()):
+        raise click.UsageError("write keys as KEY=VALUE, for example start='2024-01-01 00:00:00'")
+    return parsed
+
+
+def _read(text: str) -> list[State]:
+    from pydantic import TypeAdapter, ValidationError
+
+    from catchment.store.states import State
+
+    try:
+        return TypeAdapter(dict[str, list[State]]).validate_python(json.loads(text))["states"]
+    except (ValueError, ValidationError, KeyError, RecursionError) as error:
+        raise RequestError(
+            "the file is not what `catchment state export` prints",
+            code="bad-state-file",
+            hint='it is JSON: {"states": [{"workflow": …, "job": …, "input": …, "keys": {…}, "zone": "UTC"}]}',
+        ) from error
+
+
+def _keys(keys: Mapping[str, str] | None) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in keys.items()) if keys else "the beginning"
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+
+
+def _state_data(state: State) -> Mapping[str, Any]:
+    return {**asdict(state), "changed": _time(state.changed)}
+
+
+def _window_data(window: Window) -> Mapping[str, Any]:
+    return {**asdict(window), "opened": _time(window.opened), "finished": _time(window.finished)}
+
+
+def _state_row(state: State) -> tuple[object, ...]:
+    return (
+        *(state.workflow, state.job, state.input, _keys(state.keys)),
+        *(state.zone, _time(state.changed), state.changed_by),
+    )
+
+
+def _window_rows(window: Window) -> Iterable[tuple[object, ...]]:
+    for name, part in window.inputs.items():
+        then = "stays" if part.after is None else _keys(part.after)
+        yield (
+            *(window.number, window.cause, window.status, name, _keys(part.values), then),
+            *(_time(window.opened), _time(window.finished), window.opened_by),
+        )

@@ -1,0 +1,176 @@
+"""Incremental jobs: what was begun is finished first, and the next window is written down before it is read.
+
+The state moves when everything that comes of a window is committed, and never otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from catchment.commit import faults
+from catchment.commit.model import Write, is_directory
+from catchment.commit.patience import patiently
+from catchment.commit.writer import Writer
+from catchment.engine.protocol import OutputReport, RunJob
+from catchment.errors import CatchmentError, JobError
+from catchment.job.inputs import next_window
+from catchment.job.lease import job_lease
+from catchment.job.story import Story
+from catchment.job.windows import described, ends_after
+from catchment.plan.model import InputPlan
+from catchment.store import Lease
+from catchment.store.states import InputWindow, State, States, Window
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The windows of one attempt of a job, one after the other."""
+
+    spark: SparkSession
+    command: RunJob
+    story: Story
+    writer: Writer
+    through: Callable[[Window], tuple[OutputReport, ...]]
+    """Runs the job through a window, to the commit of its last output; what is committed is not written again."""
+    is_committed: Callable[[Window], bool]
+    """Whether every output of a window is in its table."""
+
+    def run(self) -> tuple[OutputReport, ...]:
+        """Take as many windows as were asked for, or as there are."""
+        reports: list[tuple[OutputReport, ...]] = []
+        with job_lease(self.writer, self.command, self.story) as lease:
+            while len(reports) < self.command.windows:
+                window = self._next(lease, begun=bool(reports))
+                if window is None:
+                    break
+                reports.append(self._finished(lease, window))
+        return added_up(reports)
+
+    def _next(self, lease: Lease, *, begun: bool) -> Window | None:
+        """The window that is to be finished, or a new one; None where there is nothing new."""
+        left = self._settled(lease)
+        if left is not None:
+            return left
+        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id))
+        if own and own[-1].status == "done" and not begun and self.command.windows == 1:
+            return own[-1]  # this very run took its turn before it died
+        return self._opened(lease, own)
+
+    def _settled(self, lease: Lease) -> Window | None:
+        """What an attempt that died has left: moved on where all of it is committed, otherwise to be finished."""
+        for window in patiently(lambda: self._states.unfinished(*self._job, "run")):
+            own = window.identity.partition(".")[0] == self.command.run_id
+            if own or not self.is_committed(window):
+                self._check_fits(window)
+                return window
+            self.story.warn(f"window {window.number} was committed by a run that died; the state moves on from there")
+            self._finish(lease, window)
+        return None
+
+    def _opened(self, lease: Lease, own: Sequence[Window]) -> Window | None:
+        states = patiently(lambda: self._states.of_job(*self._job))
+        parts = {source.name: next_window(self.spark, source, states.get(source.name)) for source in self._sources}
+        if all(part.after is None for part in parts.values()):
+            self._tell_nothing_new(states)
+            return None
+        self._tell(parts)
+        run_id = self.command.run_id
+        identity = run_id if not own else f"{run_id}.{len(own) + 1}"
+        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=f"run {run_id}")
+        (opened,) = patiently(lambda: self._states.open(lease, [window]))
+        faults.point("window-opened")
+        return opened
+
+    def _finished(self, lease: Lease, window: Window) -> tuple[OutputReport, ...]:
+        try:
+            reports = self.through(window)
+        except BaseException:
+            with suppress(CatchmentError):  # then it stays open, and the next run looks after it
+                self._give_up_unwritten(lease, window)
+            raise
+        if window.status == "open":
+            self._finish(lease, window)
+        return reports
+
+    def _finish(self, lease: Lease, window: Window) -> None:
+        faults.point("before-state-moved")
+        patiently(lambda: self._states.finish(lease, window))
+        faults.point("state-moved")
+
+    def _give_up_unwritten(self, lease: Lease, window: Window) -> None:
+        """Of a window that came to nothing, nothing is left for the next run: it looks anew."""
+        ids = [f"{window.identity}/{self.command.job.name}/{output.name}" for output in self.command.job.writes]
+        if not any(_may_come(self.writer.ledger.find(write_id)) for write_id in ids):
+            self._states.give_up(lease, window)
+
+    def _check_fits(self, window: Window) -> None:
+        """A window that was begun is finished with the values it began with, if the job still has a use for them."""
+        if set(window.inputs) != {source.name for source in self._sources} or not all(
+            _fits(source, window.inputs[source.name]) for source in self._sources
+        ):
+            raise JobError(
+                f"window {window.number} was begun ({window.opened_by}) with other inputs or keys than the job has now",
+                code="window-mismatch",
+                where=self.command.job.where,
+                hint="run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`",
+            )
+
+    def _tell(self, parts: Mapping[str, InputWindow]) -> None:
+        for name, part in parts.items():
+            self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
+            end = ends_after(part, self.command.reference_time)
+            if end is not None:
+                text = f"input {name}: the window ends at {end}, which is still to come; rows that arrive in it later "
+                self.story.warn(f"{text}will not be read", code="window-still-open", input=name, end=end)
+
+    def _tell_nothing_new(self, states: Mapping[str, State]) -> None:
+        at = "; ".join(f"{name}: {_listed(state.keys)}" for name, state in states.items())
+        self.story.tell("nothing-new", f"nothing new{f' since {at}' if at else ''}", since=at)
+
+    @property
+    def _sources(self) -> list[InputPlan]:
+        return [source for source in self.command.job.inputs if source.moves]
+
+    @property
+    def _states(self) -> States:
+        return self.writer.store.states
+
+    @property
+    def _job(self) -> tuple[str, str]:
+        return self.command.workflow, self.command.job.name
+
+
+def added_up(reports: Sequence[tuple[OutputReport, ...]]) -> tuple[OutputReport, ...]:
+    """What several windows came to, output by output."""
+    total: dict[str, OutputReport] = {}
+    for report in (report for turn in reports for report in turn):
+        before = total.get(report.name)
+        rows, files = (_sum(before, report, count) for count in ("rows", "files"))
+        total[report.name] = replace(report, rows=rows, files=files)
+    return tuple(total.values())
+
+
+def _sum(before: OutputReport | None, report: OutputReport, count: str) -> int | None:
+    known = [getattr(each, count) for each in (before, report) if each and getattr(each, count) is not None]
+    return sum(known) if known else None
+
+
+def _may_come(write: Write | None) -> bool:
+    """Whether a write is in its table, or may still come there. An open buffer is nobody's but his who failed."""
+    if write is None or write.state == "abandoned":
+        return False
+    return write.state != "open" or not is_directory(write.intent.buffer)
+
+
+def _fits(source: InputPlan, part: InputWindow) -> bool:
+    if source.incremental is None or part.after is None:
+        return True
+    return set(part.values) == {key.name for key in source.incremental.keys}
+
+
+def _listed(keys: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in keys.items())

@@ -1,0 +1,48 @@
+"""The lease of a job whose state moves: of two runs at the same time, one goes on and the other waits or leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from catchment.commit.patience import patiently
+from catchment.commit.renewal import LEASE_SECONDS, held
+from catchment.commit.writer import Writer
+from catchment.engine.protocol import RunJob
+from catchment.errors import LeaseHeld
+from catchment.job.story import Story
+from catchment.store import Lease, Store
+from catchment.store.states import lease_name
+
+GRACE_SECONDS = LEASE_SECONDS + 2.0
+"""How long everybody waits: as long as a lease outlives a holder that died, and a little more."""
+LOOK_SECONDS = 0.25
+
+
+@contextmanager
+def job_lease(writer: Writer, command: RunJob, story: Story) -> Iterator[Lease]:
+    """Hold the job's lease; raises LeaseHeld where another run has it and we were not asked to wait."""
+    name = lease_name(command.workflow, command.job.name)
+    lease = _taken(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.wait)
+    with held(writer.store, lease):
+        yield lease
+
+
+def _taken(store: Store, name: str, owner: str, story: Story, *, wait: bool) -> Lease:
+    until = time.monotonic() + GRACE_SECONDS
+    told = False
+    while True:
+        try:
+            return patiently(lambda: store.leases.acquire(name, owner, LEASE_SECONDS))
+        except LeaseHeld as error:
+            if time.monotonic() > until and not wait:
+                raise LeaseHeld(
+                    f"another run of this job is under way: {error.message}",
+                    hint="wait until it is done, or let this one wait with `catchment run --wait`",
+                ) from error
+            if not told:
+                story.warn(f"another run of this job is under way, this one waits: {error.message}")
+                told = True
+        story.check()
+        time.sleep(LOOK_SECONDS)

@@ -1,0 +1,216 @@
+"""The window of an input: what its keys come to, whether there is anything in it, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from decimal import Decimal, InvalidOperation
+from zoneinfo import ZoneInfo
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.engine.failures import from_spark
+from catchment.errors import CatchmentError, JobError, Position
+from catchment.formats import format_of
+from catchment.plan.model import Incremental, InputPlan, Key, Template
+from catchment.store.states import InputWindow, State
+
+ZONE = "spark.sql.session.timeZone"
+ESCAPES = "spark.sql.parser.escapedStringLiterals"
+FIRST, LAST, SNAPSHOT = "from", "to", "snapshot"
+"""The keys of a window over a table's history, and the one that its state remembers."""
+
+
+def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
+    """What an input that moves reads next. Without `after` there is nothing new, and its state stays where it is."""
+    if source.incremental is not None:
+        return _look_at_keys(spark, source, source.incremental, state)
+    return _look_at_history(spark, source, state)
+
+
+def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
+    """The rows of an input's window, and the views that it needs, by their names."""
+    if source.incremental is not None:
+        return _read_keys(spark, source, source.incremental, part)
+    format, values = format_of(source.dataset.format), part.values if part else {}
+    if LAST not in values:
+        return {source.name: format.read(spark, source).limit(0)}
+    return {source.name: format.read_commits(spark, source, values.get(FIRST), values[LAST])}
+
+
+def _read_keys(
+    spark: SparkSession, source: InputPlan, window: Incremental, part: InputWindow | None
+) -> dict[str, DataFrame]:
+    whole = _whole(spark, source, window)
+    values = part.values if part else _values(spark, window, {})
+    # A key that the data has no value for has nothing before it and nothing behind it.
+    known = {key.name: values.get(key.name, "") for key in window.keys}
+    frame = _query(spark, window.window, known, f"the window of input {source.name}")
+    return {window.context: whole, source.name: frame if len(values) == len(known) else frame.limit(0)}
+
+
+def described(part: InputWindow) -> str:
+    """A window in words."""
+    return ", ".join(f"{key} = {value}" for key, value in part.values.items())
+
+
+def ends_after(part: InputWindow, moment: str) -> str | None:
+    """The end of a window that lies after a moment, None where none does or where it is no time."""
+    now = datetime.fromisoformat(moment)
+    for value in (part.after or {}).values():
+        end = _time(value)
+        if end is not None and (end if end.tzinfo else end.replace(tzinfo=ZoneInfo(part.zone))) > now:
+            return value
+    return None
+
+
+def _look_at_keys(spark: SparkSession, source: InputPlan, window: Incremental, state: State | None) -> InputWindow:
+    zone = _zone(spark)
+    _check_settings(spark, source, window, state, zone)
+    _whole(spark, source, window)
+    stored = {key: value for key, value in (state.keys if state else {}).items() if key in window.state}
+    values = _values(spark, window, stored)
+    nothing = InputWindow(values, None, zone)
+    if len(values) < len(window.keys):
+        return nothing
+    after = {key: values[value] for key, value in window.state.items()}
+    if not _moves(window, values):
+        return nothing
+    rows = _query(spark, window.window, values, f"the window of input {source.name}")
+    return InputWindow(values, after, zone) if _has_rows(rows) or _has_newer(spark, window, values) else nothing
+
+
+def _whole(spark: SparkSession, source: InputPlan, window: Incremental) -> DataFrame:
+    frame = format_of(source.dataset.format).read(spark, source)
+    frame.createOrReplaceTempView(window.context)
+    return frame
+
+
+def _values(spark: SparkSession, window: Incremental, stored: Mapping[str, str]) -> dict[str, str]:
+    """What the keys come to, in order; those from the first one on that the data has no value for are left out."""
+    values: dict[str, str] = {}
+    for key in window.keys:
+        value = stored.get(key.name) or _value(spark, key, values)
+        if value is None:
+            break
+        values[key.name] = value
+    return values
+
+
+def _value(spark: SparkSession, key: Key, values: Mapping[str, str]) -> str | None:
+    frame = _query(spark, key.sql, values, f"key {key.name}")
+    if len(frame.columns) != 1:
+        raise _bad_key(key, f"its query gives {len(frame.columns)} columns", "select exactly one value")
+    try:
+        rows = frame.select(frame[0].cast("string")).limit(2).collect()
+    except Exception as error:
+        raise _at(from_spark(error, otherwise="sql-failed"), f"key {key.name}", key.sql.where) from error
+    if len(rows) != 1:
+        raise _bad_key(key, f"its query gives {'several rows' if rows else 'no row'}", "select exactly one value")
+    if rows[0][0] is None and not key.reads_source:
+        raise _bad_key(key, "its value is NULL", "select a value that is always there, for example with coalesce")
+    return None if rows[0][0] is None else str(rows[0][0])
+
+
+def _moves(window: Incremental, values: Mapping[str, str]) -> bool:
+    """Whether the window ends after it starts; one that the data itself keeps in place has nothing new in it."""
+    for key, value in window.state.items():
+        before, after = values[key], values[value]
+        if before == after and any(each.reads_source for each in window.keys if each.name == value):
+            return False
+        if before == after or is_before(after, before):
+            raise JobError(
+                f"the window does not move: it starts at {key} = {before} and ends at {value} = {after}",
+                code="window-does-not-move",
+                where=next(each.where for each in window.keys if each.name == value),
+                hint=f"let the query of `{value}` give a value after `{key}`",
+            )
+    return True
+
+
+def is_before(one: str, other: str) -> bool:
+    """Whether a value of a key comes before another one: as numbers, as times, otherwise nobody knows."""
+    numbers = _number(one), _number(other)
+    if numbers[0] is not None and numbers[1] is not None:
+        return numbers[0] < numbers[1]
+    times = _time(one), _time(other)
+    if times[0] is not None and times[1] is not None:
+        return _comparable(times[0]) < _comparable(times[1])
+    return False
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _comparable(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def _has_rows(frame: DataFrame) -> bool:
+    return bool(frame.limit(1).count())
+
+
+def _has_newer(spark: SparkSession, window: Incremental, values: Mapping[str, str]) -> bool:
+    """Whether rows come later than an empty window: then it is a gap, and the window moves on over it."""
+    return window.newer is not None and _has_rows(_query(spark, window.newer, values, "the window without its end"))
+
+
+def _look_at_history(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
+    known = state.keys.get(SNAPSHOT) if state else None
+    span = format_of(source.dataset.format).commits(spark, source, known)
+    if span is None:
+        return InputWindow({}, None, _zone(spark))
+    first, last = span
+    values = {LAST: last} if first is None else {FIRST: first, LAST: last}
+    return InputWindow(values, None if first == last else {SNAPSHOT: last}, _zone(spark))
+
+
+def _query(spark: SparkSession, template: Template, values: Mapping[str, str], what: str) -> DataFrame:
+    try:
+        return spark.sql(template.filled(values))
+    except Exception as error:
+        raise _at(from_spark(error, otherwise="sql-failed"), what, template.where) from error
+
+
+def _at(problem: CatchmentError, what: str, where: Position) -> CatchmentError:
+    if isinstance(problem, JobError):
+        problem.message, problem.where = f"{what}: {problem.message}", where
+    return problem
+
+
+def _bad_key(key: Key, what: str, hint: str) -> JobError:
+    return JobError(f"key {key.name}: {what}", code="bad-incremental-key", where=key.sql.where, hint=hint)
+
+
+def _zone(spark: SparkSession) -> str:
+    return str(spark.conf.get(ZONE))
+
+
+def _check_settings(
+    spark: SparkSession, source: InputPlan, window: Incremental, state: State | None, zone: str
+) -> None:
+    if spark.conf.get(ESCAPES, "false") == "true":
+        raise JobError(
+            f"input {source.name}: with {ESCAPES} no value can be filled into a query safely",
+            code="setting-refused",
+            where=window.where,
+            hint=f"remove {ESCAPES} from `sparkConf`",
+        )
+    if state is not None and state.keys and state.zone != zone:
+        raise JobError(
+            f"input {source.name}: its state was stored in the time zone {state.zone}, and the session's is {zone}",
+            code="zone-changed",
+            where=window.where,
+            hint=f"set {ZONE} back to {state.zone}, or write the state anew with `catchment state set`",
+        )

@@ -1,0 +1,49 @@
+"""Changes of tables: which table is meant, and whether the change can be made there at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from catchment.errors import Position, RequestError
+from catchment.plan import datasets
+from catchment.plan.model import ChangePlan
+from catchment.project import depots
+from catchment.project.model import Depot, Project
+from catchment.spec.model import ChangeName
+
+CHANGED_FORMATS = ("iceberg",)
+"""Formats whose tables can be changed beside writing rows into them."""
+
+
+def of_change(
+    text: str, name: ChangeName, arguments: Mapping[str, Any], project: Project, where: Position | None = None
+) -> ChangePlan:
+    """The change of the table at an address; raises `RequestError` where it cannot be made there."""
+    dataset = datasets.of_input(text, None, project)
+    if dataset.format not in CHANGED_FORMATS:
+        raise RequestError(
+            f"not supported: {name} on {dataset.format}",
+            code="unsupported-change",
+            hint=f"it works on tables of format {', '.join(CHANGED_FORMATS)}",
+        )
+    depot = depots.find(project, dataset.depot)
+    published = published_catalog(depot) if name == "set_version" else depot.publish
+    return ChangePlan(name, dataset, arguments, published, where)
+
+
+def published_catalog(depot: Depot) -> str:
+    """The name of a depot's published catalog; raises `RequestError` where it has none."""
+    if depot.publish is None:
+        raise RequestError(
+            f"depot `{depot.name}` has no published catalog: its readers always see the newest version",
+            code="no-published-catalog",
+            hint=_how_to_get_one(depot),
+        )
+    return depot.publish
+
+
+def _how_to_get_one(depot: Depot) -> str:
+    if depot.catalog is None or depot.catalog.type != "jdbc":
+        return "depots of kind iceberg with a jdbc catalog can have one; leave the job or the request out"
+    return f"add `publish: {depot.name}{depots.PUBLISHED}` to the depot in catchment.yaml"

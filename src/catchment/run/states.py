@@ -1,0 +1,112 @@
+"""What people ask of incremental state: to see it, to set it, to carry it elsewhere. No engine is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+
+from catchment.errors import RequestError
+from catchment.project.model import Project
+from catchment.store import Lease, Store, open_store
+from catchment.store.states import Cause, State, Window, lease_name
+from catchment.who import who
+
+LEASE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """A state before and after a person changed it, or would have."""
+
+    workflow: str
+    job: str
+    input: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    zone: str
+    dropped: int
+    """Windows that were begun and will not be finished."""
+
+
+def ls(project: Project, workflow: str | None = None) -> tuple[State, ...]:
+    """Every state that the metastore has."""
+    with open_store(project.metastore) as store:
+        return store.states.all(workflow)
+
+
+def show(
+    project: Project, workflow: str, job: str, limit: int | None = None
+) -> tuple[tuple[State, ...], tuple[Window, ...]]:
+    """Where the inputs of a job stand, and the windows that brought them there, the newest first."""
+    with open_store(project.metastore) as store:
+        states, windows = store.states.all(workflow, job), store.states.windows(workflow, job, limit=limit)
+        if not states and not windows:
+            raise _unknown(store, workflow, job)
+        return states, windows
+
+
+def set_keys(project: Project, wanted: State, *, dry_run: bool) -> tuple[Change, ...]:
+    """Set keys of an input's state; the others stay."""
+    with open_store(project.metastore) as store:
+        before = store.states.of_job(wanted.workflow, wanted.job).get(wanted.input)
+        known = before or State(wanted.workflow, wanted.job, wanted.input, zone=wanted.zone)
+        after = replace(known, keys={**known.keys, **wanted.keys}, zone=wanted.zone or known.zone)
+        return _changed(store, "set", [after], dry_run=dry_run)
+
+
+def reset(project: Project, workflow: str, job: str, input: str | None, *, dry_run: bool) -> tuple[Change, ...]:
+    """Forget the state of an input, or of every input of a job: the next run begins like the first one."""
+    with open_store(project.metastore) as store:
+        known = store.states.of_job(workflow, job)
+        wanted = [state for name, state in known.items() if input in (None, name)]
+        if not wanted and not store.states.unfinished(workflow, job, "run"):
+            raise _unknown(store, workflow, job)
+        bare = [replace(state, keys={}) for state in wanted] or [State(workflow, job, input or "")]
+        return _changed(store, "reset", bare, dry_run=dry_run)
+
+
+def export(project: Project, workflow: str | None = None) -> list[Mapping[str, object]]:
+    """The states as data that `bring_in` takes."""
+    return [
+        {key: value for key, value in asdict(state).items() if key in ("workflow", "job", "input", "keys", "zone")}
+        for state in ls(project, workflow)
+    ]
+
+
+def bring_in(project: Project, wanted: Sequence[State], *, dry_run: bool) -> tuple[Change, ...]:
+    """Set whole states, as they were exported elsewhere."""
+    with open_store(project.metastore) as store:
+        return _changed(store, "import", wanted, dry_run=dry_run)
+
+
+def _changed(store: Store, cause: Cause, wanted: Sequence[State], *, dry_run: bool) -> tuple[Change, ...]:
+    changes = tuple(_change(store, state) for state in wanted)
+    if not dry_run:
+        for state in wanted:
+            with _held(store, state.workflow, state.job) as lease:
+                store.states.change(lease, cause, state, who())
+    return changes
+
+
+def _change(store: Store, state: State) -> Change:
+    before = store.states.of_job(state.workflow, state.job).get(state.input)
+    begun = len(store.states.unfinished(state.workflow, state.job, "run"))
+    keys = before.keys if before else {}
+    return Change(state.workflow, state.job, state.input, keys, state.keys, state.zone, begun)
+
+
+@contextmanager
+def _held(store: Store, workflow: str, job: str) -> Iterator[Lease]:
+    """The job's lease: nobody may be running it while its state is changed by hand."""
+    lease = store.leases.acquire(lease_name(workflow, job), who(), LEASE_SECONDS)
+    try:
+        yield lease
+    finally:
+        store.leases.release(lease)
+
+
+def _unknown(store: Store, workflow: str, job: str) -> RequestError:
+    known = sorted({f"{state.workflow} {state.job}" for state in store.states.all()})
+    hint = f"there is state of: {', '.join(known)}" if known else "no incremental job has run with this metastore yet"
+    return RequestError(f"job {job} of workflow {workflow} has no state", code="no-state", hint=hint)

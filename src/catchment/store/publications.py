@@ -1,0 +1,96 @@
+"""The record of publications. The published catalog is the truth; this remembers who moved its pointers, and when."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from catchment.store.database import Database, database_time, insert_missing
+from catchment.store.schema import publications
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One move of what the readers of a table see."""
+
+    target: str
+    """The table's address."""
+    catalog: str
+    file: str
+    """The metadata file that they see from here on."""
+    before: str | None
+    """The one that they saw until then; None for the first."""
+    snapshot_id: int | None
+    by: str
+    run_id: str | None = None
+    job: str | None = None
+    at: float | None = None
+    """Seconds since 1970, once it is recorded."""
+    id: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
+    """The same where the record is repeated because the answer was lost."""
+
+
+class Publications:
+    """Record and read publications; may be used from several threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, made: Publication) -> None:
+        """Remember a move that was made. May be repeated where the answer was lost."""
+        with self._database.writing() as connection:
+            while not (_count(connection, publications.c.id == made.id) or _insert(connection, made)):
+                continue
+
+    def record_missing(self, seen: Publication) -> bool:
+        """Remember a move that somebody has made and not recorded, because they died in between; says whether."""
+        with self._database.writing() as connection:
+            while not _is_known(connection, seen):
+                if _insert(connection, seen):
+                    return True
+            return False
+
+    def of_table(self, target: str) -> tuple[Publication, ...]:
+        """All publications of a table, oldest first."""
+        found = select(publications).where(publications.c.target == target).order_by(publications.c.number)
+        with self._database.reading() as connection:
+            return tuple(
+                Publication(
+                    *(row.target, row.catalog, row.file, row.file_before, row.snapshot_id, row.by_whom),
+                    *(row.run_id, row.job, row.at, row.id),
+                )
+                for row in connection.execute(found)
+            )
+
+
+def _is_known(connection: Connection, seen: Publication) -> bool:
+    """Whether the file that readers see has come more often than it has gone, in whatever order that was recorded."""
+    here = (publications.c.target == seen.target, publications.c.catalog == seen.catalog)
+    came = _count(connection, *here, publications.c.file == seen.file)
+    return came > _count(connection, *here, publications.c.file_before == seen.file)
+
+
+def _count(connection: Connection, *where: ColumnElement[bool]) -> int:
+    return connection.scalar(select(func.count()).select_from(publications).where(*where)) or 0
+
+
+def _insert(connection: Connection, made: Publication) -> bool:
+    """Add it behind those that are there; False where another one took its number at the same moment."""
+    last = select(func.max(publications.c.number)).where(publications.c.target == made.target)
+    row: dict[str, Any] = {
+        "target": made.target,
+        "number": (connection.scalar(last) or 0) + 1,
+        "id": made.id,
+        "catalog": made.catalog,
+        "file": made.file,
+        "file_before": made.before,
+        "snapshot_id": made.snapshot_id,
+        "at": database_time(),
+        "by_whom": made.by,
+        "run_id": made.run_id,
+        "job": made.job,
+    }
+    return insert_missing(connection, publications, row)

@@ -1,0 +1,211 @@
+"""Where incremental jobs stand: the state of each input, and the windows that moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from catchment.errors import JobError
+from catchment.store.database import Database, database_time
+from catchment.store.leases import Lease, Leases
+from catchment.store.schema import states, windows
+
+Cause = Literal["run", "backfill", "set", "reset", "import"]
+"""Who moved the state, or wanted to."""
+WindowStatus = Literal["open", "done", "failed", "dropped"]
+
+
+@dataclass(frozen=True)
+class InputWindow:
+    """What one input reads in a window, and what it goes on from afterwards."""
+
+    values: Mapping[str, str]
+    """Every key."""
+    after: Mapping[str, str] | None
+    """The state that the input is in once the window is done; None where it stays as it is."""
+    zone: str
+    """The session's time zone: what the text of a timestamp means."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One turn of a job: what it reads, and under which name it writes."""
+
+    workflow: str
+    job: str
+    number: int
+    cause: Cause
+    status: WindowStatus
+    identity: str
+    """Write ids begin with it: whoever finishes the window writes under the same ids as whoever began it."""
+    inputs: Mapping[str, InputWindow]
+    opened: float = 0.0
+    finished: float | None = None
+    opened_by: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where one input of a job goes on."""
+
+    workflow: str
+    job: str
+    input: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    zone: str = "UTC"
+    changed: float = 0.0
+    changed_by: str = ""
+
+
+def lease_name(workflow: str, job: str) -> str:
+    """The lease of whoever moves the state of a job."""
+    return f"job/{workflow}/{job}"
+
+
+class States:
+    """Reads the states of jobs; moves them for whoever holds the job's lease."""
+
+    def __init__(self, database: Database, leases: Leases) -> None:
+        self._database = database
+        self._leases = leases
+
+    def of_job(self, workflow: str, job: str) -> dict[str, State]:
+        """The state of every input of a job that has one, by the input's name."""
+        return {state.input: state for state in self.all(workflow, job)}
+
+    def all(self, workflow: str | None = None, job: str | None = None) -> tuple[State, ...]:
+        """Every state that is known, of one workflow or job if they are given."""
+        found = select(states).order_by(states.c.workflow, states.c.job, states.c.input)
+        if workflow is not None:
+            found = found.where(states.c.workflow == workflow)
+        if job is not None:
+            found = found.where(states.c.job == job)
+        with self._database.reading() as connection:
+            return tuple(State(**row._mapping) for row in connection.execute(found))
+
+    def windows(self, workflow: str, job: str, *, limit: int | None = None) -> tuple[Window, ...]:
+        """The windows of a job, the newest first."""
+        found = select(windows).where(*_of(workflow, job)).order_by(windows.c.number.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return tuple(_window(row) for row in connection.execute(found))
+
+    def unfinished(self, workflow: str, job: str, cause: Cause) -> tuple[Window, ...]:
+        """The windows that were begun and are neither done nor given up, the oldest first."""
+        found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause == cause)
+        with self._database.reading() as connection:
+            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
+
+    def of_run(self, workflow: str, job: str, run_id: str) -> tuple[Window, ...]:
+        """The windows that a run has begun and not given up, the oldest first."""
+        own = (windows.c.identity == run_id) | windows.c.identity.like(f"{run_id}.%")
+        found = select(windows).where(*_of(workflow, job), own, windows.c.status != "failed")
+        with self._database.reading() as connection:
+            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
+
+    def open(self, lease: Lease, wanted: Sequence[Window]) -> tuple[Window, ...]:
+        """Remember what is about to be read, before it is read. Their numbers are given here."""
+        with self._leases.holding(lease) as connection:
+            return tuple(_added(connection, each) for each in wanted)
+
+    def finish(self, lease: Lease, window: Window) -> None:
+        """The outputs of a window are committed: it is done, and the state moves, in one step."""
+        with self._leases.holding(lease) as connection:
+            if not _close(connection, window, "done"):
+                if _status(connection, window) == "done":
+                    return  # only the answer was lost
+                raise _gone(window)
+            for name, part in window.inputs.items():
+                if part.after is not None:
+                    _put(connection, State(window.workflow, window.job, name, part.after, part.zone), window.opened_by)
+
+    def give_up(self, lease: Lease, window: Window) -> None:
+        """Nothing of a window was written, and nothing will be: the next run looks anew."""
+        with self._leases.holding(lease) as connection:
+            _close(connection, window, "failed")
+
+    def change(self, lease: Lease, cause: Cause, state: State, by: str) -> None:
+        """A person sets the state of an input; no keys at all reset it. Windows that were begun are dropped."""
+        of_job = _of(state.workflow, state.job)
+        with self._leases.holding(lease) as connection:
+            before = connection.scalar(select(states.c["keys"]).where(*_key(state))) or {}
+            connection.execute(update(windows).where(*of_job, windows.c.status == "open").values(_closed("dropped")))
+            part = {state.input: InputWindow(before, state.keys, state.zone)}
+            _added(connection, Window(state.workflow, state.job, 0, cause, "done", "", part, opened_by=by))
+            if state.keys:
+                _put(connection, state, by)
+            else:
+                connection.execute(delete(states).where(*_key(state)))
+
+
+def _of(workflow: str, job: str) -> tuple[Any, ...]:
+    return windows.c.workflow == workflow, windows.c.job == job
+
+
+def _key(state: State) -> tuple[Any, ...]:
+    return states.c.workflow == state.workflow, states.c.job == state.job, states.c.input == state.input
+
+
+def _added(connection: Connection, wanted: Window) -> Window:
+    # The lease's row is locked: nobody else gives numbers to the windows of this job.
+    newest = select(func.max(windows.c.number)).where(*_of(wanted.workflow, wanted.job))
+    number = (connection.scalar(newest) or 0) + 1
+    inputs = {
+        name: {"values": dict(part.values), "after": _plain(part.after), "zone": part.zone}
+        for name, part in wanted.inputs.items()
+    }
+    row = {
+        "workflow": wanted.workflow,
+        "job": wanted.job,
+        "number": number,
+        "cause": wanted.cause,
+        "identity": wanted.identity,
+        "opened_by": wanted.opened_by,
+        "inputs": inputs,
+    }
+    opened = insert(windows).values(row | {"status": wanted.status, "opened": database_time()})
+    connection.execute(opened if wanted.status == "open" else opened.values(finished=database_time()))
+    return _window(connection.execute(select(windows).where(*_this(wanted, number))).one())
+
+
+def _plain(keys: Mapping[str, str] | None) -> dict[str, str] | None:
+    return None if keys is None else dict(keys)
+
+
+def _this(window: Window, number: int) -> tuple[Any, ...]:
+    return (*_of(window.workflow, window.job), windows.c.number == number)
+
+
+def _closed(status: WindowStatus) -> dict[str, Any]:
+    return {"status": status, "finished": database_time()}
+
+
+def _close(connection: Connection, window: Window, status: WindowStatus) -> bool:
+    still_open = (*_this(window, window.number), windows.c.status == "open")
+    return connection.execute(update(windows).where(*still_open).values(_closed(status))).rowcount == 1
+
+
+def _status(connection: Connection, window: Window) -> str | None:
+    return connection.scalar(select(windows.c.status).where(*_this(window, window.number)))
+
+
+def _put(connection: Connection, state: State, by: str) -> None:
+    values = {"keys": dict(state.keys), "zone": state.zone, "changed": database_time(), "changed_by": by}
+    if not connection.execute(update(states).where(*_key(state)).values(values)).rowcount:
+        key = {"workflow": state.workflow, "job": state.job, "input": state.input}
+        connection.execute(insert(states).values(key | values))
+
+
+def _gone(window: Window) -> JobError:
+    return JobError(
+        f"window {window.number} of job {window.job} was given up while it was being written",
+        code="window-dropped",
+        hint=f"what was written stays; see `catchment state show {window.workflow} {window.job}`",
+    )
+
+
+def _window(row: Row[Any]) -> Window:
+    inputs = {name: InputWindow(**part) for name, part in row.inputs.items()}
+    return Window(**{**row._mapping, "inputs": inputs})

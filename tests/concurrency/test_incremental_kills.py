@@ -1,0 +1,98 @@
+"""Incremental jobs whose engine is killed at every point: every row once, whoever finishes the window."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import EngineLost
+from catchment.store.states import lease_name
+from tests.concurrency.invariants import check, ids
+from tests.concurrency.waiting import await_sleep, worker_of
+from tests.ledgers import Filled, forget_engine
+from tests.spark.lake import LiveEngine, lake_depot
+from tests.spark.test_incremental import arrive, reading_job, state, told
+
+Start = Callable[..., LiveEngine]
+
+BEFORE = ("window-opened", "before-data-written", "data-written", "before-sealed")
+SEALED = ("sealed", "lease-taken", "manifest-list-written", "before-swap")
+COMMITTED = ("swap-applied", "before-marked", "marked", "before-state-moved")
+MOVED = ("state-moved",)
+QUICK = ("window-opened", "sealed", "before-state-moved")
+POINTS = [
+    point if point in QUICK else pytest.param(point, marks=pytest.mark.slow)
+    for point in (*BEFORE, *SEALED, *COMMITTED, *MOVED)
+]
+
+
+def kill_at(point: str, start: Start, root: Path, filled: Filled, name: str, run: str) -> None:
+    victim = start(lake_depot(root), key="victim", fault=f"{point}:kill")
+    assert isinstance(victim.start_job(reading_job(name), run=run).answer(), EngineLost)
+    for lease in (lease_name("workflow", name), f"table/dataos://lake:raw/{name}"):
+        if filled.store.leases.holder(lease):
+            forget_engine(filled.store, lease)  # it ends in time; end it now
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_the_next_run_finishes_what_was_begun(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
+) -> None:
+    arrive(engine, fresh, 1, 25)
+    engine.run(reading_job(fresh))
+    kill_at(point, start_engine, root, filled, fresh, run=f"r-{fresh}")
+    assert state(filled, fresh) == {"start": "20" if point in MOVED else "10"}
+    arrive(engine, fresh, 11, 12)  # what comes into a window that was committed is too late for it
+    pending = engine.start_job(reading_job(fresh))
+    [report] = pending.done()
+    late = [11, 12] if point in BEFORE else []
+    # One whose rows were committed is not read again: the state moves, and the next window is read.
+    committed = point in (*COMMITTED, *MOVED)
+    assert (report.rows, state(filled, fresh)) == (
+        (5, {"start": "30"}) if committed else (10 + len(late), {"start": "20"})
+    )
+    assert bool(told(pending, "window")) == committed
+    engine.run(reading_job(fresh))
+    assert ids(engine, fresh) == sorted([*range(1, 26), *late])
+    engine.run(reading_job(fresh), run=f"r-{fresh}", number=2)  # whoever resumes the run that died changes nothing
+    assert ids(engine, fresh) == sorted([*range(1, 26), *late])
+    assert {each.status for each in filled.store.states.windows("workflow", fresh)} == {"done"}
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["window-opened", "before-sealed", "sealed", "before-state-moved"])
+def test_resuming_the_run_that_died_takes_one_window(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
+) -> None:
+    arrive(engine, fresh, 1, 25)
+    kill_at(point, start_engine, root, filled, fresh, run=f"r-{fresh}")
+    [report] = engine.run(reading_job(fresh), run=f"r-{fresh}", number=2)
+    assert (report.rows, state(filled, fresh)) == (10, {"start": "10"})
+    assert ids(engine, fresh) == list(range(1, 11))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["window-opened", "before-sealed", "sealed", "before-state-moved"])
+def test_one_that_was_taken_for_dead_and_comes_back_changes_nothing(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
+) -> None:
+    arrive(engine, fresh, 1, 25)
+    sleeper = start_engine(lake_depot(root), key="sleeper", fault=f"{point}:stop")
+    asleep = sleeper.start_job(reading_job(fresh), run=f"r-{fresh}")
+    worker = worker_of(sleeper)
+    await_sleep(worker)
+    for lease in (lease_name("workflow", fresh), f"table/dataos://lake:raw/{fresh}"):
+        if filled.store.leases.holder(lease):
+            forget_engine(filled.store, lease)
+    for _ in range(3):
+        engine.run(reading_job(fresh))
+    os.kill(worker, signal.SIGCONT)
+    asleep.answer()
+    assert ids(engine, fresh) == list(range(1, 26))
+    assert state(filled, fresh) == {"start": "30"}
+    check(engine, fresh)

@@ -1,0 +1,75 @@
+"""What readers see, moved by several at once and by engines that are killed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from catchment.plan.model import JobPlan
+from catchment.store import open_store
+from catchment.store.publications import Publications
+from tests.spark.lake import HERE, LiveEngine, Pending, changing, lake_depot, table, writing
+
+TABLES = {"a": "before-pointer-moved", "b": "pointer-moved", "c": "publication-recorded"}
+"""The point at which whoever publishes a table is killed."""
+
+
+def appending(number: int, name: str = "orders") -> JobPlan:
+    return writing(f"SELECT {number} AS id", table(name), mode="append")
+
+
+def publishing(value: str, name: str = "orders") -> JobPlan:
+    return JobPlan("publishing", "default", HERE, change=changing(table(name), "set_version", value=value))
+
+
+def seen(engine: LiveEngine, name: str = "orders") -> list[int]:
+    return [row[0] for row in engine.rows(f"SELECT id FROM lake_published.raw.{name} ORDER BY id")]
+
+
+def chain(root: Path, name: str = "orders") -> list[tuple[int | None, int]]:
+    """The recorded moves: from which version to which."""
+
+    def number(file: str) -> int:
+        found = re.search(r"/(\d+)-[^/]*$", file)
+        assert found
+        return int(found[1]) + 1
+
+    with open_store(f"sqlite:///{root}/metastore.db") as store:
+        found = Publications(store.database).of_table(table(name).address)
+    return [(each.before and number(each.before), number(each.file)) for each in found]  # type: ignore[misc]
+
+
+def test_an_engine_that_dies_has_moved_the_pointer_or_not(
+    start_engine: Callable[..., LiveEngine], tmp_path: Path
+) -> None:
+    depot = lake_depot(tmp_path)
+    engine = start_engine(depot)
+    for name, point in TABLES.items():
+        for number in (1, 2):
+            engine.run(appending(number, name))
+        engine.run(publishing("v2", name))
+        start_engine(depot, fault=f"{point}:kill").start_job(publishing("latest", name), run="the-run").answer()
+        assert seen(engine, name) == ([1] if point == "before-pointer-moved" else [1, 2])
+    again = [engine.start_job(publishing("latest", name), run="the-run", number=2) for name in TABLES]
+    for name, pending in zip(TABLES, again, strict=True):
+        pending.done()
+        assert seen(engine, name) == [1, 2]
+        assert chain(tmp_path, name) == [(None, 2), (2, 3)]
+
+
+def test_many_move_it_at_once(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
+    """Each move begins where another one ended: none is lost, none is half made."""
+    depot = lake_depot(tmp_path)
+    engines = [start_engine(depot) for _ in range(2)]
+    for number in range(4):
+        engines[0].run(appending(number))
+    pending: list[Pending] = []
+    for number in range(12):
+        value = "latest" if number % 3 == 0 else f"v{2 + number % 4}"
+        pending.append(engines[number % 2].start_job(publishing(value)))
+    for each in pending:
+        each.done()
+    moves = chain(tmp_path)
+    assert [before for before, _ in moves] == [None, *(after for _, after in moves[:-1])]
+    assert len(seen(engines[0])) == moves[-1][1] - 1

@@ -1,0 +1,142 @@
+"""Reading by commits: what was added since the last run, exactly once; whatever else happened is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catchment.plan.model import Commits, Dataset, JobPlan
+from catchment.store import open_store
+from catchment.store.states import State, lease_name
+from tests.concurrency.invariants import check, ids
+from tests.ledgers import Filled
+from tests.spark.lake import (
+    HERE,
+    UNPREPARED,
+    LiveEngine,
+    delta_depot,
+    delta_table,
+    engine_plan,
+    job,
+    lake_depot,
+    output,
+    reading,
+    table,
+    writing,
+)
+
+
+def copying(name: str, source: Dataset, since: str | None = None) -> JobPlan:
+    """A job that appends what is new in a source to a table."""
+    new = replace(reading("new", source), commits=Commits(HERE, since))
+    return job(output("new", table(name), mode="append"), inputs=[new], name=name)
+
+
+def put(source: Dataset, *numbers: int, mode: str = "append") -> JobPlan:
+    rows = " union all ".join(f"select {number}L as id" for number in numbers)
+    return writing(rows, source, mode=mode)
+
+
+def known(filled: Filled, name: str) -> dict[str, str]:
+    found = filled.store.states.of_job("workflow", name).get("new")
+    return dict(found.keys) if found else {}
+
+
+def test_what_was_appended_is_read_once(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    for numbers, mode in (((1, 2), "append"), ((3,), "overwrite")):
+        engine.run(put(source, *numbers, mode=mode))
+    assert engine.run(copying(fresh, source))[0].rows == 1  # the first run reads the table as it is
+    assert engine.run(copying(fresh, source)) == ()
+    for numbers in ((4,), (5, 6)):
+        engine.run(put(source, *numbers))
+    assert engine.run(copying(fresh, source))[0].rows == 3
+    assert engine.run(copying(fresh, source)) == ()
+    assert ids(engine, fresh) == [3, 4, 5, 6]
+    newest = engine.value(f"select max_by(snapshot_id, committed_at) from lake.raw.{fresh}_source.snapshots")
+    assert known(filled, fresh) == {"snapshot": str(newest)}
+    check(engine, fresh)
+
+
+def test_since_a_moment(engine: LiveEngine, fresh: str) -> None:
+    source = table(f"{fresh}_source")
+    engine.run(put(source, 1))
+    moment = engine.value(f"select max(committed_at) + interval 1 millisecond from lake.raw.{fresh}_source.snapshots")
+    engine.run(put(source, 2))
+    assert engine.run(copying(fresh, source, since=moment))[0].rows == 1
+    assert ids(engine, fresh) == [2]
+    early = f"{fresh}_early"
+    assert engine.run(copying(early, source, since="2020-01-01"))[0].rows == 2
+
+
+def test_compaction_adds_nothing(engine: LiveEngine, fresh: str) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    engine.ask(
+        f"call lake.system.rewrite_data_files(table => 'raw.{fresh}_source', options => map('rewrite-all', 'true'))"
+    )
+    engine.run(put(source, 3))
+    assert engine.run(copying(fresh, source))[0].rows == 1
+    assert ids(engine, fresh) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("trouble", ["overwritten", "expired", "rolled back"])
+def test_a_history_that_cannot_be_read_on_from_is_told_with_the_choices(
+    engine: LiveEngine, fresh: str, filled: Filled, trouble: str
+) -> None:
+    source = table(f"{fresh}_source")
+    engine.run(put(source, 1))
+    first = engine.value(f"select snapshot_id from lake.raw.{fresh}_source.snapshots")
+    engine.run(put(source, 2))
+    engine.run(copying(fresh, source))
+    name = f"raw.{fresh}_source"
+    if trouble == "overwritten":
+        engine.run(put(source, 8, mode="overwrite"))
+    elif trouble == "expired":
+        engine.run(put(source, 3))
+        engine.ask(f"call lake.system.expire_snapshots('{name}', timestamp '2100-01-01 00:00:00')")
+    else:
+        engine.ask(f"call lake.system.rollback_to_snapshot('{name}', {first})")
+    failed = engine.fail(copying(fresh, source))
+    assert failed.code == ("source-overwritten" if trouble == "overwritten" else "source-history-gone")
+    assert "state reset" in (failed.hint or "")
+    assert failed.where == HERE
+    newest = engine.value(f"select max_by(snapshot_id, made_current_at) from lake.{name}.history")
+    lease = filled.store.leases.acquire(lease_name("workflow", fresh), "me", 60.0)
+    filled.store.states.change(lease, "set", State("workflow", fresh, "new", {"snapshot": str(newest)}), "me")
+    filled.store.leases.release(lease)
+    engine.run(put(source, 9))
+    assert engine.run(copying(fresh, source))[0].rows == 1
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveEngine, Path]]:
+    root = tmp_path_factory.mktemp("mixed")
+    live = LiveEngine(engine_plan(lake_depot(root), delta_depot(root), conf=UNPREPARED), root / "logs")
+    live.ready()
+    yield live, root
+    live.process.stop(grace=10)
+
+
+@pytest.mark.slow
+def test_versions_of_delta(mixed: tuple[LiveEngine, Path], fresh: str) -> None:
+    here, root = mixed
+    source = delta_table(f"{fresh}_source", root)
+    here.run(put(source, 1, 2))
+    assert here.run(copying(fresh, source))[0].rows == 2
+    assert here.run(copying(fresh, source)) == ()
+    for number in (3, 4):
+        here.run(put(source, number))
+    here.ask(f"optimize delta.`{source.path}`")
+    assert here.run(copying(fresh, source))[0].rows == 2
+    assert here.run(copying(fresh, source)) == ()
+    assert ids(here, fresh) == [1, 2, 3, 4]
+    with open_store(f"sqlite:///{root}/metastore.db") as store:
+        assert known(Filled(store), fresh) == {"snapshot": "4"}
+    here.run(put(source, 5, mode="overwrite"))
+    assert here.fail(copying(fresh, source)).code == "source-overwritten"

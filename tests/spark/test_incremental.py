@@ -1,0 +1,254 @@
+"""Incremental jobs: every row is read once, and the state moves with the commit or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from catchment.errors import LeaseHeld, Position
+from catchment.plan.model import InputPlan, JobPlan
+from catchment.store.states import InputWindow, lease_name
+from tests.concurrency.invariants import check, ids
+from tests.ledgers import Filled
+from tests.spark.lake import LiveEngine, Pending, job, output, step, table, windowed, writing
+
+TENS = {"start": "select 0", "end": "select $|start| + 10"}
+BETWEEN = "select id from all_source where id > $|start| and id <= $|end|"
+NEXT = {"start": "end"}
+
+
+def source_of(name: str, **more: Any) -> InputPlan:
+    return windowed("source", table(f"{name}_source"), more.pop("sql", BETWEEN), more.pop("keys", TENS), NEXT)
+
+
+def reading_job(name: str, source: InputPlan | None = None, *, mode: Any = "append", sql: str = "") -> JobPlan:
+    """Rows of a window go to the table of the same name."""
+    steps = [step("rows", sql or "select id from source")]
+    return job(output("rows", table(name), mode=mode), inputs=[source or source_of(name)], steps=steps, name=name)
+
+
+def arrive(engine: LiveEngine, name: str, first: int, last: int) -> None:
+    """Rows from `first` to `last` come into the source."""
+    engine.run(writing(f"select id from range({first}, {last + 1})", table(f"{name}_source"), mode="append"))
+
+
+def told(pending: Pending, event: str) -> list[Any]:
+    return [note.data for note in pending.notes if note.event == event]
+
+
+def state(filled: Filled, name: str) -> dict[str, str]:
+    found = filled.store.states.of_job("workflow", name).get("source")
+    return dict(found.keys) if found else {}
+
+
+def test_every_run_takes_the_next_window_until_there_is_nothing_new(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 25)
+    for number, end in enumerate((10, 20, 30)):
+        pending = engine.start_job(reading_job(fresh))
+        [report] = pending.done()
+        assert report.rows == min(10, 25 - 10 * number)
+        assert told(pending, "window") == [{"name": "source", "values": {"start": str(end - 10), "end": str(end)}}]
+        assert state(filled, fresh) == {"start": str(end)}
+    pending = engine.start_job(reading_job(fresh))
+    assert pending.done() == ()
+    assert told(pending, "nothing-new") == [{"since": "source: start = 30"}]
+    assert state(filled, fresh) == {"start": "30"}
+    assert ids(engine, fresh) == list(range(1, 26))
+    arrive(engine, fresh, 31, 31)
+    assert engine.run(reading_job(fresh))[0].rows == 1
+    check(engine, fresh)
+
+
+def test_the_write_remembers_its_window(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 5)
+    [report] = engine.run(reading_job(fresh))
+    assert filled.find(report.write_id).intent.inputs == {"source": "start = 0, end = 10"}
+    [window] = filled.store.states.windows("workflow", fresh)
+    assert window.inputs == {"source": InputWindow({"start": "0", "end": "10"}, {"start": "10"}, "UTC")}
+    assert report.write_id == f"{window.identity}/{fresh}/out"
+
+
+def test_a_gap_is_passed_over_and_the_end_of_the_data_is_not(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 5)
+    arrive(engine, fresh, 25, 26)
+    assert [report.rows for _ in range(3) for report in engine.run(reading_job(fresh))] == [5, 0, 2]
+    assert engine.run(reading_job(fresh)) == ()
+    assert state(filled, fresh) == {"start": "30"}
+    assert ids(engine, fresh) == [1, 2, 3, 4, 5, 25, 26]
+
+
+def test_several_windows_in_one_run(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 45)
+    [report] = engine.run(reading_job(fresh), windows=2)
+    assert (report.rows, state(filled, fresh)) == (20, {"start": "20"})
+    [report] = engine.run(reading_job(fresh), windows=100)
+    assert (report.rows, state(filled, fresh)) == (25, {"start": "50"})
+    assert ids(engine, fresh) == list(range(1, 46))
+
+
+def test_a_window_up_to_what_the_source_has(engine: LiveEngine, fresh: str) -> None:
+    keys = {"start": "select 0", "end": "select max(id) from all_source"}
+    work = reading_job(fresh, source_of(fresh, keys=keys))
+    engine.run(writing("select id from range(0)", table(f"{fresh}_source"), mode="append"))
+    assert engine.run(work) == ()
+    for first, last in ((1, 7), (8, 8)):
+        arrive(engine, fresh, first, last)
+        assert engine.run(work)[0].rows == last - first + 1
+        assert engine.run(work) == ()
+    assert ids(engine, fresh) == list(range(1, 9))
+
+
+def test_a_window_without_state_is_the_same_in_every_run(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 25)
+    source = windowed("source", table(f"{fresh}_source"), BETWEEN, TENS, {})
+    for _ in range(2):
+        assert engine.run(reading_job(fresh, source, mode="overwrite"))[0].rows == 10
+    assert filled.store.states.windows("workflow", fresh) == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "code", "line"),
+    [
+        ({"start": "select 0", "end": "select $|start|"}, "window-does-not-move", 31),
+        ({"start": "select 9", "end": "select $|start| - 1"}, "window-does-not-move", 31),
+        (
+            {"start": "select date '2020-01-31'", "end": "select date '2019-12-31'"},
+            "window-does-not-move",
+            31,
+        ),
+        ({"start": "select 0 where false", "end": "select 1"}, "bad-incremental-key", 30),
+        ({"start": "select 0", "end": "select explode(array(1, 2))"}, "bad-incremental-key", 31),
+        ({"start": "select 0, 1", "end": "select 1"}, "bad-incremental-key", 30),
+        ({"start": "select 0", "end": "select null"}, "bad-incremental-key", 31),
+        ({"start": "select 0", "end": "select nothing"}, "column-not-found", 31),
+    ],
+)
+def test_bad_keys_are_told_at_their_place(
+    engine: LiveEngine, fresh: str, filled: Filled, keys: dict[str, str], code: str, line: int
+) -> None:
+    arrive(engine, fresh, 1, 1)
+    failed = engine.fail(reading_job(fresh, source_of(fresh, keys=keys, sql="select id from all_source")))
+    assert failed.code == code, failed
+    assert failed.where is not None
+    assert (failed.where.file, failed.where.line) == ("workflow.yaml", line)
+    assert filled.store.states.windows("workflow", fresh) == ()
+
+
+def test_a_value_is_data_whatever_it_holds(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    evil = "x\\' or 1 = 1 -- ${env:HOME} /* \" 😀"
+    engine.run(writing("select 'y' as id union all select 'a'", table(f"{fresh}_source"), mode="append"))
+    quoted = evil.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    keys = {"start": f"select '{quoted}'", "end": "select concat('$|start|', '!')"}
+    sql = "select id from all_source where id > '$|start|' and id <> $|end|"
+    assert engine.run(reading_job(fresh, source_of(fresh, keys=keys, sql=sql)))[0].rows == 1
+    assert engine.rows(f"select id from lake.raw.{fresh}") == [("y",)]
+    assert state(filled, fresh) == {"start": f"{evil}!"}
+
+
+def test_a_failed_job_leaves_the_state_and_the_next_run_looks_anew(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 5)
+    broken = reading_job(fresh, sql="select assert_true(id < 3, 'too much'), id from source")
+    engine.fail(broken)
+    assert state(filled, fresh) == {}
+    assert [each.status for each in filled.store.states.windows("workflow", fresh)] == ["failed"]
+    wider = source_of(fresh, keys={**TENS, "end": "select $|start| + 100"})
+    assert engine.run(reading_job(fresh, wider))[0].rows == 5
+    assert state(filled, fresh) == {"start": "100"}
+
+
+def test_what_a_half_failed_job_has_committed_is_not_committed_again(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 5)
+    second = f"{fresh}_b"
+
+    def both(condition: str) -> JobPlan:
+        steps = [step("one", "select id from source"), step("two", f"select id from source where {condition}")]
+        outputs = [output(name, table(to), mode="append", name=name) for name, to in (("one", fresh), ("two", second))]
+        return job(*outputs, inputs=[source_of(fresh)], steps=steps, name=fresh)
+
+    engine.fail(both("assert_true(id < 3) is null"))
+    assert (ids(engine, fresh), state(filled, fresh)) == ([1, 2, 3, 4, 5], {})
+    arrive(engine, fresh, 6, 7)
+    engine.run(both("true"))
+    assert ids(engine, fresh) == [1, 2, 3, 4, 5]  # the window's first output is as it was committed
+    assert ids(engine, second) == [1, 2, 3, 4, 5, 6, 7]
+    assert state(filled, fresh) == {"start": "10"}
+    assert [each.status for each in filled.store.states.windows("workflow", fresh)] == ["done"]
+
+
+def test_of_two_inputs_only_the_one_with_news_moves(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 15)
+    engine.run(writing("select 1L as id", table(f"{fresh}_rates"), mode="append"))
+    between = "select id from all_rates where id > $|start| and id <= $|end|"
+    rates = windowed("rates", table(f"{fresh}_rates"), between, TENS, NEXT, line=40)
+    steps = [step("rows", "select id from source union all select -id from rates")]
+    work = job(output("rows", table(fresh), mode="append"), inputs=[source_of(fresh), rates], steps=steps, name=fresh)
+    assert [engine.run(work)[0].rows for _ in range(2)] == [11, 5]
+    states = filled.store.states.of_job("workflow", fresh)
+    assert {name: each.keys for name, each in states.items()} == {"source": {"start": "20"}, "rates": {"start": "10"}}
+    assert engine.run(work) == ()
+
+
+def test_timestamps_keep_their_zone(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    sql = "select timestamp '2024-03-31 00:30:00' + make_interval(0, 0, 0, 0, id) as id from range(48)"
+    engine.run(writing(sql, table(f"{fresh}_source"), mode="append"))
+    keys = {
+        "start": "select to_timestamp('2024-03-30 00:00:00')",
+        "end": "select timestamp '$|start|' + interval 1 day",
+    }
+    quoted = "select id from all_source where id > '$|start|' and id <= '$|end|'"
+    work = replace(reading_job(fresh, source_of(fresh, keys=keys, sql=quoted)), conf={ZONE: "Europe/Berlin"})
+    assert [report.rows for _ in range(2) for report in engine.run(work)] == [0, 22]  # the day that has 23 hours
+    assert state(filled, fresh) == {"start": "2024-04-01 00:00:00"}
+    failed = engine.fail(replace(work, conf={ZONE: "UTC"}))
+    assert (failed.code, "Europe/Berlin" in failed.message) == ("zone-changed", True)
+
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def test_a_window_that_ends_in_the_future_is_told(engine: LiveEngine, fresh: str) -> None:
+    engine.run(writing("select timestamp '2026-02-27 12:00:00' as id", table(f"{fresh}_source"), mode="append"))
+    keys = {"start": "select timestamp '2026-02-26 00:00:00'", "end": "select timestamp '$|start|' + interval 7 day"}
+    quoted = "select id from all_source where id > '$|start|' and id <= '$|end|'"
+    pending = engine.start_job(reading_job(fresh, source_of(fresh, keys=keys, sql=quoted)))
+    pending.done()
+    assert [note["end"] for note in told(pending, "warning") if note.get("code") == "window-still-open"] == [
+        "2026-03-05 00:00:00"
+    ]
+
+
+def test_while_another_run_has_the_job_this_one_leaves_or_waits(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 5)
+    lease = filled.store.leases.acquire(lease_name("workflow", fresh), "run other", 600.0)
+    leaving, waiting = engine.start_job(reading_job(fresh)), engine.start_job(reading_job(fresh), wait=True)
+    failed = leaving.failed()
+    assert (failed.code, "run other" in failed.message) == (LeaseHeld.code, True)
+    assert not waiting.is_answered()
+    filled.store.leases.release(lease)
+    assert waiting.done()[0].rows == 5
+
+
+def test_a_resumed_run_does_not_take_a_second_window(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 25)
+    [first] = engine.run(reading_job(fresh), run=f"r-{fresh}")
+    [again] = engine.run(reading_job(fresh), run=f"r-{fresh}", number=2)
+    assert (again.write_id, again.rows, state(filled, fresh)) == (first.write_id, 10, {"start": "10"})
+
+
+def test_a_source_that_is_not_there_is_told(engine: LiveEngine, fresh: str) -> None:
+    failed = engine.fail(reading_job(fresh))
+    assert (failed.code, failed.where) == ("table-not-found", Position("workflow.yaml", 1, 1))
+
+
+def test_escapes_that_are_off_are_refused(engine: LiveEngine, fresh: str) -> None:
+    arrive(engine, fresh, 1, 5)
+    work = replace(reading_job(fresh), conf={"spark.sql.parser.escapedStringLiterals": "true"})
+    assert engine.fail(work).code == "setting-refused"
