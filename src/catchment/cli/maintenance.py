@@ -87,7 +87,7 @@ def expire(
 ) -> None:
     """Forget old snapshots, and remove the files that only they need.
 
-    What writes that are not published yet, or jobs and queries that run now, may need stays in any case. Without
+    What writes on their way, readers of the published catalog, or jobs and queries that run now may need stays. Without
     --older-than, snapshots go that are older than the table says (five days).
     """
     from catchment.plan.model import Expire
@@ -176,9 +176,13 @@ def _echo(facts: Mapping[str, Any]) -> None:
 
 
 def _property(text: str) -> tuple[str, str]:
+    from catchment.spec.deeds import REWRITE_PROPERTIES
+    from catchment.spec.validation import did_you_mean
+
     key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise RequestError(f"`{text}` is no property", code="bad-option", hint="write --property rewrite-all=true")
+    if not equals or key not in REWRITE_PROPERTIES:
+        hint = did_you_mean(key, REWRITE_PROPERTIES) or "write --property rewrite-all=true"
+        raise RequestError(f"`{text}` is no property of a rewrite", code="bad-option", hint=hint)
     return key, value
 
 

@@ -22,7 +22,7 @@ from catchment.commit.writer import Writer
 from catchment.engine import masters
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Ready, Start
-from catchment.engine.settings import launch_settings, solitary, spark_settings
+from catchment.engine.settings import launch_settings, published, solitary, spark_settings
 from catchment.errors import CatchmentError, SetupError
 from catchment.store import open_store
 
@@ -69,7 +69,8 @@ class Application:
         # A session that is never closed: its catalogs are opened once for all jobs.
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending
-        return Writer(session, store, announce(store), max_pending, solitary(self._start.engine.depots))
+        depots = self._start.engine.depots
+        return Writer(session, store, announce(store), max_pending, solitary(depots), published(depots))
 
     def ready(self) -> Ready:
         """What the launcher is told once the application runs."""

@@ -82,6 +82,11 @@ def solitary(depots: Sequence[Depot]) -> frozenset[str]:
     return frozenset(depot.name for depot in depots if depot.catalog and depot.catalog.type == "hadoop")
 
 
+def published(depots: Sequence[Depot]) -> dict[str, str]:
+    """The published catalogs of the depots that have one."""
+    return {depot.name: depot.publish for depot in depots if depot.publish}
+
+
 def _defaults(engine: EnginePlan) -> dict[str, str]:
     defaults = {
         "spark.app.name": f"catchment {engine.key}",

@@ -19,11 +19,13 @@ from catchment.maintain.expiry import History
 from catchment.maintain.model import Upkeep, Ward
 from catchment.maintain.procedures import call
 from catchment.maintain.rewriting import unhurried
+from catchment.maintain.shown import shown, undisturbed
 from catchment.plan.model import Expire
 
 REASONS = {
     "writes": "writes that are not published yet began after them (`catchment recover` ends those of lost engines)",
     "readers": "jobs or queries that run now may read them",
+    "published": "readers of the published catalog see them",
 }
 
 
@@ -46,7 +48,8 @@ class Choice:
 
 def expire(ward: Ward, deed: Expire) -> Upkeep:
     """Expire snapshots of a table."""
-    return unhurried(ward, lambda: _expire(ward, deed))
+    with undisturbed(ward):
+        return unhurried(ward, lambda: _expire(ward, deed))
 
 
 def choose(ward: Ward, deed: Expire) -> Choice:
@@ -100,6 +103,7 @@ def _needs(ward: Ward, found: History) -> dict[str, frozenset[int]]:
     return {
         "writes": frozenset(later | waiting.snapshots),
         "readers": found.current_since(since) if since is not None else frozenset(),
+        "published": shown(ward).snapshots,
     }
 
 

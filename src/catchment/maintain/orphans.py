@@ -20,6 +20,7 @@ from catchment.commit.table import LakeTable
 from catchment.errors import JobError
 from catchment.formats.iceberg.callbacks import callback
 from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.shown import shown, undisturbed
 from catchment.plan.model import RemoveOrphans
 
 DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
@@ -30,6 +31,11 @@ BATCH = 1000
 
 def remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
     """Remove orphans of a table, or only look for them."""
+    with undisturbed(ward):
+        return _remove_orphans(ward, deed)
+
+
+def _remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
     now = time.time()
     wanted = now - DEFAULT_AGE_SECONDS if deed.before is None else deed.before / 1000
     # Before the table is looked at: what is open now and published a moment later is an orphan to that look.
@@ -41,7 +47,9 @@ def remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
             "are writing now is among them"
         )
     found = _orphans(ward, min(wanted, waiting.oldest), _place(ward, deed.location))
-    gone = [path for path in found if not waiting.buffers.intersection(path.split("/"))]
+    # A published version may be older than what the table itself remembers of its metadata files.
+    spared = waiting.buffers | shown(ward).files
+    gone = [path for path in found if not spared.intersection(path.split("/"))]
     if not deed.dry_run:
         _remove(ward, gone, deed.deletes or 1)
     facts = {"files": gone, "spared": len(found) - len(gone), "dry_run": deed.dry_run}

@@ -25,7 +25,7 @@ def _literal(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
-        return f"{value}L"
+        return str(value)
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
@@ -33,4 +33,4 @@ def _literal(value: Value) -> str:
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, Mapping):
         return f"map({', '.join(_literal(part) for entry in value.items() for part in entry)})"
-    return f"array({', '.join(map(_literal, value))})"
+    return f"array({', '.join(f'{number}L' for number in value)})"

@@ -25,6 +25,7 @@ from catchment.maintain.expiring import expire
 from catchment.maintain.model import Upkeep, Ward
 from catchment.maintain.orphans import remove_orphans
 from catchment.maintain.rewriting import rewrite_files, rewrite_manifests
+from catchment.maintain.shown import require_kept
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
 
 
@@ -61,6 +62,8 @@ def look_after(
 
 def do(ward: Ward, deed: Maintenance) -> Upkeep:
     """Do one deed."""
+    if not isinstance(deed, RemoveOrphans):
+        require_kept(ward)
     match deed:
         case Rewrite():
             return rewrite_files(ward, deed)
