@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from catchment.engine.protocol import Rows
 from catchment.errors import EngineLost
 from catchment.plan.model import Expire, JobPlan, RemoveOrphans, Rewrite
+from catchment.store.schema import readers
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.upkeep import compact, expire
 from tests.concurrency.waiting import await_pending, await_sleep, held, until, worker_of
@@ -98,6 +102,24 @@ def test_maintenance_spares_what_is_on_its_way_whatever_its_age(engine: LiveEngi
     assert slow.done()[0].rows == 10
     assert ids(engine, fresh) == list(range(40))
     check(engine, fresh)
+
+
+def test_files_of_a_direct_commit_are_as_old_as_its_job(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    engine.run(appending(fresh, 0, "early"))
+    place = Path(engine.inspect("table", table(fresh))["location"]) / "data"
+    before = files_of(str(place))
+    direct = appending_slowly(fresh, 10, "direct")
+    slow = engine.start_job(replace(direct, outputs=(replace(direct.outputs[0], commit="direct"),)))
+    until(lambda: len(files_of(str(place))) == len(before) + 1)
+    [written] = set(files_of(str(place))) - set(before)
+    with filled.store.database.writing() as connection:
+        connection.execute(update(readers).values(since=readers.c.since - 1000))  # it began long ago
+    os.utime(written, (time.time() - 500, time.time() - 500))
+    engine.run(maintaining(table(fresh), RemoveOrphans(FAR)))
+    assert written.exists()
+    open_gate(engine, fresh)
+    assert slow.done()[0].rows == 10
+    assert ids(engine, fresh) == list(range(20))
 
 
 def test_a_reader_keeps_what_it_reads(engine: LiveEngine, fresh: str) -> None:

@@ -1,8 +1,8 @@
 """Orphans: files in a table's directories that none of its snapshots refers to.
 
 Files of writes on their way look like orphans, too. The ledger knows those: their directories are spared, whatever
-their age. What somebody writes into no directory of its own (a merge, a compaction) is spared by its time: nothing is
-removed that is younger than the oldest write under way.
+their age. What somebody writes into no directory of its own (a merge, a compaction, a direct commit) is spared by its
+time: nothing is removed that is younger than the oldest write or job under way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 
 from catchment.commit.jvm import Jvm
-from catchment.commit.needed import needed
+from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
 from catchment.commit.table import LakeTable
 from catchment.errors import JobError
 from catchment.formats.iceberg.callbacks import callback
@@ -40,13 +40,14 @@ def _remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
     wanted = now - DEFAULT_AGE_SECONDS if deed.before is None else deed.before / 1000
     # Before the table is looked at: what is open now and published a moment later is an orphan to that look.
     waiting = needed(ward.writer.store.database, ward.dataset.address)
+    under_way = (ward.writer.store.readers.oldest() or now) - CLOCKS_APART_SECONDS
     ward.table.refresh()
     if now - wanted < ADVISED_AGE_SECONDS:
         ward.listener.warn(
             f"{ward.dataset.address}: files of the last 24 hours count as orphans; what programs other than Catchment "
             "are writing now is among them"
         )
-    found = _orphans(ward, min(wanted, waiting.oldest), _place(ward, deed.location))
+    found = _orphans(ward, min(wanted, waiting.oldest, under_way), _place(ward, deed.location))
     # A published version may be older than what the table itself remembers of its metadata files.
     spared = waiting.buffers | shown(ward).files
     gone = [path for path in found if not spared.intersection(path.split("/"))]
