@@ -26,6 +26,9 @@ class Unheard:
     def check(self) -> None:
         pass
 
+    def await_turn(self) -> None:
+        """Its turn is now."""
+
 
 DELTA = {
     "spark.sql.extensions": DELTA_EXTENSION,

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from catchment.engine.protocol import Backfill
 from catchment.errors import LeaseHeld, Position
 from catchment.plan.model import InputPlan, JobPlan
 from catchment.store.states import InputWindow, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, Pending, job, output, step, table, windowed, writing
+from tests.spark.lake import LiveEngine, Pending, by, job, output, step, table, windowed, writing
 
 TENS = {"start": "select 0", "end": "select $|start| + 10"}
 BETWEEN = "select id from all_source where id > $|start| and id <= $|end|"
@@ -252,3 +253,54 @@ def test_escapes_that_are_off_are_refused(engine: LiveEngine, fresh: str) -> Non
     arrive(engine, fresh, 1, 5)
     work = replace(reading_job(fresh), conf={"spark.sql.parser.escapedStringLiterals": "true"})
     assert engine.fail(work).code == "setting-refused"
+
+
+def backfilled(engine: LiveEngine, work: JobPlan, first: int, last: int, **more: Any) -> Pending:
+    return engine.start_job(work, backfill=Backfill(str(first), str(last)), **more)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite-partitions"])
+def test_a_backfill_leaves_what_one_window_after_the_other_would_have_left(
+    engine: LiveEngine, fresh: str, filled: Filled, mode: str
+) -> None:
+    arrive(engine, fresh, 1, 60)
+    # Windows of ten and partitions of seven: neighbours touch the same partition, and the later one wins.
+    sql = "select id, cast(id / 7 as int) as part from source"
+    parts = {"mode": mode, "partitions": (by("identity", "part"),)}
+    work = job(output("rows", table(fresh), **parts), inputs=[source_of(fresh)], steps=[step("rows", sql)], name=fresh)
+    pending = backfilled(engine, work, 5, 52)
+    assert pending.done()[0].rows == 47
+    windows = [(note["values"]["start"], note["values"]["end"]) for note in told(pending, "window")]
+    assert sorted(windows) == [("15", "25"), ("25", "35"), ("35", "45"), ("45", "52"), ("5", "15")]
+    expected = {id: id // 7 for id in range(6, 53)}
+    if mode == "overwrite-partitions":
+        seen: dict[int, int] = {}
+        for start, end in ((5, 15), (15, 25), (25, 35), (35, 45), (45, 52)):
+            touched = {id // 7 for id in range(start + 1, end + 1)}
+            seen = {id: part for id, part in seen.items() if part not in touched}
+            seen |= {id: id // 7 for id in range(start + 1, end + 1)}
+        expected = seen
+    assert dict(engine.rows(f"select id, part from lake.raw.{fresh}")) == expected
+    assert state(filled, fresh) == {}
+    check(engine, fresh)
+
+
+def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 40)
+    broken = reading_job(fresh, sql="select id from source where assert_true(id <> 25, 'not this one') is null")
+    failed = backfilled(engine, broken, 0, 40).failed()
+    assert "not this one" in failed.message
+    assert ids(engine, fresh) == list(range(1, 21))
+    assert backfilled(engine, reading_job(fresh), 0, 50).failed().code == "backfill-unfinished"
+    pending = backfilled(engine, reading_job(fresh), 0, 40)
+    assert pending.done()[0].rows == 20
+    assert ids(engine, fresh) == list(range(1, 41))
+    assert engine.run(reading_job(fresh))[0].rows == 10  # and the job itself begins where it would have begun
+    assert state(filled, fresh) == {"start": "10"}
+
+
+def test_what_cannot_be_backfilled_is_told(engine: LiveEngine, fresh: str) -> None:
+    arrive(engine, fresh, 1, 5)
+    assert backfilled(engine, reading_job(fresh), 9, 3).failed().code == "window-does-not-move"
+    twice = windowed("source", table(f"{fresh}_source"), BETWEEN, TENS, {"start": "end", "end": "start"})
+    assert backfilled(engine, reading_job(fresh, twice), 0, 3).failed().code == "unsupported-backfill"

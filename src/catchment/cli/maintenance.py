@@ -141,8 +141,6 @@ def _maintain(
     if facts is None:
         raise confirmation.refused()
     shown = secrecy.redactor().data(facts)
-    for warning in shown["warnings"]:
-        printing.tell(f"warning: {warning}")
     if output == "json":
         printing.echo_json(shown)
     else:

@@ -13,11 +13,19 @@ from catchment.cli.interruption import stop_on_signal
 MOST_WINDOWS = 10_000
 
 
+def _range(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, str] | None:
+    first, dots, last = (text or "").partition("..")
+    if text is not None and not (first and dots and last):
+        raise click.BadParameter("write it as FROM..TO, for example 2024-01-01..2024-07-01")
+    return (first, last) if text else None
+
+
 @click.command()
 @click.argument("file", type=options.WORKFLOW_FILE, required=False)
 @click.option("--from-run", "earlier", metavar="RUN", help="Run the workflow of an earlier run again, as of its time.")
 @click.option("--until-caught-up", is_flag=True, help="Let incremental jobs take windows until there is nothing new.")
 @click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs take N windows at most.")
+@click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs go through a range again.")
 @click.option("--wait", is_flag=True, help="Wait for another run of an incremental job, however long it takes.")
 @options.project
 @options.jobs
@@ -30,6 +38,7 @@ def run(
     where: Path,
     jobs: int | None,
     windows: int | None,
+    backfill: tuple[str, str] | None,
     *,
     until_caught_up: bool,
     wait: bool,
@@ -43,9 +52,12 @@ def run(
 
     An incremental job takes one window per run, and goes on where the run before it ended. With --until-caught-up it
     takes one after the other until its source has nothing newer; --windows bounds them (10,000 if it is not given).
+    --backfill goes through the windows of a range, whatever the state, and leaves the state alone.
     """
     most = windows or (MOST_WINDOWS if until_caught_up else 1)
-    asked = Asked(jobs=jobs, windows=most, wait=wait, quiet=quiet, output=output)
+    if backfill and (windows or until_caught_up):
+        raise click.UsageError("--backfill goes through all windows of its range: leave out --windows and the like")
+    asked = Asked(jobs=jobs, windows=most, backfill=backfill, wait=wait, quiet=quiet, output=output)
     if earlier is None:
         if file is None:
             raise click.UsageError("give a workflow FILE, or --from-run RUN")
@@ -63,6 +75,7 @@ class Asked:
 
     jobs: int | None = None
     windows: int = 1
+    backfill: tuple[str, str] | None = None
     wait: bool = False
     quiet: bool = False
     output: str = "text"
@@ -85,6 +98,7 @@ def run_file(file: Path, asked: Asked, as_of: str | None = None) -> None:
             sinks=sinks,
             stop=stop,
             windows=asked.windows,
+            backfill=asked.backfill,
             wait=asked.wait,
         )
     outcome.conclude(result, quiet=asked.quiet, output=asked.output)

@@ -43,6 +43,10 @@ class Listener(Protocol):
         """Raise where the write is no longer wanted."""
         ...
 
+    def await_turn(self) -> None:
+        """The buffer is full: return when it may be sealed, raise where it is no longer wanted."""
+        ...
+
 
 @dataclass(frozen=True)
 class Order:
@@ -128,6 +132,7 @@ class Writer:
             listener.warn(f"{write.write_id} was already committed; nothing is written again")
         elif write.state == "open":
             contents = fill()
+            listener.await_turn()
             faults.point("before-sealed")
             patiently(lambda: self.ledger.seal(intent, contents))
             faults.point("sealed")

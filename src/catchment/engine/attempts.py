@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ class Attempt:
         match self.work:
             case RunJob():
                 with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
-                    return self._job(session, self.work, application.writer)
+                    return self._job(session, self.work, application)
             case RunQuery():
                 with application.reading("query"):
                     return run_query(session, self.work, self._start.engine.depots)
@@ -104,22 +104,37 @@ class Attempt:
             case Change():
                 return Facts(self.id, self._changed(session, self.work, application.writer))
             case Maintain():
-                return Facts(self.id, maintain_by_hand(session, self.work, application.writer))
+                return Facts(self.id, maintain_by_hand(session, self.work, application.writer, self._story()))
 
     def _changed(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
-        story = Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
-        return make_change(session, work.change, Asker(work.by), writer, story, dry_run=work.dry_run)
+        return make_change(session, work.change, Asker(work.by), writer, self._story(), dry_run=work.dry_run)
 
-    def _job(self, session: SparkSession, work: RunJob, writer: Writer) -> Reply:
+    def _story(self) -> Story:
+        """For what is no job and has no log of its own."""
+        return Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
+
+    def _job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
                 story = Story(self.id, log, self._channel.send, self._cancelled)
-                return Done(self.id, run_job(session, work, story, writer, self._start.engine.depots))
+                sessions, depots = self._sessions(application), self._start.engine.depots
+                return Done(self.id, run_job(session, work, story, application.writer, sessions, depots))
             except Exception as error:
                 problem = self._meaning(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
                 raise problem from error
+
+    def _sessions(self, application: Application) -> Callable[[], AbstractContextManager[SparkSession]]:
+        """Sessions for threads of this attempt; what runs in them is cancelled with it."""
+
+        @contextmanager
+        def opened() -> Iterator[SparkSession]:
+            _claim(application.context, self.work)
+            with application.session() as session:
+                yield session
+
+        return opened
 
     def _meaning(self, error: Exception) -> CatchmentError:
         # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.

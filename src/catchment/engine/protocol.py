@@ -39,6 +39,18 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Backfill:
+    """A range of values that incremental jobs go through, beside their state."""
+
+    first: str
+    last: str
+
+    @property
+    def range(self) -> str:
+        return f"{self.first}..{self.last}"
+
+
+@dataclass(frozen=True)
 class RunJob:
     """Run one attempt of a job. Answered by any number of `Note`s, then `Done` or `Failed`."""
 
@@ -52,6 +64,8 @@ class RunJob:
     """ISO-8601, UTC: the run's, the same on every attempt."""
     windows: int = 1
     """How many windows a job that moves takes at most."""
+    backfill: Backfill | None = None
+    """Go through this range instead of going on."""
     wait: bool = False
     """Whether to wait for another run of a job that moves, however long it takes."""
     kind: Literal["run-job"] = "run-job"

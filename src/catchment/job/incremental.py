@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +19,7 @@ from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import CatchmentError, JobError
 from catchment.job.inputs import next_window
 from catchment.job.lease import job_lease
+from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import described, ends_after
 from catchment.plan.model import InputPlan
@@ -142,21 +143,6 @@ class Turns:
     @property
     def _job(self) -> tuple[str, str]:
         return self.command.workflow, self.command.job.name
-
-
-def added_up(reports: Sequence[tuple[OutputReport, ...]]) -> tuple[OutputReport, ...]:
-    """What several windows came to, output by output."""
-    total: dict[str, OutputReport] = {}
-    for report in (report for turn in reports for report in turn):
-        before = total.get(report.name)
-        rows, files = (_sum(before, report, count) for count in ("rows", "files"))
-        total[report.name] = replace(report, rows=rows, files=files)
-    return tuple(total.values())
-
-
-def _sum(before: OutputReport | None, report: OutputReport, count: str) -> int | None:
-    known = [getattr(each, count) for each in (before, report) if each and getattr(each, count) is not None]
-    return sum(known) if known else None
 
 
 def _may_come(write: Write | None) -> bool:

@@ -17,7 +17,7 @@ from catchment.store.states import InputWindow, State
 
 def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
     """Read an input, or the window of it that is meant, and make it a view of the session; returns all its views."""
-    with _reading(source):
+    with reading(source):
         frames = _frames(spark, source, part)
         frames[source.name].createOrReplaceTempView(source.name)
         return frames
@@ -25,12 +25,13 @@ def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None)
 
 def next_window(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
     """What an input that moves reads next, from where it stands."""
-    with _reading(source):
+    with reading(source):
         return look(spark, source, state)
 
 
 @contextmanager
-def _reading(source: InputPlan) -> Iterator[None]:
+def reading(source: InputPlan) -> Iterator[None]:
+    """Whatever goes wrong inside is told of this input."""
     try:
         yield
     except Exception as error:

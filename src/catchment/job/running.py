@@ -14,6 +14,7 @@ from catchment.engine.failures import from_spark
 from catchment.engine.protocol import OutputReport, RunJob
 from catchment.errors import CommitConflict, JobError
 from catchment.formats import Earlier, Write, Written, format_of
+from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_states, tell_moved
 from catchment.job.incremental import Turns
 from catchment.job.inputs import open_input
@@ -58,10 +59,20 @@ class _Attempt:
 
 
 def run_job(
-    spark: SparkSession, command: RunJob, story: Story, writer: Writer, depots: Sequence[Depot]
+    spark: SparkSession,
+    command: RunJob,
+    story: Story,
+    writer: Writer,
+    sessions: Sessions,
+    depots: Sequence[Depot],
 ) -> tuple[OutputReport, ...]:
-    """Run one attempt in a session of its own; what it leaves in shared caches goes with its views."""
+    """Run one attempt in a session of its own; what it leaves in shared caches goes with its views.
+
+    `sessions` gives further ones to those who do several things at once.
+    """
     attempt = _Attempt(spark, command, story, writer, depots)
+    if command.backfill is not None and attempt.job.moves:
+        return Backfiller(sessions, command, story, writer, partial(_apart, attempt)).run(command.backfill)
     _prepare(attempt)
     if command.job.change is not None:
         return (_change(attempt, command.job.change),)
@@ -69,6 +80,13 @@ def run_job(
         return _turn(attempt)
     through, is_committed = (lambda window: _turn(replace(attempt, window=window))), partial(_is_committed, attempt)
     return Turns(spark, command, story, writer, through, is_committed).run()
+
+
+def _apart(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> tuple[OutputReport, ...]:
+    """One window in a session of its own."""
+    apart = replace(attempt, spark=session, story=story, window=window)
+    _prepare(apart)
+    return _turn(apart)
 
 
 def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:

@@ -25,8 +25,16 @@ LEVELS: dict[LogLevel, int] = {
 class Story:
     """Where a job writes down what it does, and where it learns that it should stop."""
 
-    def __init__(self, attempt: str, log: logging.Logger, send: Callable[[Note], None], cancelled: Event) -> None:
+    def __init__(
+        self,
+        attempt: str,
+        log: logging.Logger,
+        send: Callable[[Note], None],
+        cancelled: Event,
+        turn: Callable[[], None] = lambda: None,
+    ) -> None:
         self.log = log
+        self.await_turn = turn
         self._attempt = attempt
         self._send = send
         self._cancelled = cancelled
@@ -45,6 +53,10 @@ class Story:
         """Raise when somebody has asked to stop."""
         if self._cancelled.is_set():
             raise Cancelled("the job was cancelled")
+
+    def behind(self, turn: Callable[[], None]) -> Story:
+        """The same story for a part of the job whose outputs must wait for their turn."""
+        return Story(self._attempt, self.log, self._send, self._cancelled, turn)
 
     def warn(self, text: str, **data: Any) -> None:
         """Say what the user should look at; data for programs that look."""

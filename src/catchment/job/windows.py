@@ -28,6 +28,18 @@ def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWi
     return _look_at_history(spark, source, state)
 
 
+def window_from(spark: SparkSession, source: InputPlan, window: Incremental, start: str) -> InputWindow:
+    """The window of an input that starts at a value, whatever is in it."""
+    _check_settings(spark, source, window, None, _zone(spark))
+    _whole(spark, source, window)
+    (key,) = window.state
+    values = _values(spark, window, {key: start})
+    if len(values) < len(window.keys):
+        missing = next(each for each in window.keys if each.name not in values)
+        raise _bad_key(missing, "the source has no value for it", "backfill when there is data")
+    return InputWindow(values, None, _zone(spark))
+
+
 def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
     """The rows of an input's window, and the views that it needs, by their names."""
     if source.incremental is not None:

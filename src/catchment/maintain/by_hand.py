@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.writer import Writer
+from catchment.commit.writer import Listener, Writer
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Maintain
 from catchment.errors import Position
@@ -23,24 +23,11 @@ from catchment.plan.model import Dataset, Expire, OutputPlan, RemoveOrphans
 WORKFLOW = "by hand"
 
 
-@dataclass(frozen=True)
-class _Told:
-    """Hears what a person should know, for the answer; nobody interrupts it."""
-
-    warnings: list[str] = field(default_factory=list)
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
-
-    def check(self) -> None:
-        return
-
-
-def maintain_by_hand(spark: SparkSession, command: Maintain, writer: Writer) -> Mapping[str, Any]:
+def maintain_by_hand(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Mapping[str, Any]:
     """Look after a table, or look what that would mean."""
-    told = _Told()
     try:
-        done = _looked(spark, command, writer, told) if command.dry_run else _done(spark, command, writer, told)
+        ask = _looked if command.dry_run else _done
+        done = ask(spark, command, writer, listener)
     except Exception as error:
         raise from_spark(error, otherwise="maintenance-failed") from error
     return {
@@ -49,12 +36,11 @@ def maintain_by_hand(spark: SparkSession, command: Maintain, writer: Writer) -> 
         "by": command.by,
         **done.facts,
         "dry_run": command.dry_run,
-        "warnings": told.warnings,
     }
 
 
-def _looked(spark: SparkSession, command: Maintain, writer: Writer, told: _Told) -> Upkeep:
-    ward = Ward(spark, command.table, require_table(spark, command.table), writer, told)
+def _looked(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Upkeep:
+    ward = Ward(spark, command.table, require_table(spark, command.table), writer, listener)
     if isinstance(command.deed, Expire):
         return Upkeep(facts=choose(ward, command.deed).facts())
     if isinstance(command.deed, RemoveOrphans):
@@ -62,8 +48,8 @@ def _looked(spark: SparkSession, command: Maintain, writer: Writer, told: _Told)
     raise AssertionError("what cannot be looked at is not asked for")
 
 
-def _done(spark: SparkSession, command: Maintain, writer: Writer, told: _Told) -> Upkeep:
-    done = look_after(spark, command.deed, _write(command), writer, told)
+def _done(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Upkeep:
+    done = look_after(spark, command.deed, _write(command), writer, listener)
     assert isinstance(done, Upkeep)  # noqa: S101 - the write's id is new
     return done
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from catchment.engine.launcher import EngineProcess
+from catchment.engine.protocol import Backfill
 from catchment.events.model import Sink
 from catchment.plan.model import Plan
 from catchment.project.model import Project
@@ -28,14 +29,16 @@ def start(
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
     windows: int = 1,
+    backfill: tuple[str, str] | None = None,
     wait: bool = False,
 ) -> Run:
     """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once.
 
     `as_of` is the reference time; without it, it is now. A job that goes on from where the run before it ended takes
-    at most `windows` windows, and waits for another run of it with `wait`.
+    at most `windows` windows, or goes through the range of a `backfill`, and waits for another run of it with `wait`.
     """
-    options = Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), windows, wait)
+    asked = Backfill(*backfill) if backfill else None
+    options = Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), windows, asked, wait)
     return start_run(plan, project, options, as_of)
 
 

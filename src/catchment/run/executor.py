@@ -60,8 +60,7 @@ class Executor:
         self._hub = hub
         self._heartbeat = heartbeat
         self._limit = options.limit
-        self._windows = options.windows
-        self._wait = options.wait
+        self._options = options
         self._stop = options.stop
         self._timing = options.timing
         self._attempts: dict[str, Attempt] = {}
@@ -121,8 +120,9 @@ class Executor:
         attempt.engine.process.send(
             RunJob(
                 *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
-                windows=self._windows,
-                wait=self._wait,
+                windows=self._options.windows,
+                backfill=self._options.backfill,
+                wait=self._options.wait,
             )
         )
         self._record.attempt_runs(attempt.job.name, attempt.engine.key)

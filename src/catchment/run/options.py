@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from catchment.engine.launcher import EngineProcess
+from catchment.engine.protocol import Backfill
 from catchment.errors import RequestError
 from catchment.events.model import Sink
 from catchment.run.engines import Launch
@@ -38,6 +39,8 @@ class Options:
     timing: Timing = Timing()
     windows: int = 1
     """How many windows a job that moves takes at most."""
+    backfill: Backfill | None = None
+    """Incremental jobs go through this range instead of going on."""
     wait: bool = False
     """Whether a job that moves waits for another run of it, however long that takes."""
 

@@ -101,7 +101,7 @@ class States:
     def of_run(self, workflow: str, job: str, run_id: str) -> tuple[Window, ...]:
         """The windows that a run has begun and not given up, the oldest first."""
         own = (windows.c.identity == run_id) | windows.c.identity.like(f"{run_id}.%")
-        found = select(windows).where(*_of(workflow, job), own, windows.c.status != "failed")
+        found = select(windows).where(*_of(workflow, job), own, windows.c.cause == "run", windows.c.status != "failed")
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
 

@@ -25,6 +25,9 @@ class Impatient:
         """Stop."""
         raise Cancelled("enough")
 
+    def await_turn(self) -> None:
+        """Its turn is now."""
+
 
 def test_a_finished_write_is_committed_with_what_it_came_to(filled: Filled) -> None:
     mine = filled.open("r/j/1").intent

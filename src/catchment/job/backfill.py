@@ -1,0 +1,187 @@
+"""Backfills: a range in windows, several at a time, beside the job's own state.
+
+Windows are computed in parallel and sealed one behind the other, so what is seen in the end is what one window after
+the other would have left, whichever partitions they touch. The list of windows is written down first: a backfill that
+was cut off goes on with those that are not done.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.patience import patiently
+from catchment.commit.writer import Writer
+from catchment.engine.protocol import Backfill, OutputReport, RunJob
+from catchment.errors import Cancelled, JobError
+from catchment.job.inputs import reading
+from catchment.job.lease import job_lease
+from catchment.job.reports import added_up
+from catchment.job.story import Story
+from catchment.job.windows import described, is_before, window_from
+from catchment.plan.model import Incremental, InputPlan, JobPlan
+from catchment.store import Lease
+from catchment.store.states import InputWindow, States, Window
+
+AT_ONCE = 4
+MOST_WINDOWS = 10_000
+LOOK_SECONDS = 0.2
+
+Through = Callable[[SparkSession, Story, Window], tuple[OutputReport, ...]]
+Sessions = Callable[[], AbstractContextManager[SparkSession]]
+
+
+@dataclass(frozen=True)
+class Backfiller:
+    """Carries out the backfill of one job."""
+
+    sessions: Sessions
+    command: RunJob
+    story: Story
+    writer: Writer
+    through: Through
+
+    def run(self, wanted: Backfill) -> tuple[OutputReport, ...]:
+        """Every window of the range that is not done yet."""
+        source, window = _only_window(self.command.job)
+        with job_lease(self.writer, self.command, self.story) as lease:
+            windows = self._unfinished(source, window, wanted) or self._listed(lease, source, window, wanted)
+            return added_up(self._carried_out(lease, windows))
+
+    def _unfinished(self, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
+        """What an earlier backfill of the same range has left."""
+        left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
+        ranges = {each.opened_by.partition(": ")[2] for each in left}
+        if ranges - {wanted.range}:
+            raise JobError(
+                f"the backfill {', '.join(sorted(ranges))} of this job is not finished: {len(left)} windows are left",
+                code="backfill-unfinished",
+                where=window.where,
+                hint="finish it with the same --backfill, or drop it with `catchment state set` or `state reset`",
+            )
+        if left:
+            self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
+        return left
+
+    def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
+        with self.sessions() as session, reading(source):
+            parts = list(_parts(session, source, window, wanted))
+        run_id = self.command.run_id
+        by = f"run {run_id}: {wanted.range}"
+        windows = [
+            Window(*self._job, 0, "backfill", "open", f"{run_id}.{number}", {source.name: part}, opened_by=by)
+            for number, part in enumerate(parts, 1)
+        ]
+        return patiently(lambda: self._states.open(lease, windows))
+
+    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputReport, ...]]:
+        """One thread for each of a few windows at a time; each may seal when the one before it is done."""
+        done = [threading.Event() for _ in windows]
+        failed = threading.Event()
+
+        def carry_out(number: int, window: Window) -> tuple[OutputReport, ...]:
+            try:
+                self.story.check()
+                reports = self._through(window, _behind(done[number - 1] if number else None, failed, self.story))
+                patiently(lambda: self._states.finish(lease, window))
+            except BaseException:
+                failed.set()
+                raise
+            done[number].set()
+            return reports
+
+        with ThreadPoolExecutor(AT_ONCE if _in_parallel(self.command.job) else 1, "window") as threads:
+            futures = [threads.submit(carry_out, number, window) for number, window in enumerate(windows)]
+        _raise_first([error for future in futures if (error := future.exception())])
+        return [future.result() for future in futures]
+
+    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputReport, ...]:
+        for name, part in window.inputs.items():
+            self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
+        with self.sessions() as session:
+            return self.through(session, self.story.behind(turn), window)
+
+    @property
+    def _states(self) -> States:
+        return self.writer.store.states
+
+    @property
+    def _job(self) -> tuple[str, str]:
+        return self.command.workflow, self.command.job.name
+
+
+def _behind(before: threading.Event | None, failed: threading.Event, story: Story) -> Callable[[], None]:
+    def wait() -> None:
+        while before is not None and not before.wait(LOOK_SECONDS):
+            story.check()
+            if failed.is_set():
+                raise Cancelled("a window before this one failed")
+
+    return wait
+
+
+def _raise_first(errors: Sequence[BaseException]) -> None:
+    """The reason, not what followed from it."""
+    reasons = [error for error in errors if not isinstance(error, Cancelled)] or list(errors)
+    if reasons:
+        raise reasons[0]
+
+
+def _in_parallel(job: JobPlan) -> bool:
+    """Whether every output goes through a buffer, so that computing and committing are two things."""
+    return not job.actions and all(
+        output.dataset.format != "delta" and output.commit == "buffered" and output.mode != "merge"
+        for output in job.outputs
+    )
+
+
+def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:
+    moving = [source for source in job.inputs if source.moves]
+    window = moving[0].incremental if len(moving) == 1 else None
+    if window is None or len(window.state) != 1:
+        raise JobError(
+            f"job {job.name} cannot be backfilled: it needs one input with a window over a column, and one entry in "
+            "its `state`",
+            code="unsupported-backfill",
+            where=job.where,
+            hint="set the state with `catchment state set` and run it in windows instead",
+        )
+    return moving[0], window
+
+
+def _parts(spark: SparkSession, source: InputPlan, window: Incremental, wanted: Backfill) -> Iterator[InputWindow]:
+    """The windows of a range, in order; the last one ends where the range ends."""
+    (end,) = window.state.values()
+    at = wanted.first
+    if not is_before(at, wanted.last):
+        raise _not_moving(window, wanted, at, wanted.last)
+    for _ in range(MOST_WINDOWS):
+        part = window_from(spark, source, window, at)
+        after = part.values[end]
+        if not is_before(at, after):
+            raise _not_moving(window, wanted, at, after)
+        if not is_before(after, wanted.last):
+            yield replace(part, values={**part.values, end: wanted.last}, after=None)
+            return
+        yield replace(part, after=None)
+        at = after
+    raise JobError(
+        f"the backfill {wanted.range} has more than {MOST_WINDOWS:,} windows",
+        code="backfill-too-long",
+        where=window.where,
+        hint="backfill it in several ranges, or with longer windows",
+    )
+
+
+def _not_moving(window: Incremental, wanted: Backfill, at: str, after: str) -> JobError:
+    return JobError(
+        f"the backfill {wanted.range} does not get on: its window goes from {at} to {after}",
+        code="window-does-not-move",
+        where=window.where,
+        hint="a range needs numbers, dates or timestamps that the window moves over",
+    )
