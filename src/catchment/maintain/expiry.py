@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,17 +62,18 @@ class History:
 
     def current_since(self, moment: int) -> frozenset[int]:
         """Everything that was, at any time since a moment, what readers of some branch saw."""
-        younger = {snapshot for snapshot in self.snapshots if self.time(snapshot) > moment}
-        seen = {s for line in self._lines_seen() for s in self._first_before(line, moment)}
-        return frozenset(younger | seen)
+        seen = {snapshot for snapshot in self.snapshots if self.time(snapshot) > moment}
+        for ref in self.refs.values():
+            seen.update([snapshot for snapshot in self.line(ref) if self.time(snapshot) <= moment][:1])
+        return frozenset((seen | self._logged_since(moment)) & {*self.snapshots})
 
-    def _lines_seen(self) -> Iterator[list[int]]:
-        """What each branch showed, newest first; the log knows of main also what was rolled back."""
-        yield from (self.line(ref) for ref in self.refs.values())
-        yield [int(entry["snapshot-id"]) for entry in reversed(self.metadata.get("snapshot-log", ()))]
-
-    def _first_before(self, line: list[int], moment: int) -> list[int]:
-        return [s for s in line if s in self.snapshots and self.time(s) <= moment][:1]
+    def _logged_since(self, moment: int) -> set[int]:
+        """The same of main by its log, which knows also what was rolled back."""
+        log = [
+            (int(entry["timestamp-ms"]), int(entry["snapshot-id"])) for entry in self.metadata.get("snapshot-log", ())
+        ]
+        later = [snapshot for at, snapshot in log if at > moment]
+        return {*later, *[snapshot for at, snapshot in log if at <= moment][-1:]}
 
     def _kept(self, name: str, deed: Expire, now: int) -> set[int]:
         ref = self.refs[name]
