@@ -64,6 +64,30 @@ def test_merge(project: Path) -> None:
 
 
 @pytest.mark.slow
+def test_maintain(project: Path) -> None:
+    flow = example("maintain.md", project)
+    sql = "CREATE TABLE lakehouse.shop.orders AS SELECT id, id % 3 AS customer FROM range(0, 30, 1, 3)"
+    assert program.call("query", "CREATE NAMESPACE lakehouse.shop", cwd=project).code == 0
+    assert program.call("query", sql, cwd=project).code == 0
+    ran = program.call("run", flow, "-o", "json", cwd=project)
+    assert ran.code == 0, ran.err
+    outputs = ran.data["jobs"][0]["outputs"]
+    names = ["rewrite_dataset", "rewrite_manifest", "expire_snapshots", "remove_orphans"]
+    assert ([each["name"] for each in outputs], outputs[0]["files"]) == (names, 1)
+    expiring = ("table", "expire", ORDERS, "--older-than", "2100-01-01")
+    looked = program.call(*expiring, "--dry-run", "-o", "json", cwd=project)
+    assert (looked.code, len(looked.data["snapshots"]), looked.data["kept"]) == (0, 2, {}), looked.err
+    unsure = program.call(*expiring, cwd=project)
+    assert (unsure.code, "not-confirmed" in unsure.err) == (2, True)
+    expired = program.call(*expiring, "--yes", cwd=project)
+    assert (expired.code, expired.out.count(": gone")) == (0, 2), expired.err
+    compacted = program.call("table", "compact", ORDERS, "--property", "rewrite-all=true", "-o", "json", cwd=project)
+    assert (compacted.data["rewritten_files"], compacted.data["added_files"]) == (1, 1)
+    orphans = program.call("table", "remove-orphans", ORDERS, "--yes", cwd=project)
+    assert (orphans.code, "0 files gone" in orphans.out) == (0, True), orphans.err
+
+
+@pytest.mark.slow
 def test_write_audit_publish(project: Path) -> None:
     flow = example("write-audit-publish.md", project)
     drop(project, "orders.json", [{"id": 1, "amount": 5}])

@@ -22,7 +22,6 @@ _JOB = {
     "assertions": ("unsupported-assertions", "assertions"),
     "profile": ("unsupported-profile", "profile"),
     "udfs": ("unsupported-udfs", "udfs"),
-    "rewriteDataset": ("unsupported-rewrite-dataset", "rewriteDataset"),
 }
 _STEP = {
     "functions": ("unsupported-functions", "functions of a step"),

@@ -10,6 +10,7 @@ from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
+from catchment.store.readers import Readers
 from catchment.store.runs import Runs
 from catchment.store.states import States
 from catchment.store.ticks import Ticks
@@ -25,6 +26,7 @@ class Store:
     leases: Leases
     runs: Runs
     events: Events
+    readers: Readers
     states: States
     ticks: Ticks
 
@@ -57,6 +59,7 @@ def open_store(url: str) -> Store:
         leases,
         Runs(database),
         Events(database, leases),
+        Readers(database),
         States(database, leases),
         Ticks(database, leases),
     )

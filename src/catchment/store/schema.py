@@ -74,6 +74,13 @@ leases: TableClause = table(
     column("expires", Double),
 )
 
+readers: TableClause = table(
+    "readers",
+    column("name", String),
+    column("since", Double),
+    column("expires", Double),
+)
+
 writes: TableClause = table(
     "writes",
     column("write_id", String),

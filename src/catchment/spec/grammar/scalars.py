@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from catchment.spec.moments import EXAMPLE, read_moment
 from catchment.spec.validation import Text, did_you_mean
 
 MAX_NAME = 48
@@ -125,6 +126,13 @@ def _timestamp(value: str) -> str:
     raise refusal("bad-timestamp", f"`{value}` is not an RFC 3339 time", "for example `2030-01-31T23:59:45Z`")
 
 
+def _moment(value: object) -> int:
+    try:
+        return read_moment(str(value))
+    except ValueError as error:
+        raise refusal("bad-timestamp", f"`{value}` is no moment", EXAMPLE) from error
+
+
 def _save_mode(value: str) -> str:
     if value.lower() in ("append", "overwrite"):
         return value.lower()
@@ -161,6 +169,12 @@ Memory = Annotated[Text, AfterValidator(_memory), WithJsonSchema({"type": ["stri
 Cron = Annotated[Text, AfterValidator(_cron), WithJsonSchema({"type": "string"})]
 TimeZone = Annotated[Text, AfterValidator(_timezone), WithJsonSchema({"type": "string"})]
 Timestamp = Annotated[Text, AfterValidator(_timestamp), WithJsonSchema({"type": "string", "format": "date-time"})]
+Moment = Annotated[
+    int,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "examples": ["2030-01-31 23:59:45"]}),
+]
+"""A point in time, as milliseconds since 1970."""
 SaveMode = Annotated[
     Text,
     AfterValidator(_save_mode),

@@ -16,6 +16,7 @@ from catchment.store.migrations import (
     m0005_states,
     m0006_publications,
     m0007_ticks,
+    m0008_readers,
 )
 
 Migration = Callable[[Connection], None]
@@ -28,6 +29,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     5: m0005_states.apply,
     6: m0006_publications.apply,
     7: m0007_ticks.apply,
+    8: m0008_readers.apply,
 }
 NEWEST = max(MIGRATIONS)
 
