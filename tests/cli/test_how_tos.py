@@ -64,6 +64,30 @@ def test_merge(project: Path) -> None:
 
 
 @pytest.mark.slow
+def test_maintain(project: Path) -> None:
+    flow = example("maintain.md", project)
+    sql = "CREATE TABLE lakehouse.shop.orders AS SELECT id, id % 3 AS customer FROM range(0, 30, 1, 3)"
+    assert program.call("query", "CREATE NAMESPACE lakehouse.shop", cwd=project).code == 0
+    assert program.call("query", sql, cwd=project).code == 0
+    ran = program.call("run", flow, "-o", "json", cwd=project)
+    assert ran.code == 0, ran.err
+    outputs = ran.data["jobs"][0]["outputs"]
+    names = ["rewrite_dataset", "rewrite_manifest", "expire_snapshots", "remove_orphans"]
+    assert ([each["name"] for each in outputs], outputs[0]["files"]) == (names, 1)
+    expiring = ("table", "expire", ORDERS, "--older-than", "2100-01-01")
+    looked = program.call(*expiring, "--dry-run", "-o", "json", cwd=project)
+    assert (looked.code, len(looked.data["snapshots"]), looked.data["kept"]) == (0, 2, {}), looked.err
+    unsure = program.call(*expiring, cwd=project)
+    assert (unsure.code, "not-confirmed" in unsure.err) == (2, True)
+    expired = program.call(*expiring, "--yes", cwd=project)
+    assert (expired.code, expired.out.count(": gone")) == (0, 2), expired.err
+    compacted = program.call("table", "compact", ORDERS, "--property", "rewrite-all=true", "-o", "json", cwd=project)
+    assert (compacted.data["rewritten_files"], compacted.data["added_files"]) == (1, 1)
+    orphans = program.call("table", "remove-orphans", ORDERS, "--yes", cwd=project)
+    assert (orphans.code, "0 files gone" in orphans.out) == (0, True), orphans.err
+
+
+@pytest.mark.slow
 def test_write_audit_publish(project: Path) -> None:
     flow = example("write-audit-publish.md", project)
     drop(project, "orders.json", [{"id": 1, "amount": 5}])
@@ -115,3 +139,65 @@ def test_publish(project: Path) -> None:
     sql = (HOW_TOS / "publish.md").read_text()
     assert 'SqlCatalog("lakehouse_published", uri="sqlite:///lake/catalog.db")' in sql
     assert pyiceberg_ids(project / "lake" / "catalog.db", "lakehouse_published", "shop.orders") == [1]
+
+
+LOADING = """\
+name: loading
+version: v1
+type: workflow
+workflow:
+  dag:
+    - name: load
+      spec:
+        stack: flare:7.0
+        stackSpec:
+          job:
+            inputs:
+              - {name: orders, dataset: "dataos://dropzone:none/orders.json?acl=r", format: json}
+            steps:
+              - sequence:
+                  - {name: dated, sql: "SELECT id, to_timestamp(ordered) AS ordered FROM orders"}
+            outputs:
+              - name: dated
+                dataset: dataos://lakehouse:shop/orders?acl=rw
+                options: {saveMode: append}
+"""
+
+
+@pytest.mark.slow
+def test_incremental(project: Path) -> None:
+    (project / "loading.yaml").write_text(LOADING)
+    drop(project, "orders.json", [{"id": month, "ordered": f"2024-0{month}-01 00:00:00"} for month in (1, 2, 4)])
+    assert program.call("run", "loading.yaml", cwd=project).code == 0
+    flow, of_job = example("incremental.md", project), ("orders-by-month", "orders")
+    first = program.call("run", flow, "-o", "json", cwd=project)
+    assert first.data["jobs"][0]["outputs"][0]["rows"] == 1, first.err
+    assert "start = 2024-01-01 00:00:00, end = 2024-02-01 00:00:00" in first.err
+    rest = program.call("run", flow, "--until-caught-up", cwd=project)
+    assert (rest.code, "nothing new since new_orders: start = 2024-05-01 00:00:00" in rest.err) == (0, True)
+    [state] = program.call("state", "ls", "-o", "json", cwd=project).data["states"]
+    assert (state["workflow"], state["job"], state["keys"]) == (*of_job, {"start": "2024-05-01 00:00:00"})
+    shown = program.call("state", "show", *of_job, "-o", "json", cwd=project).data["windows"]
+    assert [window["inputs"]["new_orders"]["values"]["start"][:7] for window in reversed(shown)] == [
+        *("2024-01", "2024-02", "2024-03", "2024-04")
+    ]
+    ids = "SELECT id FROM lakehouse.marts.orders ORDER BY id"
+    assert rows(project, ids) == [(1,), (2,), (4,)]
+    drop(project, "orders.json", [{"id": 33, "ordered": "2024-03-03 03:03:03"}])  # late
+    assert program.call("run", "loading.yaml", cwd=project).code == 0
+    filled = program.call("run", flow, "--backfill", "2024-02-01..2024-04-01", cwd=project)
+    assert (filled.code, rows(project, ids)) == (0, [(1,), (2,), (4,), (33,)]), filled.err
+    exported = program.call("state", "export", cwd=project)
+    (project / "state.json").write_text(exported.out)
+    told = program.call("state", "set", *of_job, "new_orders", "start=2024-02-01 00:00:00", "--dry-run", cwd=project)
+    assert "would go from start = 2024-05-01 00:00:00 to start = 2024-02-01 00:00:00" in told.out
+    assert program.call("state", "reset", *of_job, cwd=project).code == 2  # nobody can be asked here
+    assert program.call("state", "reset", *of_job, "--yes", cwd=project).code == 0
+    assert program.call("state", "ls", "-o", "json", cwd=project).data["states"] == []
+    assert program.call("state", "import", "state.json", "--yes", cwd=project).code == 0
+    [again] = program.call("state", "ls", "-o", "json", cwd=project).data["states"]
+    assert again["keys"] == state["keys"]
+    causes = [
+        window["cause"] for window in program.call("state", "show", *of_job, "-o", "json", cwd=project).data["windows"]
+    ]
+    assert causes[:4] == ["import", "reset", "backfill", "backfill"]

@@ -75,6 +75,15 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
         (("table", "show", "dataos://lakehouse:raw/../trips"), "address-escapes-depot"),
         (("query", "SELECT 1", "--engine", "nobody"), "unknown-engine"),
         (("query", "--file", "missing.sql"), "file-unreadable"),
+        (("table", "expire", "dataos://lakehouse:raw/t"), "not-confirmed"),
+        (("table", "expire", "dataos://lakehouse:raw/t", "--older-than", "soon"), "bad-timestamp"),
+        (
+            ("table", "expire", "dataos://lakehouse:raw/t", "--older-than", "2026-01-01", "--snapshot", "1", "--yes"),
+            "options-conflict",
+        ),
+        (("table", "remove-orphans", "dataos://lakehouse:raw/t"), "not-confirmed"),
+        (("table", "compact", "dataos://lakehouse:raw/t", "--property", "rewrite-all"), "bad-option"),
+        (("table", "compact", "dataos://lakehouse:raw/t", "--property", "rewrite-al=true"), "bad-option"),
     ],
 )
 def test_wrong_requests_have_a_code_and_leave_with_two(tmp_path: Path, arguments: tuple[str, ...], code: str) -> None:

@@ -34,11 +34,13 @@ from catchment.plan.model import (
     ChangePlan,
     Clause,
     Dataset,
+    Delete,
     EnginePlan,
     Incremental,
     InputPlan,
     JobPlan,
     Key,
+    Maintenance,
     Merge,
     OutputPlan,
     PartitionField,
@@ -155,11 +157,16 @@ def changing(target: Dataset, change: ChangeName, **arguments: Any) -> ChangePla
 def deleting(target: Dataset, condition: str, *more: InputPlan, **options: str) -> JobPlan:
     """A job that deletes rows; the condition stands in line 20 of its file."""
     action = ActionPlan(
-        "delete_from_dataset",
+        Delete(clause(condition, Position("workflow.yaml", 20, 9))),
         output("rows", target, name="delete_from_dataset", mode="delete", options=options),
-        clause(condition, Position("workflow.yaml", 20, 9)),
     )
     return job(inputs=[reading("rows", target, **options), *more], actions=(action,), name="cleaning")
+
+
+def maintaining(target: Dataset, deed: Maintenance, name: str = "upkeep") -> JobPlan:
+    """A job that does nothing but look after a table."""
+    action = ActionPlan(deed, output("rows", target, name=deed.kind, mode="maintain"))
+    return job(inputs=[reading("rows", target)], actions=(action,), name=name)
 
 
 @dataclass
@@ -241,9 +248,11 @@ class LiveEngine:
         self.process.send(make(pending.id))
         return pending
 
-    def start_job(self, job: JobPlan, *, run: str | None = None, number: int = 1, **more: Any) -> Pending:
+    def start_job(
+        self, job: JobPlan, *, run: str | None = None, number: int = 1, workflow: str = "workflow", **more: Any
+    ) -> Pending:
         run = run or f"run-{next(_numbers)}"
-        return self._send(lambda id: RunJob(id, job, "workflow", run, number, "2026-03-01T12:00:00+00:00", **more))
+        return self._send(lambda id: RunJob(id, job, workflow, run, number, "2026-03-01T12:00:00+00:00", **more))
 
     def run(self, job: JobPlan, **more: Any) -> tuple[OutputReport, ...]:
         return self.start_job(job, **more).done()
@@ -271,7 +280,7 @@ class LiveEngine:
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
         names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
         published = f"{dataset.depot}_published" if what == "versions" else None
-        reply = self._send(lambda id: Inspect(id, what, *names, published)).answer()
+        reply = self._send(lambda id: Inspect(id, what, *names, published, dataset.named)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from catchment.plan.model import Dataset, StepPlan
 from tests.spark.lake import LiveEngine, step
@@ -13,20 +15,31 @@ def told(what: str, target: Dataset) -> str:
     return f"java_method('java.lang.System', 'getProperty', '{what}-{target.table}', 'no')"
 
 
-def gate(target: Dataset) -> StepPlan:
-    """A step `gate` with one row, `seen`, which comes once the gate is opened."""
+def passing(target: Dataset) -> str:
+    """A condition that holds for every row, and takes its time for each until the gate is opened."""
     begun = f"java_method('java.lang.System', 'setProperty', 'begun-{target.table}', 'yes')"
     pause = f"CASE WHEN {told('gate', target)} = 'no' THEN java_method('java.lang.Thread', 'sleep', 50L) END"
-    passed = f"coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
+    return f"coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
+
+
+def gate(target: Dataset) -> StepPlan:
+    """A step `gate` with one row, `seen`, which comes once the gate is opened."""
     # Counted, so that every one of them is waited for, whatever Spark makes of the conditions.
-    return step("gate", f"SELECT count(*) AS seen FROM range(0, 1000, 1, 1) WHERE {passed}")
+    return step("gate", f"SELECT count(*) AS seen FROM range(0, 1000, 1, 1) WHERE {passing(target)}")
 
 
 def overtake(engine: LiveEngine, target: Dataset, values: str) -> None:
     """Insert a row, as somebody who knows nothing of leases, while a job waits at the gate; then open it."""
+    with at_gate(engine, target):
+        engine.ask(f"INSERT INTO {target.identifier} VALUES ({values})")
+
+
+@contextmanager
+def at_gate(engine: LiveEngine, target: Dataset) -> Iterator[None]:
+    """While a job waits at the gate; then it is opened."""
     deadline = time.monotonic() + 60
     while engine.value(f"SELECT {told('begun', target)}") == "no":
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    engine.ask(f"INSERT INTO {target.identifier} VALUES ({values})")
+    yield
     engine.ask(f"SELECT java_method('java.lang.System', 'setProperty', 'gate-{target.table}', 'open')")

@@ -9,11 +9,24 @@ import pytest
 
 from catchment.engine.protocol import Backfill
 from catchment.errors import LeaseHeld, Position
-from catchment.plan.model import InputPlan, JobPlan
+from catchment.plan.model import Commits, InputPlan, JobPlan
 from catchment.store.states import InputWindow, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, Pending, by, job, output, step, table, windowed, writing
+from tests.spark.lake import (
+    HERE,
+    LiveEngine,
+    Pending,
+    by,
+    job,
+    merging,
+    output,
+    reading,
+    step,
+    table,
+    windowed,
+    writing,
+)
 
 TENS = {"start": "select 0", "end": "select $|start| + 10"}
 BETWEEN = "select id from all_source where id > $|start| and id <= $|end|"
@@ -304,3 +317,45 @@ def test_what_cannot_be_backfilled_is_told(engine: LiveEngine, fresh: str) -> No
     assert backfilled(engine, reading_job(fresh), 9, 3).failed().code == "window-does-not-move"
     twice = windowed("source", table(f"{fresh}_source"), BETWEEN, TENS, {"start": "end", "end": "start"})
     assert backfilled(engine, reading_job(fresh, twice), 0, 3).failed().code == "unsupported-backfill"
+
+
+@pytest.mark.slow
+def test_late_rows_arrive_with_windows_that_overlap(engine: LiveEngine, fresh: str) -> None:
+    """The recipe of docs/how-to/incremental.md."""
+
+    def order(*days: tuple[int, int]) -> None:
+        rows = " union all ".join(f"select {id} as id, timestamp '2024-05-{day:02} 12:00:00' as at" for id, day in days)
+        engine.run(writing(rows, table(f"{fresh}_source"), mode="append"))
+
+    keys = {
+        "start": "select timestamp '2024-05-01 00:00:00'",
+        "from": "select timestamp '$|start|' - interval 3 days",
+        "end": "select date_trunc('day', max(at)) + interval 1 day from all_source",
+    }
+    sql = "select * from all_source where at >= '$|from|' and at < '$|end|'"
+    days = {"mode": "overwrite-partitions", "partitions": (by("day", "at", name="day"),)}
+    work = job(output("source", table(fresh), **days), inputs=[source_of(fresh, keys=keys, sql=sql)], name=fresh)
+    order((1, 1), (2, 2))
+    engine.run(work)
+    order((22, 2))  # late, and nothing that is newer
+    assert engine.run(work) == ()
+    order((3, 3), (11, 1))
+    engine.run(work)
+    assert ids(engine, fresh) == [1, 2, 3, 11, 22]
+    assert engine.run(work) == ()
+
+
+@pytest.mark.slow
+def test_changed_rows_are_merged_by_commit(engine: LiveEngine, fresh: str) -> None:
+    source = table(f"{fresh}_source")
+    new = replace(reading("new", source), commits=Commits(HERE))
+    merge = merging("select * from new", table(fresh), "old.id = new.id", f"MATCHED THEN UPDATE SET * WHEN {INSERTS}")
+    work = replace(merge, inputs=(new,), name=fresh)
+    for rows in ("(1, 10), (2, 20)", "(2, 21), (3, 30)"):
+        engine.run(writing(f"select * from values {rows} as t(id, amount)", source, mode="append"))
+        engine.run(work)
+        assert engine.run(work) == ()
+    assert engine.rows(f"select id, amount from lake.raw.{fresh} order by id") == [(1, 10), (2, 21), (3, 30)]
+
+
+INSERTS = "NOT MATCHED THEN INSERT *"

@@ -10,7 +10,7 @@ from catchment.errors import Position
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, by, merging, table, writing
+from tests.spark.lake import LiveEngine, by, merging, reading, table, writing
 
 ON = "old.id = new.id"
 UPSERT = "MATCHED THEN UPDATE SET old.text = new.text WHEN NOT MATCHED THEN INSERT *"
@@ -138,6 +138,15 @@ def test_what_fails_in_a_step_is_not_blamed_on_the_merge(engine: LiveEngine, fre
     job = merging("SELECT CAST('x' AS INT) AS id, 'y' AS text", table(fresh), ON, UPSERT)
     failed = engine.fail(job)
     assert failed.where == Position("workflow.yaml", 1, 1)
+
+
+def test_rows_come_from_a_table(engine: LiveEngine, fresh: str) -> None:
+    engine.run(base(fresh))
+    engine.run(writing(rows(2, 3), table(f"{fresh}_source"), mode="append"))
+    merge = merging("SELECT * FROM source", table(fresh), ON, UPSERT)
+    [report] = engine.run(replace(merge, inputs=(reading("source", table(f"{fresh}_source")),)))
+    assert report.rows == 2
+    assert [text for _, text in texts(engine, fresh)] == ["first", "first", "second", "second"]
 
 
 def test_rows_that_are_others_every_time_they_are_computed_are_refused(engine: LiveEngine, fresh: str) -> None:

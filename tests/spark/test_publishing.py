@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,12 +10,17 @@ from typing import Any
 
 import pytest
 
-from catchment.plan.model import ChangePlan, JobPlan
+from catchment.engine.protocol import Rows
+from catchment.plan.model import ChangePlan, Expire, JobPlan, RemoveOrphans, Rewrite
 from catchment.store import open_store
 from catchment.store.publications import Publication, Publications
 from tests.concurrency.invariants import ids
-from tests.spark.lake import HERE, UNPREPARED, LiveEngine, changing, lake_depot, table, writing
+from tests.spark.lake import HERE, UNPREPARED, LiveEngine, changing, lake_depot, maintaining, table, writing
+from tests.spark.overtaking import at_gate, passing
 from tests.spark.readers import duckdb_ids, pyiceberg_ids, pyiceberg_table
+
+FAR = 4_000_000_000_000
+"""A moment that everything is older than."""
 
 
 def appending(name: str, *numbers: int, **more: Any) -> JobPlan:
@@ -177,6 +183,51 @@ def test_readers_are_not_disturbed_when_the_table_is_dropped(engine: LiveEngine,
     engine.run(appending(fresh, 5))
     publish(engine, fresh)
     assert published(engine, fresh) == [5]
+
+
+def test_maintenance_keeps_what_is_published(engine: LiveEngine, fresh: str, root: Path) -> None:
+    engine.run(appending(fresh, 1, properties={"write.metadata.previous-versions-max": "1"}))
+    first = publish(engine, fresh)
+    for number in (2, 3, 4):
+        engine.run(writing(f"SELECT {number} AS id", table(fresh)))
+    seen = Path(first["after"]["location"].removeprefix("file:"))
+    for path in files_of(root, fresh):
+        os.utime(path, (0, 0))
+    upkeep = engine.start_job(maintaining(table(fresh), Expire(FAR)))
+    upkeep.done()
+    assert "readers of the published catalog see them" in str([note.data for note in upkeep.notes])
+    left = [each["snapshot_id"] for each in engine.inspect("snapshots", table(fresh))["snapshots"]]
+    assert (len(left), left[0]) == (2, first["snapshot_id"])
+    # The table itself has forgotten the file that readers see: to it, it is an orphan, and so are others.
+    [report] = engine.run(maintaining(table(fresh), RemoveOrphans(FAR)))
+    assert ((report.files or 0) > 0, seen.exists()) == (True, True)
+    assert published(engine, fresh) == duckdb_ids(str(seen)) == [1]
+    publish(engine, fresh)
+    engine.run(maintaining(table(fresh), Expire(FAR)))
+    assert len(engine.inspect("snapshots", table(fresh))["snapshots"]) == 1
+    assert published(engine, fresh) == ids(engine, fresh) == [4]
+    forgets = "write.metadata.delete-after-commit.enabled"
+    engine.ask(f"ALTER TABLE lake.raw.{fresh} SET TBLPROPERTIES ('{forgets}' = 'true')")
+    assert engine.fail(maintaining(table(fresh), Rewrite())).code == "metadata-not-kept"
+    engine.run(maintaining(table(fresh), RemoveOrphans()))
+
+
+def test_a_reader_of_what_was_published_keeps_it(engine: LiveEngine, fresh: str) -> None:
+    target = table(fresh)
+    engine.run(writing("SELECT id FROM range(0, 1000, 1, 4)", target))
+    first = publish(engine, fresh)
+    engine.run(writing("SELECT 7L AS id", target))
+    engine.run(writing("SELECT 8L AS id", target))
+    query = engine.start_query(f"SELECT sum(id) FROM lake_published.raw.{fresh} WHERE {passing(target)}")
+    with at_gate(engine, target):
+        publish(engine, fresh)
+        engine.run(maintaining(target, Expire(FAR)))
+    answer = query.answer()
+    assert isinstance(answer, Rows)
+    assert answer.rows == ((sum(range(1000)),),)
+    engine.run(maintaining(target, Expire(FAR)))
+    assert engine.start_change(version(fresh, first["after"]["file"])).failed().code == "version-expired"
+    assert published(engine, fresh) == [8]
 
 
 @pytest.mark.slow

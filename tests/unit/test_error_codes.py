@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = sorted((ROOT / "src" / "catchment").rglob("*.py"))
 KEBAB = re.compile(r"[a-z]+(-[a-z]+)*")
-TAKES_A_CODE = {"Diagnostic", "Rule", "PydanticCustomError", "refusal", "error", "warning", "problem", "not_yet"}
+TAKES_A_CODE = {"Diagnostic", "Rule", "PydanticCustomError", "refusal", "error", "warning", "problem"}
 """Functions that are given a code as a positional argument."""
 
 

@@ -29,6 +29,8 @@ VERBS = {
     "run": Verb("catchment.cli.run:run", "Run a workflow."),
     "apply": Verb("catchment.cli.apply:apply", "The same as run: catchment apply -f FILE."),
     "resume": Verb("catchment.cli.resume:resume", "Run what did not succeed in an earlier run."),
+    "schedule": Verb("catchment.cli.schedule:schedule", "Follow the schedules of workflows until stopped."),
+    "ticks": Verb("catchment.cli.ticks:ticks", "List the ticks of schedules."),
     "runs": Verb("catchment.cli.runs:runs", "List runs, or show one."),
     "logs": Verb("catchment.cli.logs:logs", "Print the log files of a run."),
     "query": Verb("catchment.cli.query:query", "Ask the lake with SQL."),

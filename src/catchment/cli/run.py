@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import click
 
-from catchment.cli import diagnostics, options, outcome, secrecy
+from catchment.cli import diagnostics, options, outcome, printing, secrecy
 from catchment.cli.interruption import stop_on_signal
+from catchment.cli.tick import run_tick, tick_time
 
 MOST_WINDOWS = 10_000
 
@@ -27,6 +29,9 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 @click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs take N windows at most.")
 @click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs go through a range again.")
 @click.option("--wait", is_flag=True, help="Wait for another run of an incremental job, however long it takes.")
+@click.option(
+    "--tick", type=tick_time, metavar="TIME", hidden=True, help="Carry out a tick that a scheduler has claimed."
+)
 @options.project
 @options.jobs
 @options.quiet
@@ -35,6 +40,7 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 def run(
     file: Path | None,
     earlier: str | None,
+    tick: datetime | None,
     where: Path,
     jobs: int | None,
     windows: int | None,
@@ -61,7 +67,10 @@ def run(
     if earlier is None:
         if file is None:
             raise click.UsageError("give a workflow FILE, or --from-run RUN")
-        run_file(file, asked)
+        if tick is not None:
+            run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
+        else:
+            run_file(file, asked)
         return
     from catchment.run.replay import find
 
@@ -87,6 +96,8 @@ def run_file(file: Path, asked: Asked, as_of: str | None = None) -> None:
     project, plan = prepared.require()
     if prepared.diagnostics and not asked.quiet:
         click.echo(secrecy.redactor().text(diagnostics.as_text(prepared.diagnostics)), err=True)
+    if prepared.workflow and prepared.workflow.schedule and not asked.quiet:
+        printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
     from catchment.run import start
 
     sinks = outcome.sinks(quiet=asked.quiet)

@@ -11,6 +11,7 @@ import click
 from catchment.cli import options, printing, tables
 from catchment.cli.branches import branch, tag
 from catchment.cli.columns import column
+from catchment.cli.maintenance import compact, expire, remove_orphans, rewrite_manifests
 from catchment.cli.partitions import partition
 from catchment.cli.properties import properties
 from catchment.cli.publish import publications, publish
@@ -19,10 +20,12 @@ from catchment.cli.rollback import rollback, set_snapshot
 
 @click.group()
 def table() -> None:
-    """Look at the tables of the lake, publish them and change them."""
+    """Look at the tables of the lake, publish them, change them and keep them in order."""
 
 
-for command in (publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition):
+_CHANGES = (publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition)
+_UPKEEP = (compact, rewrite_manifests, expire, remove_orphans)
+for command in (*_CHANGES, *_UPKEEP):
     table.add_command(command)
 
 

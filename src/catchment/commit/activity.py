@@ -68,6 +68,9 @@ def activity(database: Database) -> tuple[TableActivity, ...]:
         holders = _holders(connection)
         recent = {row.target: row for row in connection.execute(_recent())}
         left = {row.target: row.buffers for row in connection.execute(_leftovers())}
+    # A table with a log of its own has its lease by its place, which stands in the ledger as what comes before `#`.
+    places = {write.buffer.partition("#")[0]: write.target for write in active if "#" in write.buffer}
+    holders = {places.get(name, name): holder for name, holder in holders.items()}
     targets = sorted({write.target for write in active} | {*holders, *recent, *left})
     return tuple(
         TableActivity(

@@ -22,6 +22,7 @@ from catchment.commit.admission import refusal
 from catchment.commit.destination import Check, Outcome
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import FATE_UNKNOWN, Base, Write
+from catchment.commit.overtaken import is_overtaken, was_compacted
 from catchment.commit.table import MAIN, WRITE_IDS, LakeTable
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 
@@ -182,13 +183,22 @@ def _operation(table: LakeTable, transaction: Any, write: Write) -> Any:
         return transaction.newOverwrite().overwriteByRowFilter(
             table.jvm.iceberg("expressions.Expressions").alwaysTrue()
         )
-    replace = transaction.newReplacePartitions()
+    replacing = transaction.newReplacePartitions()
     if intent.conflict != "last-wins":
-        if intent.base.snapshot_id is not None:
-            replace.validateFromSnapshot(intent.base.snapshot_id)
-        replace.validateNoConflictingData()
-        replace.validateNoConflictingDeletes()
-    return replace
+        _validate(table, replacing, write)
+    return replacing
+
+
+def _validate(table: LakeTable, replacing: Any, write: Write) -> None:
+    """Refuse to replace what others changed since the job began: the swap replaces the very metadata looked at here."""
+    if was_compacted(table, write):
+        if is_overtaken(table, write):
+            raise _Refused(write, _conflict(write))
+        return
+    if write.intent.base.snapshot_id is not None:
+        replacing.validateFromSnapshot(write.intent.base.snapshot_id)
+    replacing.validateNoConflictingData()
+    replacing.validateNoConflictingDeletes()
 
 
 def _manifests(table: LakeTable, branch: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 WriteState = Literal["open", "sealed", "committed", "abandoned"]
-WriteMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete"]
+WriteMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]
 Conflict = Literal["last-wins", "fail", "rerun"]
 
 NO_BRANCH = ""

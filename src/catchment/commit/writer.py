@@ -90,6 +90,8 @@ class Writer:
     """Sealed writes of one table that may wait; beyond it, writers wait before they write."""
     solitary: frozenset[str] = frozenset()
     """Depots whose catalogs bear one writer of a table at a time."""
+    published: Mapping[str, str] = field(default_factory=dict)
+    """The published catalogs of depots that have one."""
     _tables: dict[str, _Known] = field(default_factory=dict)
     _directories: dict[str, Publisher] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from catchment.engine.protocol import (
     Done,
     Facts,
     Inspect,
+    Maintain,
     Note,
     Recover,
     Reply,
@@ -36,6 +37,7 @@ from catchment.formats.recovery import recover_tables
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
+from catchment.maintain.by_hand import maintain_by_hand
 from catchment.maintain.changes import make_change
 from catchment.maintain.model import Asker
 from catchment.project.secrets import Redactor
@@ -90,26 +92,34 @@ class Attempt:
     def _answer(self, session: SparkSession, application: Application) -> Reply:
         match self.work:
             case RunJob():
-                return self._job(session, self.work, application)
+                with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
+                    return self._job(session, self.work, application)
             case RunQuery():
-                return run_query(session, self.work, self._start.engine.depots)
+                with application.reading("query"):
+                    return run_query(session, self.work, self._start.engine.depots)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
             case Recover():
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
             case Change():
                 return Facts(self.id, self._changed(session, self.work, application.writer))
+            case Maintain():
+                return Facts(self.id, maintain_by_hand(session, self.work, application.writer, self._story()))
 
     def _changed(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
-        story = Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
-        return make_change(session, work.change, Asker(work.by), writer, story, dry_run=work.dry_run)
+        return make_change(session, work.change, Asker(work.by), writer, self._story(), dry_run=work.dry_run)
+
+    def _story(self) -> Story:
+        """For what is no job and has no log of its own."""
+        return Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
 
     def _job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
                 story = Story(self.id, log, self._channel.send, self._cancelled)
-                return Done(self.id, run_job(session, work, story, application.writer, self._sessions(application)))
+                sessions, depots = self._sessions(application), self._start.engine.depots
+                return Done(self.id, run_job(session, work, story, application.writer, sessions, depots))
             except Exception as error:
                 problem = self._meaning(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")

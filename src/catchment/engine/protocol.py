@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
-from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
 
 NoteEvent = Literal[
     "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
@@ -97,6 +97,8 @@ class Inspect:
     """Where the table is that is found by its path; of such a depot, its location."""
     published: str | None = None
     """The published catalog of the depot, where it has one."""
+    named: bool = False
+    """Whether a catalog knows the Delta tables of the depot by their names."""
     kind: Literal["inspect"] = "inspect"
 
 
@@ -122,6 +124,20 @@ class Change:
     dry_run: bool
     """Whether only to look."""
     kind: Literal["change"] = "change"
+
+
+@dataclass(frozen=True)
+class Maintain:
+    """Look after a table. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    table: Dataset
+    deed: Annotated[Maintenance, Field(discriminator="kind")]
+    by: str
+    """Who asks for it."""
+    dry_run: bool
+    """Whether only to look; of what can be looked at."""
+    kind: Literal["maintain"] = "maintain"
 
 
 @dataclass(frozen=True)
@@ -219,7 +235,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | Change
+Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain
 """What takes time and is answered."""
 Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]

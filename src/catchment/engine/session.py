@@ -17,11 +17,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from catchment.commit.presence import announce
+from catchment.commit.reading import reading
 from catchment.commit.writer import Writer
 from catchment.engine import masters
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Ready, Start
-from catchment.engine.settings import launch_settings, solitary, spark_settings
+from catchment.engine.settings import launch_settings, published, solitary, spark_settings
 from catchment.errors import CatchmentError, SetupError
 from catchment.store import open_store
 
@@ -57,12 +58,19 @@ class Application:
             self._writer = self._writer or self._open_writer()
             return self._writer
 
+    def reading(self, who: str) -> contextlib.AbstractContextManager[None]:
+        """Tell the metastore that somebody reads, for as long as it takes."""
+        if not self._start.engine.metastore:
+            return contextlib.nullcontext()
+        return reading(self.writer.store, f"{who} on {self.writer.owner}")
+
     def _open_writer(self) -> Writer:
         store = open_store(self._start.engine.metastore)
         # A session that is never closed: its catalogs are opened once for all jobs.
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending
-        return Writer(session, store, announce(store), max_pending, solitary(self._start.engine.depots))
+        depots = self._start.engine.depots
+        return Writer(session, store, announce(store), max_pending, solitary(depots), published(depots))
 
     def ready(self) -> Ready:
         """What the launcher is told once the application runs."""

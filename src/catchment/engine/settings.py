@@ -43,7 +43,7 @@ def spark_settings(start: Start) -> dict[str, str]:
     engine = start.engine
     settings = {**_defaults(engine), **_of_depots(engine.depots), **_of_delta(engine), **engine.conf}
     settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
-    if any(depot.catalog for depot in engine.depots):
+    if any(depot.holds_iceberg for depot in engine.depots):
         _append(settings, "spark.sql.extensions", ",", [ICEBERG_EXTENSION])
     if _knows_delta(engine):
         _append(settings, "spark.sql.extensions", ",", [DELTA_EXTENSION])
@@ -52,6 +52,8 @@ def spark_settings(start: Start) -> dict[str, str]:
     if not is_local(engine):
         _append(settings, "spark.jars", ",", start.jars)
     settings.update(_in_scratch(settings, Path(start.scratch)))
+    if settings["spark.sql.catalogImplementation"] == "hive":
+        settings["spark.hadoop.hive.exec.scratchdir"] = str(Path(start.scratch) / "hive")
     options = (settings["spark.driver.extraJavaOptions"], *(f'"{option}"' for option in start.java_options))
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings
@@ -78,6 +80,11 @@ def is_local(engine: EnginePlan) -> bool:
 def solitary(depots: Sequence[Depot]) -> frozenset[str]:
     """The depots whose catalogs bear one writer of a table at a time."""
     return frozenset(depot.name for depot in depots if depot.catalog and depot.catalog.type == "hadoop")
+
+
+def published(depots: Sequence[Depot]) -> dict[str, str]:
+    """The published catalogs of the depots that have one."""
+    return {depot.name: depot.publish for depot in depots if depot.publish}
 
 
 def _defaults(engine: EnginePlan) -> dict[str, str]:
@@ -113,12 +120,25 @@ def _of_delta(engine: EnginePlan) -> dict[str, str]:
         return {}
     catalog = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
     local = {"spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS} if is_local(engine) else {}
-    return {**catalog, **local}
+    return {**catalog, **local, **_hive(engine)}
+
+
+def _hive(engine: EnginePlan) -> dict[str, str]:
+    """What Spark's own catalog needs to be the one that a Hive metastore keeps for everybody."""
+    catalogs = (depot.catalog for depot in engine.depots if depot.kind == "delta" and depot.catalog)
+    catalog = next(catalogs, None)
+    if catalog is None:
+        return {}
+    properties = {"hive.metastore.uris": str(catalog.uri), **catalog.properties}
+    return {
+        "spark.sql.catalogImplementation": "hive",
+        **{f"spark.hadoop.{key}": value for key, value in properties.items()},
+    }
 
 
 def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
     """The depot's own catalog and the published one: in one database, under their names."""
-    if depot.catalog is None:
+    if depot.catalog is None or not depot.holds_iceberg:
         return
     properties = {
         "type": depot.catalog.type,

@@ -28,7 +28,7 @@ def rehearse(start: Start) -> None:
     with application.session() as session:
         story = Story("training", logging.Logger("training"), lambda note: None, Event())
         command = RunJob("training", _job(start), "training", "training", 1, "2020-01-01T00:00:00Z")
-        run_job(session, command, story, application.writer, application.session)
+        run_job(session, command, story, application.writer, application.session, start.engine.depots)
         run_query(session, RunQuery("training", "SELECT vendor_id, count(*) FROM lake.raw.trips GROUP BY 1"))
     application.stop()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -13,6 +14,7 @@ from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Inspect
 from catchment.formats import stamps
 from catchment.formats.delta import inspection as delta
+from catchment.formats.delta.catalog import located
 from catchment.formats.iceberg import catalogs, history, lines
 from catchment.formats.iceberg.published import Published
 from catchment.formats.iceberg.versions import Version, Versions
@@ -49,8 +51,8 @@ def _dataset(question: Inspect) -> Dataset:
 
 def _of_delta(spark: SparkSession, question: Inspect) -> Facts:
     if question.what == "tables":
-        return {"tables": list(delta.tables(spark, question.depot, str(question.path)))}
-    dataset = _dataset(question)
+        return {"tables": delta.tables(spark, question.depot, str(question.path), named=question.named)}
+    dataset = located(spark, replace(_dataset(question), named=question.named))
     if question.what == "snapshots":
         return {"snapshots": delta.snapshots(spark, dataset)}
     return {"files": delta.files(spark, dataset)} if question.what == "files" else delta.table(spark, dataset)

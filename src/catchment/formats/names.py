@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,8 +26,28 @@ def parsed(sql: str, catalogs: Collection[str]) -> exp.Expr | None:
         return None
 
 
-def edited(sql: str, edits: Iterable[Edit]) -> str:
-    """The text with every edit made."""
-    for start, end, text in sorted(edits, reverse=True):
-        sql = sql[:start] + text + sql[end:]
-    return sql
+@dataclass(frozen=True)
+class Edited:
+    """SQL as Spark gets it, and what was changed in it, in order."""
+
+    sql: str
+    edits: tuple[Edit, ...] = ()
+
+    @classmethod
+    def of(cls, sql: str, edits: Iterable[Edit]) -> Edited:
+        """The text with every edit made."""
+        made = tuple(sorted(edits))
+        for start, end, text in reversed(made):
+            sql = sql[:start] + text + sql[end:]
+        return cls(sql, made)
+
+    def origin(self, offset: int) -> int:
+        """Where a place in this SQL was before it was changed; what replaced a name is where the name was."""
+        moved = 0
+        for start, end, text in self.edits:
+            if offset < start + moved:
+                break
+            if offset < start + moved + len(text):
+                return start
+            moved += len(text) - (end - start)
+        return offset - moved

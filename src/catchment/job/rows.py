@@ -14,7 +14,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Rows, RunQuery
 from catchment.errors import CatchmentError, JobError
-from catchment.formats.delta.names import by_path
+from catchment.formats.delta.names import found_by_spark
 from catchment.formats.iceberg.names import in_published, published_tables, refuse_writing
 from catchment.formats.iceberg.published import Published
 from catchment.plan.model import Dataset
@@ -26,7 +26,7 @@ def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()
     sql = in_published(query.sql, depots) if query.published else query.sql
     refuse_writing(sql, depots)
     try:
-        frame = spark.sql(by_path(sql, depots))
+        frame = spark.sql(found_by_spark(sql, depots).sql)
         # One row more than asked for tells whether there would have been more.
         rows = (frame if query.limit is None else frame.limit(query.limit + 1)).collect()
     except Exception as error:

@@ -26,6 +26,7 @@ from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
 from catchment.maintain.model import Asker
 from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
+from catchment.project.model import Depot
 from catchment.store.states import Window
 from catchment.who import who
 
@@ -42,6 +43,8 @@ class _Attempt:
     command: RunJob
     story: Story
     writer: Writer
+    depots: Sequence[Depot]
+    """Those that the engine knows."""
     window: Window | None = None
     """What the inputs that move read this time."""
 
@@ -56,13 +59,18 @@ class _Attempt:
 
 
 def run_job(
-    spark: SparkSession, command: RunJob, story: Story, writer: Writer, sessions: Sessions
+    spark: SparkSession,
+    command: RunJob,
+    story: Story,
+    writer: Writer,
+    sessions: Sessions,
+    depots: Sequence[Depot],
 ) -> tuple[OutputReport, ...]:
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views.
 
     `sessions` gives further ones to those who do several things at once.
     """
-    attempt = _Attempt(spark, command, story, writer)
+    attempt = _Attempt(spark, command, story, writer, depots)
     if command.backfill is not None and attempt.job.moves:
         return Backfiller(sessions, command, story, writer, partial(_apart, attempt)).run(command.backfill)
     _prepare(attempt)
@@ -214,7 +222,7 @@ def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
 def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
     for step in attempt.job.steps:
         attempt.story.tell("step", f"step {step.name}:\n{step.sql}", name=step.name)
-        views[step.name] = frame = run_step(attempt.spark, step)
+        views[step.name] = frame = run_step(attempt.spark, step, attempt.depots)
         if attempt.job.explain:
             _explain(attempt, step.name, frame)
         if attempt.job.preview_rows and frame.columns:
@@ -268,7 +276,7 @@ def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan |
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem
     if problem.where is None:
-        problem.where = blame(error, problem, attempt.job.steps) or (output.where if output else None)
+        problem.where = blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:
         problem.message = f"{what}: {problem.message}"
     return problem

@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.engine.failures import from_spark
 from catchment.engine.jvm import causes
 from catchment.errors import CatchmentError, JobError, Position
+from catchment.formats.delta.names import found_by_spark
+from catchment.formats.names import Edited
 from catchment.plan.model import StepPlan
+from catchment.project.model import Depot
 
 
-def run_step(spark: SparkSession, step: StepPlan) -> DataFrame:
-    """Run a step's SQL and make its result a view of the session."""
+def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> DataFrame:
+    """Run a step's SQL, over views and tables of these depots, and make its result a view of the session."""
+    handed = found_by_spark(step.sql, depots)
     try:
-        frame = spark.sql(step.sql)
+        frame = spark.sql(handed.sql)
         if frame.columns:  # a command such as CACHE TABLE has no result to look at
             frame.createOrReplaceTempView(step.name)
     except Exception as error:
         problem = from_spark(error)
-        raise _at_step(step, problem, error) if isinstance(problem, JobError) else problem from error
+        raise _at_step(step, handed, problem, error) if isinstance(problem, JobError) else problem from error
     return frame
 
 
-def blame(error: BaseException, problem: CatchmentError, steps: Sequence[StepPlan]) -> Position | None:
+def blame(
+    error: BaseException, problem: CatchmentError, steps: Sequence[StepPlan], depots: Sequence[Depot]
+) -> Position | None:
     """Where the SQL stands that failed while data was moving, if exactly one step holds it."""
-    found = {
-        _at_offset(step, start)
-        for cause in causes(error)
-        for start, fragment in cause.fragments
-        for step in steps
-        if fragment and step.sql[start : start + len(fragment)] == fragment
-    }
+    found = {place for step in steps for place in _blamed(error, step, found_by_spark(step.sql, depots))}
     return problem.where or (found.pop() if len(found) == 1 else None)
 
 
-def _at_step(step: StepPlan, problem: JobError, error: Exception) -> JobError:
+def _blamed(error: BaseException, step: StepPlan, handed: Edited) -> Iterator[Position]:
+    for cause in causes(error):
+        for start, fragment in cause.fragments:
+            if fragment and handed.sql.startswith(fragment, start):
+                yield _at_offset(step, handed.origin(start))
+
+
+def _at_step(step: StepPlan, handed: Edited, problem: JobError, error: Exception) -> JobError:
     place = next((cause.place for cause in causes(error) if cause.place), None)
-    where = step.position(*place) if place else blame(error, problem, [step]) or step.sql_where
+    if place:
+        where = _at_offset(step, handed.origin(_offset(handed.sql, *place)))
+    else:
+        where = problem.where or next(_blamed(error, step, handed), step.sql_where)
     return JobError(
         f"step {step.name}: {problem.message}",
         code=problem.code,
@@ -46,6 +56,10 @@ def _at_step(step: StepPlan, problem: JobError, error: Exception) -> JobError:
         hint=problem.hint,
         detail=problem.detail,
     )
+
+
+def _offset(sql: str, line: int, column: int) -> int:
+    return sum(len(text) + 1 for text in sql.split("\n")[: line - 1]) + column
 
 
 def _at_offset(step: StepPlan, offset: int) -> Position:

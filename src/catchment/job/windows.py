@@ -119,16 +119,16 @@ def _value(spark: SparkSession, key: Key, values: Mapping[str, str]) -> str | No
         raise _at(from_spark(error, otherwise="sql-failed"), f"key {key.name}", key.sql.where) from error
     if len(rows) != 1:
         raise _bad_key(key, f"its query gives {'several rows' if rows else 'no row'}", "select exactly one value")
-    if rows[0][0] is None and not key.reads_source:
+    if rows[0][0] is None and not key.live:
         raise _bad_key(key, "its value is NULL", "select a value that is always there, for example with coalesce")
     return None if rows[0][0] is None else str(rows[0][0])
 
 
 def _moves(window: Incremental, values: Mapping[str, str]) -> bool:
-    """Whether the window ends after it starts; one that the data itself keeps in place has nothing new in it."""
+    """Whether the window ends after it starts; one that data or clock keep in place has nothing new."""
     for key, value in window.state.items():
         before, after = values[key], values[value]
-        if before == after and any(each.reads_source for each in window.keys if each.name == value):
+        if before == after and any(each.live for each in window.keys if each.name == value):
             return False
         if before == after or is_before(after, before):
             raise JobError(

@@ -1,4 +1,4 @@
-"""What changes of tables have in common."""
+"""What changes and maintenance of tables have in common."""
 
 from __future__ import annotations
 
@@ -9,10 +9,38 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.writer import Listener, Writer
+from catchment.formats.iceberg.catalogs import Table
+from catchment.plan.model import Dataset
+
 Arguments = Mapping[str, Any]
 """What a change is told."""
 Metadata = Mapping[str, Any]
 """A table's metadata, as JSON of the Iceberg table spec."""
+
+
+@dataclass(frozen=True)
+class Ward:
+    """A table that is looked after."""
+
+    spark: SparkSession
+    dataset: Dataset
+    table: Table
+    writer: Writer
+    listener: Listener
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What maintenance did."""
+
+    files: int = 0
+    """New data files, or files that were removed."""
+    bytes: int = 0
+    snapshot_id: int | None = None
+    """The table's head afterwards."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """For people."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,10 @@ def _move(published: Published, versions: Versions, value: str, *, dry_run: bool
         _check_kept(versions.table)
         try:
             moved = _Moved(published.look(), versions.find(value))
-            if dry_run or not moved.changed:
+            if not moved.changed:
+                return moved
+            _check_readable(versions.table, moved.after)
+            if dry_run:
                 return moved
             faults.point("before-pointer-moved")
             if published.move(moved.before, moved.after.location):
@@ -124,6 +127,16 @@ def _check_kept(table: Table) -> None:
 def _not_kept(message: str) -> JobError:
     hint = f"leave {FORGETS} unset: `catchment table properties unset ADDRESS {FORGETS}`"
     return JobError(message, code="metadata-not-kept", hint=hint)
+
+
+def _check_readable(table: Table, version: Version) -> None:
+    """A metadata file outlives the snapshot that it shows."""
+    if version.snapshot_id is not None and table.snapshot(version.snapshot_id) is None:
+        raise JobError(
+            f"{version.file} shows snapshot {version.snapshot_id}, which was expired",
+            code="version-expired",
+            hint="publish a version whose snapshot `catchment table snapshots` still lists",
+        )
 
 
 def _record(publications: Publications, address: str, catalog: str, moved: _Moved, asker: Asker) -> None:

@@ -70,7 +70,7 @@ def _unknown_computes(workflow: Workflow, project: Project) -> Iterator[Diagnost
 def _need(job: Job, parts: Parts, project: Project) -> engines.Need:
     _, application = settings.split(job.spark_conf)
     used = tuple(depots.find(project, name) for name in parts.depots)
-    return engines.Need(job.name, _engine(job, project), application, job.envs, used)
+    return engines.Need(job.name, _engine(job, project), application, job.envs, used, guest=job.toolbox is not None)
 
 
 def _engine(job: Job, project: Project) -> Engine:

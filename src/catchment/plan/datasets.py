@@ -87,8 +87,14 @@ def _table(canonical: str, address: Address, format: str, depot: Depot) -> Datas
                 hint="use letters, digits, `_` and `-`",
             )
     names = (address.collection, str(address.dataset))
-    path = depots.place(depot, names) if depot.kind == "delta" else None
-    return Dataset(canonical, depot.name, format, *names, path)
+    if depot.kind != "delta":
+        return Dataset(canonical, depot.name, format, *names)
+    named = depot.catalog is not None
+    if named and (bad := next((name for name in names if "-" in name), None)):
+        raise BadAddress(
+            f"`{bad}` in `{canonical}` is no name that a Hive metastore takes", hint="use letters, digits and `_`"
+        )
+    return Dataset(canonical, depot.name, format, *names, depots.place(depot, names), named)
 
 
 def _format(address: Address, given: str | None, role: Role, depot: Depot) -> str:

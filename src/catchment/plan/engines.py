@@ -27,6 +27,8 @@ class Need:
     """The job's application-wide settings."""
     envs: Mapping[str, str] = field(default_factory=dict)
     depots: tuple[Depot, ...] = ()
+    guest: bool = False
+    """Whether any process of its engine will do: it runs nobody's SQL, so nobody's settings matter to it."""
 
     @property
     def application(self) -> dict[str, str]:
@@ -51,8 +53,8 @@ def assign(
 ) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
     """The engine key of each job and the engines to start; `names` are the project's engines."""
     groups: dict[Hashable, list[Need]] = {}
-    for need in needs:
-        groups.setdefault(need.process, []).append(need)
+    for need in sorted(needs, key=lambda need: need.guest):
+        groups.setdefault(_host(need, groups) or need.process, []).append(need)
     plans: dict[str, EnginePlan] = {}
     for members in groups.values():
         first = members[0]
@@ -61,6 +63,13 @@ def assign(
         plans[key] = replace(_plan(key, members), metastore=metastore, settings=settings or Settings())
     keys = {need.job: key for key, members in zip(plans, groups.values(), strict=True) for need in members}
     return keys, tuple(plans.values())
+
+
+def _host(need: Need, groups: Mapping[Hashable, Sequence[Need]]) -> Hashable | None:
+    """The process that a guest joins, None where there is none."""
+    if not need.guest or need.engine.isolation == "process":
+        return None
+    return next((key for key, hosts in groups.items() if hosts[0].engine == need.engine), None)
 
 
 def reading_engine(project: Project, name: str = DEFAULT, files: Collection[str] = ()) -> EnginePlan:

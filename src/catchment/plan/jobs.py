@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from catchment.errors import Position, RequestError
 from catchment.plan import datasets
 from catchment.plan.changes import of_change
-from catchment.plan.model import ActionPlan, ChangePlan, Dataset, InputPlan, OutputPlan, StepPlan
+from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
 from catchment.project import address
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
-from catchment.spec.model import Action, Input, Job, Output, Step, Toolbox
+from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step, Toolbox
 
 _FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
 """Any other format was refused when the workflow was read, and such a workflow gets no plan."""
@@ -101,14 +101,19 @@ class Resolver:
         if source is None:
             return None  # what is wrong with the input was told
         written = next(each for each in job.inputs if each.name == given.input)
-        self._check_writable(written.dataset, written.dataset_where, given.kind)
+        self._check_writable(written.dataset, written.dataset_where, given.deed.kind)
         if source.dataset.format not in datasets.ACTION_FORMATS:
-            message = f"not supported yet: {given.kind} on {source.dataset.format}"
+            message = f"not supported yet: {given.deed.kind} on {source.dataset.format}"
             hint = f"it works on {', '.join(datasets.ACTION_FORMATS)}"
             self.findings.error("unsupported-actions", message, given.where, hint)
         branch = {key: value for key, value in source.options.items() if key == "branch"}
-        output = OutputPlan(given.name, source.name, source.dataset, given.where, mode="delete", options=branch)
-        return ActionPlan(given.kind, output, given.condition)
+        if branch and not isinstance(given.deed, Delete):
+            message = f"{given.deed.kind} is for the table as a whole, not for the branch {branch['branch']}"
+            self.findings.warning("ignored-key", message, given.where)
+            branch = {}
+        mode: SaveMode = "delete" if isinstance(given.deed, Delete) else "maintain"
+        output = OutputPlan(given.name, source.name, source.dataset, given.where, mode=mode, options=branch)
+        return ActionPlan(given.deed, output)
 
     def _check_writable(self, text: str, where: Position, kind: str) -> None:
         acl, hint = address.parse(text).acl, "append ?acl=rw to the address"

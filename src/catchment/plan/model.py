@@ -8,17 +8,25 @@ from typing import Any, Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
-from catchment.spec.model import ActionKind, CommitWay, Conflict, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import ChangeName as ChangeName
 from catchment.spec.model import Clause as Clause
 from catchment.spec.model import Commits as Commits
+from catchment.spec.model import CommitWay, Conflict, Deed, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import Delete as Delete
+from catchment.spec.model import Expire as Expire
 from catchment.spec.model import Incremental as Incremental
 from catchment.spec.model import Key as Key
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
+from catchment.spec.model import RemoveOrphans as RemoveOrphans
+from catchment.spec.model import Rewrite as Rewrite
+from catchment.spec.model import RewriteManifests as RewriteManifests
 from catchment.spec.model import Sort as Sort
 from catchment.spec.model import Template as Template
+
+Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
+"""What changes how a table is kept, and no row of it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class Dataset:
     table: str | None = None
     path: str | None = None
     """Absolute path or URI of files, or of a table that is found by its path (delta)."""
+    named: bool = False
+    """Delta: the depot's catalog knows the table by its name; the path is where a new one is made."""
 
     @property
     def is_table(self) -> bool:
@@ -106,9 +116,8 @@ class OutputPlan:
 class ActionPlan:
     """What a job does to the table of one of its inputs, as a write with an id like any other."""
 
-    kind: ActionKind
+    deed: Deed
     output: OutputPlan
-    condition: Clause
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,12 @@ class JobPlan:
     def writes(self) -> tuple[OutputPlan, ...]:
         """Everything the job writes, in order: its outputs, then what its actions change."""
         return (*self.outputs, *(action.output for action in self.actions))
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads rows of its inputs; maintenance and changes of tables alone do not."""
+        idle = bool(self.writes) and all(output.mode == "maintain" for output in self.writes)
+        return self.change is None and not idle
 
     @property
     def reported(self) -> tuple[tuple[str, str], ...]:

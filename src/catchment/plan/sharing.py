@@ -17,6 +17,7 @@ _DOES: dict[SaveMode, str] = {
     "overwrite-partitions": "replaces partitions",
     "merge": "merges rows",
     "delete": "deletes rows",
+    "maintain": "maintains the table",
 }
 
 
@@ -69,7 +70,8 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
     """The shared datasets of a plan, and what is wrong or unwise about the sharing."""
     by_place: dict[str, list[Writer]] = {}
     for job in jobs:
-        for output in job.writes:
+        # What changes no row of a table shares it with everybody.
+        for output in (each for each in job.writes if each.mode != "maintain"):
             by_place.setdefault(_place(output.dataset), []).append(Writer(job.name, output))
     shared = [Writers(found[0].output.dataset, tuple(found), graph) for found in by_place.values() if len(found) > 1]
     findings = [finding for writers in shared for finding in _examine(writers)]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from catchment.errors import Position, RequestError
 from catchment.project.address import RESERVED_DEPOTS, is_depot_name
@@ -39,6 +38,7 @@ class Canonical:
         engines = {name: self._engine(name, engine) for name, engine in entry.engines.items()}
         engines.setdefault("default", Engine("default"))
         depots = {name: self._depot(name, depot) for name, depot in entry.depots.items()}
+        self._check_one_metastore(depots)
         self._check_published(depots)
         return Project(
             self.root,
@@ -73,7 +73,11 @@ class Canonical:
             hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
             self.findings.error("bad-depot-name", message, where, hint)
         if entry.kind != "iceberg":
-            return self._without_catalog(name, entry, entry.kind, where)
+            self._refuse_publish(name, entry)
+        if entry.kind == "files":
+            return self._files(name, entry, where)
+        if entry.kind == "delta":
+            return Depot(name, "delta", self._location(name, entry, None), self._hive(name, entry), entry.conf, where)
         catalog = entry.catalog or CatalogEntry.model_validate({})
         location = self._location(name, entry, catalog)
         publish = self._publish(name, entry, catalog)
@@ -102,16 +106,42 @@ class Canonical:
                 self.findings.error("bad-publish", message, where, "choose another name")
             taken.add(depot.publish or depot.name)
 
-    def _without_catalog(self, name: str, entry: DepotEntry, kind: Literal["delta", "files"], where: Position) -> Depot:
+    def _refuse_publish(self, name: str, entry: DepotEntry) -> None:
         if entry.publish is not None:
             at = self._at("depots", name, "publish").key_where
             what = "only tables of an Iceberg catalog can be published"
             self.findings.error("misplaced-key", what, at, "remove `publish`, or use kind iceberg")
+
+    def _files(self, name: str, entry: DepotEntry, where: Position) -> Depot:
         if entry.catalog is not None:
             at = self._at("depots", name, "catalog").key_where
-            what = "plain files have no catalog" if kind == "files" else "Delta tables are found by their path"
-            self.findings.error("misplaced-key", what, at, "remove `catalog`, or use kind iceberg")
-        return Depot(name, kind, self._location(name, entry, None), None, entry.conf, where)
+            self.findings.error(
+                "misplaced-key", "plain files have no catalog", at, "remove `catalog`, or use kind iceberg"
+            )
+        return Depot(name, "files", self._location(name, entry, None), None, entry.conf, where)
+
+    def _hive(self, name: str, entry: DepotEntry) -> Catalog | None:
+        """The catalog of a Delta depot: Spark's own, which a Hive metastore keeps for everybody."""
+        if entry.catalog is None:
+            return None
+        if entry.catalog.type != "hive" or entry.catalog.uri is None:
+            at = self._at("depots", name, "catalog").key_where
+            message = f"the catalog of `{name}` is no Hive metastore, and no other knows Delta tables"
+            hint = "write `type: hive` and `uri: thrift://host:9083`, or remove `catalog`: tables are found by path"
+            self.findings.error("bad-delta-catalog", message, at, hint)
+        self._check_uri(name, entry.catalog)
+        return Catalog("hive", entry.catalog.uri, None, entry.catalog.properties)
+
+    def _check_one_metastore(self, depots: Mapping[str, Depot]) -> None:
+        """Spark has one catalog of its own, so the Delta depots of a project share one Hive metastore."""
+        first = None
+        for depot in (each for each in depots.values() if each.kind == "delta" and each.catalog):
+            first = first or depot
+            if depot.catalog != first.catalog:
+                at = self._at("depots", depot.name, "catalog").key_where
+                message = f"`{depot.name}` has another Hive metastore than `{first.name}`"
+                hint = "Spark has one catalog of its own for Delta tables: give both the same `catalog`"
+                self.findings.error("catalogs-differ", message, at, hint)
 
     def _location(self, name: str, entry: DepotEntry, catalog: CatalogEntry | None) -> str:
         optional = catalog is not None and catalog.type in ("rest", "hive")

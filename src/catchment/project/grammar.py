@@ -68,14 +68,14 @@ class _Entry(BaseModel):
 
 
 class CatalogEntry(_Entry):
-    """The catalog that knows the tables of an Iceberg depot."""
+    """The catalog that knows the tables of a depot."""
 
     type: Literal["jdbc", "rest", "hive", "hadoop"] = Field(
         "jdbc", description="jdbc (an SQLite file unless a uri is given), rest, hive, or hadoop (one writer only)."
     )
     uri: Text | None = Field(None, description="Address of the catalog: jdbc:…, https://… (rest), thrift://… (hive).")
     properties: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
-        default_factory=dict, description="Further properties of the Iceberg catalog, such as user or credential."
+        default_factory=dict, description="Further properties of the catalog, such as user or credential."
     )
 
 
@@ -90,7 +90,9 @@ class DepotEntry(_Entry):
         description="A path relative to this file, or a URI such as s3a://bucket/path. "
         "Of a rest catalog it is the name of the warehouse and may be left out.",
     )
-    catalog: CatalogEntry | None = Field(None, description="Kind iceberg only: the catalog that knows the tables.")
+    catalog: CatalogEntry | None = Field(
+        None, description="The catalog that knows the tables: kind iceberg, and kind delta with type hive."
+    )
     conf: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict, description="Spark and Hadoop settings needed to reach the store, such as fs.s3a keys."
     )

@@ -31,7 +31,7 @@ class Depot:
     location: str
     """An absolute path or a URI; of a rest or hive catalog the warehouse as written, empty where none is given."""
     catalog: Catalog | None = None
-    """Set for every depot whose tables a catalog knows (iceberg, embedded)."""
+    """Set for every depot whose tables a catalog knows: iceberg, embedded, and delta where one is configured."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
     where: Position | None = None
@@ -47,6 +47,11 @@ class Depot:
     def holds_tables(self) -> bool:
         """Whether there are tables in it, and not plain files alone."""
         return self.kind != "files"
+
+    @property
+    def holds_iceberg(self) -> bool:
+        """Whether its catalog is one of Iceberg's; the tables of Delta depots are in Spark's own."""
+        return self.kind in ("iceberg", "embedded")
 
     @property
     def files(self) -> str:

@@ -1,4 +1,4 @@
-"""A run holds its lease as long as its process lives: that is how everybody else knows that it does."""
+"""A run or a scheduler holds its lease as long as its process lives: that is how everybody else knows that it does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEATS = 4
 
 
 class Heartbeat:
-    """Renews the lease of a run until it is stopped or the lease is lost."""
+    """Renews a lease until it is stopped or the lease is lost."""
 
     def __init__(self, store: Store, lease: Lease, seconds: float) -> None:
         self.lease = lease
@@ -54,7 +54,14 @@ class Heartbeat:
 @contextmanager
 def held_lease(store: Store, run_id: str, seconds: float) -> Iterator[Heartbeat]:
     """Hold the lease of a run, beating; raises LeaseHeld where another process executes the run."""
-    lease = store.leases.acquire(lease_name(run_id), owner(), seconds)
+    with held(store, lease_name(run_id), owner(), seconds) as heartbeat:
+        yield heartbeat
+
+
+@contextmanager
+def held(store: Store, name: str, by: str, seconds: float) -> Iterator[Heartbeat]:
+    """Hold any lease, beating; raises LeaseHeld where somebody else has it."""
+    lease = store.leases.acquire(name, by, seconds)
     heartbeat = Heartbeat(store, lease, seconds)
     try:
         yield heartbeat

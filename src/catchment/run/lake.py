@@ -17,6 +17,7 @@ from catchment.engine.protocol import (
     Facts,
     Failed,
     Inspect,
+    Maintain,
     Note,
     Preparing,
     Ready,
@@ -28,7 +29,7 @@ from catchment.engine.protocol import (
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
-from catchment.plan.model import ChangePlan, Dataset, EnginePlan
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, Maintenance
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
@@ -102,6 +103,11 @@ class Reader:
         self._process.send(Change(QUESTION, change, by, dry_run))
         return self._await(Facts).data
 
+    def maintain(self, table: Dataset, deed: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
+        """Look after a table, or look what that would mean."""
+        self._process.send(Maintain(QUESTION, table, deed, by, dry_run))
+        return self._await(Facts).data
+
     def _await(self, answer: type[Answer]) -> Answer:
         while True:
             reply = self._inbox.get()
@@ -158,7 +164,7 @@ def _question(what: What, address: Address, project: Project) -> Inspect:
             hint="`catchment table snapshots` lists its versions",
         )
     path = depot.location if address.dataset is None else of_input(str(address), None, project).path
-    return replace(question, format="delta", path=path)
+    return replace(question, format="delta", path=path, named=depot.catalog is not None)
 
 
 def _place(address: Address | str) -> Address:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast, get_args
 
 from catchment.spec.clauses import read_clause
+from catchment.spec.deeds import READERS
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import action as grammar
-from catchment.spec.model import Action, ActionKind
+from catchment.spec.model import Action, Deed, Delete
 from catchment.spec.tree import MapNode, Node, follow, items
 from catchment.spec.validation import did_you_mean, parse
 
-KNOWN: tuple[str, ...] = get_args(ActionKind)
-NOT_YET = ("rewrite_dataset", "rewrite_manifest", "expire_snapshots", "remove_orphans")
+DELETE = "delete_from_dataset"
+KNOWN = (DELETE, *READERS)
 
 
 def read_actions(job: MapNode, inputs: Sequence[str], taken: Sequence[str], findings: Findings) -> tuple[Action, ...]:
@@ -35,26 +35,32 @@ def _action(node: Node, inputs: Sequence[str], findings: Findings) -> Action | N
     if given is None or not isinstance(node, MapNode) or not _is_known(given.name, node, findings):
         return None
     source = _input(given, node, inputs, findings)
+    deed = _delete(given, node, findings) if given.name == DELETE else _other(given, node, findings)
+    return Action(given.name, source, node.where, deed) if source is not None and deed is not None else None
+
+
+def _delete(given: grammar.Action, node: MapNode, findings: Findings) -> Deed | None:
+    if given.options:
+        findings.warning("ignored-key", f"`{given.name}` takes no `options`", node.key_where("options"))
     if given.delete_where is None:
         hint = "add `deleteWhere:` beside `input`"
         findings.error("missing-field", f"`deleteWhere` is missing in {given.name}", node.where, hint)
-    if given.options:
-        findings.warning("ignored-key", f"`{given.name}` takes no `options`", node.key_where("options"))
-    if source is None or given.delete_where is None:
         return None
-    where = read_clause(given.delete_where, follow(node, ["deleteWhere"]).node, "WHERE")
-    return Action(given.name, cast(ActionKind, given.name), source, node.where, where)
+    return Delete(read_clause(given.delete_where, follow(node, ["deleteWhere"]).node, "WHERE"))
+
+
+def _other(given: grammar.Action, node: MapNode, findings: Findings) -> Deed | None:
+    if given.delete_where is not None:
+        where = node.key_where("deleteWhere")
+        findings.error("unknown-key", f"`{given.name}` takes no `deleteWhere`", where, f"it belongs to {DELETE}")
+    return READERS[given.name](node, findings)
 
 
 def _is_known(name: str, node: MapNode, findings: Findings) -> bool:
     if name in KNOWN:
         return True
-    where = follow(node, ["name"]).node.where
-    if name in NOT_YET:
-        findings.error("unsupported-actions", f"not supported yet: {name}", where, "leave it out to run the rest")
-    else:
-        hint = did_you_mean(name, (*KNOWN, *NOT_YET)) or f"actions that run: {', '.join(KNOWN)}"
-        findings.error("unknown-action", f"there is no action `{name}`", where, hint)
+    hint = did_you_mean(name, KNOWN) or f"actions are {', '.join(KNOWN)}"
+    findings.error("unknown-action", f"there is no action `{name}`", follow(node, ["name"]).node.where, hint)
     return False
 
 

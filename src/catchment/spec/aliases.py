@@ -20,6 +20,7 @@ OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputO
 OUTPUT_OPTIONS = {"delta": "iceberg"}
 """What tables have in common is written the same way, whatever their format."""
 PARTITION = {"asColumn": "name"}
+ACTION_OPTIONS = {"expireOlderThan": "olderThanMillis", "olderThan": "olderThanMillis"}
 
 OF_OUTPUT = ("tags", "title", "description")
 """Keys of an output that are also found in its `options` and in `options.iceberg`."""
@@ -59,7 +60,31 @@ def _stack_spec(stack: MapNode, findings: Findings) -> MapNode:
 def _job(job: MapNode, findings: Findings) -> MapNode:
     job = sinks_to_outputs(job, findings)
     job = job.edited_items("inputs", lambda item: _input(item, findings))
-    return job.edited_items("outputs", lambda item: _output(item, findings))
+    job = job.edited_items("outputs", lambda item: _output(item, findings))
+    job = _rewrite_as_action(job, findings)
+    return job.edited_items(
+        "actions", lambda item: item.edited("options", lambda options: _renamed(options, ACTION_OPTIONS, findings))
+    )
+
+
+def _rewrite_as_action(job: MapNode, findings: Findings) -> MapNode:
+    """The oldest form of a compaction, `rewriteDataset: {mode: full}`: every file is written anew."""
+    entry = job.entries.get("rewriteDataset")
+    if entry is None or not isinstance(entry.node, MapNode):
+        return job
+    mode = entry.node.get("mode")
+    if mode is None or text(mode) != "full":
+        where = mode.where if mode is not None else entry.where
+        hint = "write `mode: full`, or an action `rewrite_dataset` with `options`"
+        findings.error("bad-value", "`rewriteDataset` knows the mode `full` alone", where, hint)
+    rewrite_all = MapNode(entry.where, {"rewrite-all": Entry(entry.where, ScalarNode("true", "true", entry.where))})
+    options = MapNode(entry.where, {"properties": Entry(entry.where, rewrite_all)})
+    name = ScalarNode("rewrite_dataset", "rewrite_dataset", entry.where)
+    action = MapNode(entry.where, {"name": Entry(entry.where, name), "options": Entry(entry.where, options)})
+    given = job.get("actions")
+    others = given.items if isinstance(given, ListNode) else ()
+    actions = Entry(job.key_where("actions"), ListNode(entry.where, (*others, action)))
+    return job.without("rewriteDataset").having("actions", actions)
 
 
 def _input(node: MapNode, findings: Findings) -> MapNode:

@@ -19,7 +19,7 @@ from catchment.spec.unsupported import check_job, check_spec, check_stack
 from catchment.spec.validation import parse
 from catchment.spec.views import read_views
 
-_OTHER_WORK = ("actions", "assertions", "profile", "rewriteDataset")
+_OTHER_WORK = ("actions", "assertions", "profile")
 
 
 def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Job | None:

@@ -16,6 +16,8 @@ from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import did_you_mean
 from catchment.spec.windows import without_end
 
+CLOCKS = ("run_time", "current_timestamp", "current_date", "localtimestamp", "now", "curdate")
+
 
 def read_incremental(given: grammar.Incremental | None, node: MapNode, findings: Findings) -> Incremental | None:
     """The window over columns that an input is read through, None where it has none."""
@@ -65,16 +67,23 @@ def _misplaced(window: MapNode, name: str, of: str, findings: Findings) -> None:
 
 def _keys(given: grammar.Incremental, context: str, window: MapNode, findings: Findings) -> Iterator[Key]:
     names: list[str] = []
+    live: set[str] = set()
     for index, (key, at) in enumerate(zip(given.keys, items(window.get("keys")), strict=True)):
         if key.name in names:
             findings.error("duplicate-incremental-key", f"there are two keys `{key.name}`", at.where, "rename one")
         names.append(key.name)
         sql = read_template(key.sql, follow(window, ["keys", index, "sql"]).node, findings)
-        yield Key(key.name, sql, at.where, _mentions(key.sql, context))
+        is_live = _is_live(sql, context, live)
+        live |= {key.name} if is_live else set()
+        yield Key(key.name, sql, at.where, is_live)
 
 
-def _mentions(sql: str, view: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(view)}(?!\w)", sql, re.IGNORECASE) is not None
+def _is_live(sql: Template, context: str, live: set[str]) -> bool:
+    """Whether a key's query looks into the dataset or at the clock, itself or through a key above it."""
+    said = " ".join(piece for piece in sql.pieces if isinstance(piece, str))
+    names = "|".join(map(re.escape, (context, *CLOCKS)))
+    looks = re.search(rf"(?<!\w)({names})(?!\w)", said, re.IGNORECASE) is not None
+    return looks or any(isinstance(piece, Placeholder) and piece.key in live for piece in sql.pieces)
 
 
 def _check_uses(

@@ -18,7 +18,6 @@ from catchment.spec.includes import Includes
 from catchment.spec.interpolation import interpolate
 from catchment.spec.model import Job, Loaded, Retry, Schedule, Workflow
 from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
-from catchment.spec.unsupported import not_yet
 from catchment.spec.validation import parse
 
 MAX_FILES_DEEP = 32
@@ -107,9 +106,17 @@ class _Loading:
         if len(self._chain) > 1:
             message = "the schedule of a workflow inside another has no effect"
             self._findings.warning("ignored-key", message, found.key_where)
-        else:
-            not_yet("unsupported-schedule", "schedule; a run starts now and once", found.key_where, self._findings)
-        return Schedule(given.cron, found.node.where, given.timezone, given.concurrency_policy, given.end_on)
+        elif given.timezone is None:
+            message, hint = "the schedule names no time zone: it is followed in UTC", "add `timezone: UTC` or another"
+            self._findings.warning("no-timezone", message, found.key_where, hint)
+        return Schedule(
+            cron=given.cron,
+            where=found.node.where,
+            timezone=given.timezone,
+            concurrency=given.concurrency_policy,
+            end_on=given.end_on,
+            catchup=given.catchup,
+        )
 
     def _items(self, dag: Node) -> Iterator[DagItem]:
         for node in items(dag):

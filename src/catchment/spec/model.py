@@ -14,13 +14,17 @@ _SPECIAL = re.compile(r"[\x00-\x1f!-*/;-@[-^`{-\x7f]")
 """Every ASCII character that is not a letter, a digit, a blank or one of `+,-._:`."""
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
-SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete"]
+SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]
+"""`maintain` changes how a table is kept, and no row of it."""
 CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
 """What a dynamic overwrite does when somebody committed to its partitions since the job began."""
+Concurrency = Literal["Allow", "Forbid", "Replace"]
+"""What becomes of a tick while the run before it is not over."""
+Catchup = Literal["none", "last", "all"]
+"""Which ticks are made up for that nobody was there to follow."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
-ActionKind = Literal["delete_from_dataset"]
 ChangeName = Literal[
     "set_version",
     "rollback",
@@ -95,8 +99,8 @@ class Key:
     name: str
     sql: Template
     where: Position
-    reads_source: bool = False
-    """Whether its query looks into the dataset, so that a value that stays the same means: nothing new."""
+    live: bool = False
+    """Whether its value moves by itself, with the data or with the clock: where it stays, there is nothing new."""
 
 
 @dataclass(frozen=True)
@@ -249,16 +253,75 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Delete:
+    """Remove rows."""
+
+    condition: Clause
+    """Which rows are meant, without WHERE."""
+    kind: Literal["delete_from_dataset"] = "delete_from_dataset"
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Make few large data files of many small ones."""
+
+    strategy: Literal["binpack", "sort"] = "binpack"
+    order: str | None = None
+    """Of strategy sort: `col ASC NULLS LAST`, `zorder(a, b)`; None for the table's own."""
+    condition: Clause | None = None
+    """Only files that may hold such rows."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    kind: Literal["rewrite_dataset"] = "rewrite_dataset"
+
+
+@dataclass(frozen=True)
+class RewriteManifests:
+    """Make few large manifests of many small ones."""
+
+    caching: bool = True
+    kind: Literal["rewrite_manifest"] = "rewrite_manifest"
+
+
+@dataclass(frozen=True)
+class Expire:
+    """Forget old snapshots, and remove files that only they need."""
+
+    before: int | None = None
+    """Milliseconds since 1970; None for the age that the table itself says."""
+    snapshot_ids: tuple[int, ...] = ()
+    """These and no others, where given."""
+    retain_last: int = 1
+    deletes: int | None = None
+    """How many files are removed at the same time."""
+    stream: bool = False
+    kind: Literal["expire_snapshots"] = "expire_snapshots"
+
+
+@dataclass(frozen=True)
+class RemoveOrphans:
+    """Remove files that no snapshot refers to."""
+
+    before: int | None = None
+    """Milliseconds since 1970; None for three days before it runs."""
+    location: str | None = None
+    dry_run: bool = False
+    deletes: int | None = None
+    kind: Literal["remove_orphans"] = "remove_orphans"
+
+
+Deed = Delete | Rewrite | RewriteManifests | Expire | RemoveOrphans
+"""What an action does."""
+
+
+@dataclass(frozen=True)
 class Action:
     """What a job does to the table of one of its inputs."""
 
     name: str
     """Unique in the job, among its outputs too: part of the write id."""
-    kind: ActionKind
     input: str
     where: Position
-    condition: Clause
-    """Which rows are meant, without WHERE."""
+    deed: Deed
 
 
 @dataclass(frozen=True)
@@ -303,8 +366,9 @@ class Schedule:
     cron: str
     where: Position
     timezone: str | None = None
-    concurrency: Literal["Allow", "Forbid", "Replace"] = "Allow"
+    concurrency: Concurrency = "Allow"
     end_on: str | None = None
+    catchup: Catchup = "none"
 
 
 @dataclass(frozen=True)

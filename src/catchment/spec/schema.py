@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from catchment.spec import aliases
-from catchment.spec.grammar.action import Action
+from catchment.spec.grammar.action import Action, ExpireOptions, ManifestOptions, OrphanOptions, RewriteOptions
 from catchment.spec.grammar.job import FlareJob, FlareSpec, Input, Sequence, StepItem
 from catchment.spec.grammar.output import Output
 from catchment.spec.grammar.toolbox import ToolboxSpec
@@ -19,6 +19,7 @@ Schema = dict[str, Any]
 
 _MODELS: tuple[type[BaseModel], ...] = (
     *(Resource, DagNode, Spec, FlareSpec, FlareJob, Input, Sequence, StepItem, Output, Action, ToolboxSpec),
+    *(RewriteOptions, ManifestOptions, ExpireOptions, OrphanOptions),
 )
 _ITEMS = {
     ("WorkflowBlock", "dag"): "DagNode",
@@ -35,7 +36,16 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
     "Output": aliases.OUTPUT,
     "OutputOptions": aliases.OUTPUT_OPTIONS,
     "Partition": aliases.PARTITION,
+    "ExpireOptions": aliases.ACTION_OPTIONS,
+    "OrphanOptions": aliases.ACTION_OPTIONS,
 }
+_OPTIONS = {
+    "rewrite_dataset": "RewriteOptions",
+    "rewrite_manifest": "ManifestOptions",
+    "expire_snapshots": "ExpireOptions",
+    "remove_orphans": "OrphanOptions",
+}
+"""The options of each action."""
 _MISPLACED = (
     *((part, "Output", key) for part in ("OutputOptions", "IcebergOptions") for key in aliases.OF_OUTPUT),
     *(("OutputOptions", "IcebergOptions", key) for key in aliases.OF_ICEBERG),
@@ -73,6 +83,7 @@ def _connect(parts: dict[str, Schema]) -> None:
     node["dependencies"]["anyOf"].append({"type": "string"})
     spec["retry"] = {**_ref("Retry"), "description": node["retry"]["description"]}
     parts["Spec"]["allOf"] = [_stack_rule("flare", "FlareSpec"), _stack_rule("toolbox", "ToolboxSpec")]
+    parts["Action"]["allOf"] = [_action_rule(name, part) for name, part in _OPTIONS.items()]
     conf = parts["FlareSpec"]["properties"]["sparkConf"]
     conf["anyOf"].append({"type": "array", "items": conf["anyOf"][0]})
 
@@ -82,6 +93,13 @@ def _stack_rule(stack: str, part: str) -> Schema:
     return {
         "if": {"properties": {"stack": {"type": "string", "pattern": f"^{stack}(:|$)"}}, "required": ["stack"]},
         "then": {"properties": {key: _ref(part) for key in keys}},
+    }
+
+
+def _action_rule(name: str, part: str) -> Schema:
+    return {
+        "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+        "then": {"properties": {"options": {"anyOf": [_ref(part), {"type": "null"}]}}},
     }
 
 

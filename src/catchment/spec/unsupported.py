@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from catchment.errors import Position
 from catchment.spec.findings import Findings
 from catchment.spec.tree import ListNode, MapNode, Node, ScalarNode, maps, text
 from catchment.spec.validation import did_you_mean
@@ -23,7 +22,6 @@ _JOB = {
     "assertions": ("unsupported-assertions", "assertions"),
     "profile": ("unsupported-profile", "profile"),
     "udfs": ("unsupported-udfs", "udfs"),
-    "rewriteDataset": ("unsupported-rewrite-dataset", "rewriteDataset"),
 }
 _STEP = {
     "functions": ("unsupported-functions", "functions of a step"),
@@ -86,11 +84,6 @@ def check_job(job: MapNode, findings: Findings) -> None:
         _format(node, findings)
     for node in maps(job.get("outputs")):
         _output(node, findings)
-
-
-def not_yet(code: str, what: str, where: Position, findings: Findings) -> None:
-    """Tell of something that is read and kept, but does not run yet."""
-    findings.warning(code, f"not supported yet: {what}", where)
 
 
 def _output(node: MapNode, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""The metastore: Catchment's own database of runs, events, leases and incremental state."""
+"""The metastore: Catchment's own database of runs, events, leases, incremental state and ticks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
+from catchment.store.readers import Readers
 from catchment.store.runs import Runs
 from catchment.store.states import States
+from catchment.store.ticks import Ticks
 
 __all__ = ["Lease", "Progress", "Store", "open_store"]
 
@@ -24,7 +26,9 @@ class Store:
     leases: Leases
     runs: Runs
     events: Events
+    readers: Readers
     states: States
+    ticks: Ticks
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
@@ -50,4 +54,12 @@ def open_store(url: str) -> Store:
         database.close()
         raise
     leases = Leases(database)
-    return Store(database, leases, Runs(database), Events(database, leases), States(database, leases))
+    return Store(
+        database,
+        leases,
+        Runs(database),
+        Events(database, leases),
+        Readers(database),
+        States(database, leases),
+        Ticks(database, leases),
+    )

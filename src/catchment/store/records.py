@@ -1,4 +1,4 @@
-"""What the metastore knows about runs: plain rows, as written and as read. Times are seconds since 1970, UTC."""
+"""What the metastore knows of runs and ticks: plain rows, as written and as read. Times are seconds since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -65,3 +65,33 @@ class EventRecord:
     attempt: int | None
     engine: str | None
     data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TickRecord:
+    """One tick and what became of it so far."""
+
+    workflow: str
+    tick: float
+    owner: str
+    run_id: str | None
+    tries: int
+    """How often somebody started or resumed the run."""
+    status: str
+    """`claimed` before there is a run; `dead` of a run whose lease has run out."""
+    asked: str | None
+    """Why its run was asked to stop."""
+    reason: str | None
+    error: Mapping[str, Any] | None
+    owner_alive: bool
+    run_alive: bool
+    seconds: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.status not in ("claimed", "running", "dead")
+
+    @property
+    def key(self) -> tuple[str, float]:
+        return self.workflow, self.tick

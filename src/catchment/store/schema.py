@@ -74,6 +74,13 @@ leases: TableClause = table(
     column("expires", Double),
 )
 
+readers: TableClause = table(
+    "readers",
+    column("name", String),
+    column("since", Double),
+    column("expires", Double),
+)
+
 writes: TableClause = table(
     "writes",
     column("write_id", String),
@@ -154,4 +161,25 @@ publications: TableClause = table(
     column("by_whom", String),
     column("run_id", String),
     column("job", String),
+)
+
+schedules: TableClause = table(
+    "schedules",
+    column("workflow", String),
+    column("rule", String),
+    column("decided", Double),
+)
+
+ticks: TableClause = table(
+    "ticks",
+    column("workflow", String),
+    column("tick", Double),
+    column("owner", String),
+    column("run_id", String),
+    column("tries", Integer),
+    column("claimed", Double),
+    column("asked", String),
+    column("outcome", String),
+    column("reason", String),
+    column("error", JSON(none_as_null=True)),
 )

@@ -39,6 +39,15 @@ def test_the_holder_of_a_tables_lease_is_named(filled: Filled) -> None:
     assert (table.lease.owner, table.lease.fence) == (ALIVE, 1)
 
 
+def test_a_lease_by_place_belongs_to_the_table_there(filled: Filled) -> None:
+    filled.engine()
+    filled.open("r/j/out", owner=ALIVE, buffer="/events/raw/clicks#r.j.out.1")
+    filled.store.leases.acquire("table//events/raw/clicks", ALIVE, 600.0)
+    [table] = activity(filled.store.database)
+    assert table.lease is not None
+    assert (table.target, table.lease.owner) == (TARGET, ALIVE)
+
+
 def test_commits_of_the_last_minutes_are_counted(filled: Filled) -> None:
     for number in range(6):
         filled.commit(f"r/j/{number}", snapshot=number // 3)

@@ -49,6 +49,18 @@ def test_other_catalogs() -> None:
     assert "warehouse" not in catalog(type="hive", uri="thrift://host:9083", location="")
 
 
+def test_delta_tables_of_a_catalog_are_in_sparks_own() -> None:
+    hive = Catalog("hive", "thrift://host:9083", properties={"hive.metastore.sasl.enabled": "true"})
+    found = settings(Depot("events", "delta", "/events", hive))
+    assert found["spark.sql.catalogImplementation"] == "hive"
+    assert found["spark.hadoop.hive.metastore.uris"] == "thrift://host:9083"
+    assert found["spark.hadoop.hive.metastore.sasl.enabled"] == "true"
+    assert found["spark.hadoop.hive.exec.scratchdir"] == "/scratch/hive"
+    assert not [key for key in found if key.startswith("spark.sql.catalog.events")]
+    assert "Iceberg" not in found["spark.sql.extensions"]
+    assert settings(Depot("events", "delta", "/events"))["spark.sql.catalogImplementation"] == "in-memory"
+
+
 def test_a_published_catalog_is_another_name_in_the_same_database() -> None:
     found = settings(Depot("lake", "iceberg", "/lake", Catalog(database="/c.db"), publish="shown"))
     ours, theirs = (

@@ -1,11 +1,11 @@
-"""Tables in queries: those of Delta are handed to Spark by path, published ones by another catalog's name."""
+"""Tables in queries: those of Delta are handed to Spark by path or name, published ones by another catalog's."""
 
 from __future__ import annotations
 
 import pytest
 
 from catchment.errors import RequestError
-from catchment.formats.delta.names import by_path
+from catchment.formats.delta.names import found_by_spark
 from catchment.formats.iceberg.names import in_published, published_tables, refuse_writing
 from catchment.project.model import Catalog, Depot
 
@@ -13,6 +13,7 @@ DEPOTS = (
     Depot("events", "delta", "/lake/events/"),
     Depot("far", "delta", "s3a://bucket/far"),
     Depot("lake", "iceberg", "/lake/ice", Catalog()),
+    Depot("shop", "delta", "/lake/shop", Catalog("hive", "thrift://metastore:9083")),
 )
 SHOWN = (Depot("lake", "iceberg", "/lake", Catalog(), publish="shown"), *DEPOTS[:2])
 CLICKS = "delta.`/lake/events/raw/clicks`"
@@ -29,12 +30,13 @@ CLICKS = "delta.`/lake/events/raw/clicks`"
             "SELECT * FROM lake.raw.a\n"
             f"JOIN delta.`s3a://bucket/far/b/t` AS `t` ON a.x = t.x JOIN {CLICKS} AS `clicks` USING (x)",
         ),
+        ("SELECT orders.id FROM shop.eu.orders", "SELECT orders.id FROM spark_catalog.eu.orders"),
         ("DESCRIBE HISTORY events.raw.clicks", f"DESCRIBE HISTORY {CLICKS}"),
         ("DELETE FROM events.raw.clicks WHERE id = 1", f"DELETE FROM {CLICKS} WHERE id = 1"),
     ],
 )
-def test_tables_of_delta_depots_are_named_by_path(sql: str, handed_over: str) -> None:
-    assert by_path(sql, DEPOTS) == handed_over
+def test_tables_of_delta_depots_are_named_as_spark_finds_them(sql: str, handed_over: str) -> None:
+    assert found_by_spark(sql, DEPOTS).sql == handed_over
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,15 @@ def test_tables_of_delta_depots_are_named_by_path(sql: str, handed_over: str) ->
     ],
 )
 def test_everything_else_stays_as_it_is(sql: str) -> None:
-    assert by_path(sql, DEPOTS) == sql
+    assert found_by_spark(sql, DEPOTS).sql == sql
+
+
+@pytest.mark.parametrize("word", ["SELECT", "events", "x", "far", "WHERE", "nothing"])
+def test_what_spark_blames_is_found_in_what_was_written(word: str) -> None:
+    sql = "SELECT *\nFROM events.raw.clicks JOIN far.b.t USING (x) WHERE nothing"
+    edited = found_by_spark(sql, DEPOTS)
+    blamed = {"events": CLICKS, "far": "delta.`s3a"}.get(word, word)
+    assert edited.origin(edited.sql.index(blamed)) == sql.index(word)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from catchment.plan.model import Delete
 from catchment.plan.preparation import Prepared
 from tests.unit.plan.flows import TABLE, J, flow, place, prepare
 
@@ -24,7 +25,8 @@ def test_an_action_is_a_write_beside_the_outputs(tmp_path: Path) -> None:
     assert found.plan
     [plan] = found.plan.jobs
     [action] = plan.actions
-    assert (action.kind, action.condition.sql) == ("delete_from_dataset", "target.id = 1")
+    assert isinstance(action.deed, Delete)
+    assert action.deed.condition.sql == "target.id = 1"
     assert [(each.name, each.mode) for each in plan.writes] == [("input", "append"), ("delete_from_dataset", "delete")]
     assert action.output.dataset.address == TABLE.partition("?")[0]
     assert action.output.options == {"branch": "audit"}

@@ -39,6 +39,15 @@ def test_a_table_that_is_found_by_its_path(tmp_path: Path) -> None:
     assert (found.identifier, found.is_table) == (f"delta.`{path}`", True)
 
 
+def test_a_table_that_a_metastore_knows_by_name(tmp_path: Path) -> None:
+    shop = Depot("shop", "delta", str(tmp_path), Catalog("hive", "thrift://host:9083"))
+    project = Project(tmp_path, tmp_path / "catchment.yaml", "", {"shop": shop}, {"default": Engine("default")})
+    found = datasets.of_input("dataos://shop:eu/orders", None, project)
+    assert (found.named, found.path) == (True, f"{tmp_path.resolve()}/eu/orders")
+    with pytest.raises(RequestError, match="Hive metastore"):
+        datasets.of_input("dataos://shop:eu/my-orders", None, project)
+
+
 def test_the_other_name_of_the_lake_is_the_same_table(tmp_path: Path) -> None:
     project = configured(tmp_path)
     one = datasets.of_input("dataos://icebase:raw01/t", None, project)

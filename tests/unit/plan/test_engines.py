@@ -37,6 +37,15 @@ def test_other_application_settings_need_another_process() -> None:
     assert plans[2].envs == {"TZ": "UTC"}
 
 
+def test_a_guest_joins_whoever_is_there() -> None:
+    needs = [Need("tool", DEFAULT, guest=True), Need("env", DEFAULT, envs={"TZ": "UTC"}), Need("a", DEFAULT)]
+    keys, plans = engines.assign(needs, {"default"})
+    assert keys == {"tool": "default", "env": "default", "a": "default-2"}
+    assert [plan.envs for plan in plans] == [{"TZ": "UTC"}, {}]
+    alone, _ = engines.assign([Need("tool", DEFAULT, guest=True), Need("apart", BIG, guest=True)], {"default", "big"})
+    assert alone == {"tool": "default", "apart": "big-apart"}
+
+
 def test_isolated_jobs_have_a_process_each() -> None:
     keys, plans = engines.assign([Need("a", BIG), Need("b", BIG)], {"default", "big"})
     assert keys == {"a": "big-a", "b": "big-b"}

@@ -46,7 +46,17 @@ CASES = [
     Case("empty location", 'depots:\n  a: {kind: files, location: ""}\n', "bad-location", 2, 30),
     Case("location with NUL", 'depots:\n  a: {kind: files, location: "a\\0b"}\n', "bad-location", 2, 30),
     Case("files with a catalog", "depots:\n  a: {kind: files, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
-    Case("Delta with a catalog", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
+    Case("a catalog for Delta", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "bad-delta-catalog", 2, 33),
+    Case(
+        "two catalogs for Delta",
+        "depots:\n"
+        "  a: {kind: delta, location: a, catalog: {type: hive, uri: thrift://a:1}}\n"
+        "  b: {kind: delta, location: b, catalog: {type: hive, uri: thrift://b:1}}\n",
+        "catalogs-differ",
+        3,
+        33,
+    ),
+    Case("Delta that is published", "depots:\n  a: {kind: delta, location: ., publish: b}\n", "misplaced-key", 2, 33),
     Case("files that are published", "depots:\n  a: {kind: files, location: ., publish: b}\n", "misplaced-key", 2, 33),
     Case("name of a published catalog", f"{PUBLISHED} publish: a.b}}\n", "bad-publish", 2, 44),
     Case("a published catalog like a depot", f"{PUBLISHED} publish: a}}\n", "bad-publish", 2, 44),

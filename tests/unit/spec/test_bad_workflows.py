@@ -234,18 +234,51 @@ SCHEDULE = {
     "a bad cron": ("bad-cron", "{cron: §'61 * * * *'}"),
     "a cron of seven fields": ("bad-cron", "{cron: §'0 0 3 * * * 2030'}"),
     "a random cron": ("bad-cron", "{cron: §'R * * * *'}"),
+    "a day that never comes": ("bad-cron", "{cron: §'0 0 30 2 *'}"),
+    "a bad catchup": ("bad-value", "{cron: '0 3 * * *', catchup: §some}"),
     "a bad time zone": ("bad-timezone", "{cron: '0 3 * * *', timezone: §Europe/Berlinn}"),
     "an end without zone": ("bad-timestamp", "{cron: '0 3 * * *', endOn: §2030-01-01}"),
     "an end that is no day": ("bad-timestamp", "{cron: '0 3 * * *', endOn: §'2030-13-41T00:00:00Z'}"),
     "a bad policy": ("bad-value", "{cron: '0 3 * * *', concurrencyPolicy: §Queue}"),
 }
+ACTIONS = {
+    "a misspelt action": ("unknown-action", "{name: §rewrite_dataste}"),
+    "a misspelt option": ("unknown-key", "{name: rewrite_dataset, options: {§strateggy: sort}}"),
+    "an option of another action": ("unknown-key", "{name: rewrite_manifest, options: {§strategy: sort}}"),
+    "a misspelt property": ("unknown-key", "{name: rewrite_dataset, options: {properties: {§rewrite-al: true}}}"),
+    "an unknown strategy": ("bad-value", "{name: rewrite_dataset, options: {strategy: §zorder}}"),
+    "an order without sort": ("options-conflict", "{name: rewrite_dataset, options: {§sortOrder: a}}"),
+    "an order that is none": (
+        "bad-sort-order",
+        "{name: rewrite_dataset, options: {strategy: sort, sortOrder: §'hilbert(a)'}}",
+    ),
+    "rows to delete beside a rewrite": ("unknown-key", "{name: rewrite_dataset, §deleteWhere: 'true'}"),
+    "two moments": (
+        "options-conflict",
+        "{name: expire_snapshots, options: {olderThanMillis: 1767225600000, §olderThanTimestamp: 2026-01-01}}",
+    ),
+    "a moment and snapshots": (
+        "options-conflict",
+        "{name: expire_snapshots, options: {snapshotIds: [1], §olderThanMillis: 1767225600000}}",
+    ),
+    "old and new spelling": (
+        "given-twice",
+        "{name: expire_snapshots, options: {§expireOlderThan: 1767225600000, olderThanMillis: 1767225600000}}",
+    ),
+    "two moments of orphans": (
+        "options-conflict",
+        "{name: remove_orphans, options: {olderThanMillis: 1767225600000, §olderThanTimestamp: 2026-01-01}}",
+    ),
+    "no moment": ("bad-timestamp", "{name: remove_orphans, options: {olderThanTimestamp: §yesterday}}"),
+    "nothing retained": ("bad-value", "{name: expire_snapshots, options: {retainLast: §0}}"),
+    "no deletes at once": ("bad-value", "{name: remove_orphans, options: {maxConcurrentDeletes: §0}}"),
+    "an option of expiry": ("unknown-key", "{name: remove_orphans, options: {§retainLast: 1}}"),
+}
 NOT_YET = {
     "streaming": ("unsupported-streaming", STACK, STACK + "            §streaming: {triggerMode: Once}\n"),
     "assertions": ("unsupported-assertions", STACK, STACK + "            §assertions: [{column: a, tests: []}]\n"),
-    "actions": ("unsupported-actions", STACK, STACK + "            actions: [{name: §rewrite_dataset}]\n"),
     "profile": ("unsupported-profile", STACK, STACK + "            §profile: {level: basic}\n"),
     "udfs": ("unsupported-udfs", STACK, STACK + "            §udfs: {f: x}\n"),
-    "rewriteDataset": ("unsupported-rewrite-dataset", STACK, STACK + "            §rewriteDataset: {mode: full}\n"),
     "a stream as input": ("unsupported-streaming", "format: json", "format: json, §isStream: true"),
     "a query as input": ("unsupported-query-input", "format: json", "format: json, §query: select 1"),
     "a schema registry": ("unsupported-schema-registry", "format: json", "format: json, §schemaId: 3"),
@@ -274,6 +307,14 @@ CASES = {
         name: (code, HEAD.replace("  dag:", f"  schedule: {schedule}\n  dag:") + JOB)
         for name, (code, schedule) in SCHEDULE.items()
     },
+    **{
+        name: (code, changed(STACK, STACK + f"            actions: [{action}]\n"))
+        for name, (code, action) in ACTIONS.items()
+    },
+    "another mode of rewriteDataset": (
+        "bad-value",
+        changed(STACK, STACK + "            rewriteDataset: {mode: §half}\n"),
+    ),
     **{f"not yet: {name}": (code, changed(old, new)) for name, (code, old, new) in NOT_YET.items()},
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,6 +16,7 @@ from catchment.spec.model import Placeholder, Template
 from catchment.spec.placeholders import read_template
 from catchment.spec.tree import ScalarNode
 from catchment.spec.windows import without_end
+from tests.unit.spec.marked import changed, load_text
 
 HERE = Position("a.yaml", 1, 1)
 WINDOW = "select * from c where ts > '$|start|' and ts <= '$|end|'"
@@ -90,3 +94,23 @@ def test_a_placeholder_in_a_name_is_told_at_its_place() -> None:
 def test_the_window_without_its_end(window: str, newer: str | None) -> None:
     found = without_end(template(window), frozenset({"start"}))
     assert (found and found.filled({"start": "S", "end": "E"})) == newer
+
+
+@pytest.mark.parametrize(
+    ("keys", "live"),
+    [
+        (["select 0", "select $|a| + 1"], [False, False]),
+        (["select 0", "select max(id) from c"], [False, True]),
+        (["select 0", "select max(id) from other_c"], [False, False]),
+        (["select 0", "select date_trunc('day', run_time)"], [False, True]),
+        (["select max(id) from c", "select least($|a|, 10)"], [True, True]),
+    ],
+)
+def test_keys_that_move_by_themselves(tmp_path: Path, keys: list[str], live: list[bool]) -> None:
+    listed = ", ".join(f"{{name: {name}, sql: {json.dumps(sql)}}}" for name, sql in zip("ab", keys, strict=True))
+    window = f"incremental: {{context: c, sql: select 1, keys: [{listed}], state: [{{key: a, value: b}}]}}"
+    loaded = load_text(tmp_path, changed("format: json", f"format: json, {window}")).workflow
+    assert loaded is not None
+    found = loaded.jobs[0].inputs[0].incremental
+    assert found is not None
+    assert [key.live for key in found.keys] == live

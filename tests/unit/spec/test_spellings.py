@@ -294,14 +294,20 @@ def test_cluster_bookkeeping_is_silent(load: Loader) -> None:
     assert load.warnings == []
 
 
-def test_a_schedule_is_read_and_told(tmp_path: Path) -> None:
+def test_a_schedule_without_a_zone_is_told(tmp_path: Path) -> None:
+    text = HEAD.replace("  dag:", "  schedule: {cron: '0 3 * * *'}\n  dag:") + JOB
+    assert [(d.code, d.is_error) for d in load_text(tmp_path, text).diagnostics] == [("no-timezone", False)]
+
+
+def test_a_schedule_is_read(tmp_path: Path) -> None:
     schedule = (
-        "{cron: '*/30 0 3 * * *', timezone: Europe/Berlin, concurrencyPolicy: Forbid, endOn: 2030-01-31T23:59:45Z}"
+        "{cron: '*/30 0 3 * * *', timezone: Europe/Berlin, concurrencyPolicy: Forbid, endOn: 2030-01-31T23:59:45Z, "
+        "catchup: Last}"
     )
     loaded = load_text(tmp_path, HEAD.replace("  dag:", f"  schedule: {schedule}\n  dag:") + JOB)
-    assert [(d.code, d.is_error) for d in loaded.diagnostics] == [("unsupported-schedule", False)]
+    assert loaded.diagnostics == ()
     found = loaded.workflow and loaded.workflow.schedule
     assert found
-    assert (found.cron, found.timezone, found.concurrency, found.end_on) == (
-        *("*/30 0 3 * * *", "Europe/Berlin", "Forbid", "2030-01-31T23:59:45Z"),
+    assert (found.cron, found.timezone, found.concurrency, found.end_on, found.catchup) == (
+        *("*/30 0 3 * * *", "Europe/Berlin", "Forbid", "2030-01-31T23:59:45Z", "last"),
     )

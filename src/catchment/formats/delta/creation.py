@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.jvm import Jvm
 from catchment.errors import JobError
+from catchment.formats.delta.catalog import make_collection, name_of
 from catchment.formats.delta.log import Head
 from catchment.formats.differences import columns_without_type
 from catchment.formats.mismatch import not_storable
 from catchment.formats.model import Write
+from catchment.plan.model import Dataset
 
 
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> None:
     """Make the table of an output, unless somebody else has made it in the meantime."""
     output = write.output
     check_types(frame, write)
-    jvm = Jvm.of(spark)
+    jvm, builder = Jvm.of(spark), _builder(spark, output.dataset)
     columns = partition_columns(frame, write)
     named = spark.sparkContext._gateway.new_array(jvm("java.lang.String"), len(columns))
     for index, column in enumerate(columns):
         named[index] = column
-    builder = jvm("io.delta.tables.DeltaTable").createIfNotExists(spark._jsparkSession).location(output.dataset.path)
     # Nullable, as Spark itself creates tables: that a query happens to yield no null is no promise for the next one.
     builder = builder.addColumns(frame._jdf.schema().asNullable()).partitionedBy(named)
     for key, value in _properties(write).items():
         builder = builder.property(key, value)
     (builder.comment(output.comment) if output.comment else builder).execute()
+
+
+def give_name(spark: SparkSession, dataset: Dataset) -> None:
+    """Let the catalog know a table that is there already."""
+    _builder(spark, dataset).execute()
 
 
 def check_types(frame: DataFrame, write: Write) -> None:
@@ -67,6 +75,14 @@ def check_partitions(frame: DataFrame, write: Write, head: Head) -> None:
             where=write.output.where,
             hint="declare the table's own partitioning, or declare none",
         )
+
+
+def _builder(spark: SparkSession, dataset: Dataset) -> Any:
+    builder = Jvm.of(spark)("io.delta.tables.DeltaTable").createIfNotExists(spark._jsparkSession)
+    if dataset.named:
+        make_collection(spark, dataset)
+        builder = builder.tableName(name_of(dataset))
+    return builder.location(dataset.path)
 
 
 def _properties(write: Write) -> dict[str, str]:

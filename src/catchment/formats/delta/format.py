@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.model import Base
 from catchment.commit.writer import Listener, Writer
 from catchment.formats.delta import commits, states, writing
+from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import require_head
 from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.plan.model import InputPlan, OutputPlan
 
 
 class Delta:
-    """A table at a path."""
+    """A table at a path, which a catalog may know by a name."""
 
     capabilities = Capabilities(
         atomic=True, history=True, transforms=False, schema_evolution=True, remembers_writes=True
@@ -21,8 +24,9 @@ class Delta:
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table; options may name a version or a time."""
-        require_head(spark, source.dataset)
-        return spark.read.format("delta").options(**source.options).load(source.dataset.path)
+        dataset = located(spark, source.dataset)
+        require_head(spark, dataset)
+        return spark.read.format("delta").options(**source.options).load(dataset.path)
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """From after the version that was read last to the newest one."""
@@ -46,4 +50,6 @@ class Delta:
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Let Delta commit the rows, unless this very write has been committed before."""
-        return writing.commit(spark, frame, write, writer, listener)
+        dataset = located(spark, write.output.dataset)
+        here = replace(write, output=replace(write.output, dataset=dataset))
+        return writing.commit(spark, frame, here, writer, listener)

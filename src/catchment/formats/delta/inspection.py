@@ -12,19 +12,28 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.jvm import Jvm
 from catchment.formats import stamps
+from catchment.formats.delta.catalog import named_tables
 from catchment.formats.delta.log import Commit, require_head
 from catchment.plan.model import Dataset
 
 Facts = Mapping[str, Any]
 
 
-def tables(spark: SparkSession, depot: str, location: str) -> Iterator[Facts]:
-    """The tables of a depot: every directory of a collection that has a log."""
+def tables(spark: SparkSession, depot: str, location: str, *, named: bool) -> list[Facts]:
+    """The tables of a depot: those that its catalog knows, and every directory of a collection that has a log."""
+    known = set(named_tables(spark)) if named else set()
+    # A metastore writes names small.
+    by_path = {(ns, name) for ns, name in _tables_by_path(spark, location) if (ns.lower(), name.lower()) not in known}
+    found = sorted(known | by_path)
+    return [{"namespace": ns, "table": name, "address": f"dataos://{depot}:{ns}/{name}"} for ns, name in found]
+
+
+def _tables_by_path(spark: SparkSession, location: str) -> Iterator[tuple[str, str]]:
     place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(f"{location.rstrip('/')}/*/*/_delta_log")
     files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     for found in files.globStatus(place) or ():
         namespace, table = str(found.getPath().toString()).split("/")[-3:-1]
-        yield {"namespace": namespace, "table": table, "address": f"dataos://{depot}:{namespace}/{table}"}
+        yield namespace, table
 
 
 def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:

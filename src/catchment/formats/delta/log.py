@@ -15,6 +15,7 @@ from catchment.commit.model import Base
 from catchment.commit.wrapped import Committed
 from catchment.engine.jvm import is_a
 from catchment.errors import CommitConflict, JobError
+from catchment.formats.delta.catalog import located
 from catchment.formats.stamps import WRITES
 from catchment.plan.model import Dataset
 
@@ -177,7 +178,7 @@ class Log:
 
 def log_of(spark: SparkSession, dataset: Dataset) -> Log:
     """The log of a dataset's table."""
-    return Log(spark, str(dataset.path))
+    return Log(spark, str(located(spark, dataset).path))
 
 
 def require_head(spark: SparkSession, dataset: Dataset) -> Head:

@@ -14,6 +14,7 @@ from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.model import Write
 from catchment.formats.stamps import stamp
 from catchment.formats.statements import merge_statement
+from catchment.formats.views import show_rows
 from catchment.plan.model import Merge
 
 ROWS = "catchment_merged_rows"
@@ -24,7 +25,7 @@ SETTINGS = "spark.databricks.delta."
 def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -> None:
     """Run the merge on the table as it is now; Delta commits it, unless it holds this very write."""
     statement = merge_statement(clauses, write.output.dataset.identifier, ROWS)
-    frame.createOrReplaceTempView(ROWS)
+    show_rows(frame, ROWS)
     try:
         with _stamped(spark, write):
             spark.sql(statement.sql)

@@ -1,37 +1,40 @@
-"""Names of Delta tables in queries: `depot.collection.table` becomes the path, by which alone Spark finds them."""
+"""Names of Delta tables in SQL: `depot.collection.table` becomes what Spark finds, the path or the catalog's name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from catchment.formats.names import Edit, edited, parsed
+from catchment.formats.names import Edit, Edited, parsed
 from catchment.project.model import Depot
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
-def by_path(sql: str, depots: Sequence[Depot]) -> str:
-    """The query with every table of a Delta depot named by its path; nothing else is touched."""
-    places = {depot.name: depot.files.rstrip("/") for depot in depots if depot.kind == "delta"}
-    statement = parsed(sql, places)
-    return edited(sql, _edits(statement, places)) if statement else sql
+def found_by_spark(sql: str, depots: Sequence[Depot]) -> Edited:
+    """The SQL with every table of a Delta depot named as Spark finds it; nothing else is touched."""
+    named = {depot.name: depot for depot in depots if depot.kind == "delta"}
+    statement = parsed(sql, named)
+    return Edited.of(sql, _edits(statement, named)) if statement else Edited(sql)
 
 
-def _edits(statement: exp.Expr, places: dict[str, str]) -> Iterator[Edit]:
+def _edits(statement: exp.Expr, depots: Mapping[str, Depot]) -> Iterator[Edit]:
     from sqlglot import exp
 
     for table in statement.find_all(exp.Table):
-        if table.catalog in places and table.db and isinstance(table.this, exp.Identifier):
-            yield _edit(table, places[table.catalog])
+        if table.catalog in depots and table.db and isinstance(table.this, exp.Identifier):
+            yield _edit(table, depots[table.catalog])
 
 
-def _edit(table: exp.Table, place: str) -> Edit:
-    path = f"delta.`{place}/{table.db}/{table.name}`"
+def _edit(table: exp.Table, depot: Depot) -> Edit:
+    catalog = table.args["catalog"].meta
+    if depot.catalog is not None:
+        return catalog["start"], catalog["end"] + 1, "spark_catalog"
+    path = f"delta.`{depot.files.rstrip('/')}/{table.db}/{table.name}`"
     # A path is no name that columns could be qualified with: the table's own goes on serving for that.
     own = f" AS `{table.name}`" if _lacks_alias(table) else ""
-    return table.args["catalog"].meta["start"], table.this.meta["end"] + 1, path + own
+    return catalog["start"], table.this.meta["end"] + 1, path + own
 
 
 def _lacks_alias(table: exp.Table) -> bool:

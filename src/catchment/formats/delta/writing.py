@@ -20,7 +20,8 @@ from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
 from catchment.formats.attempts import attempts
 from catchment.formats.delta import conflicts
-from catchment.formats.delta.creation import check_partitions, create
+from catchment.formats.delta.catalog import is_known
+from catchment.formats.delta.creation import check_partitions, create, give_name
 from catchment.formats.delta.fitting import fit
 from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
@@ -138,11 +139,12 @@ def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, l
 
 def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Head:
     """The table as it is now; where there is none, it is made."""
-    if (head := log.head()) is not None:
+    head, dataset = log.head(), write.output.dataset
+    if head is not None and is_known(log.spark, dataset):
         return head
     with _turn(log, write, writer, listener):
-        create(log.spark, frame, write)
-    return require_head(log.spark, write.output.dataset)
+        create(log.spark, frame, write) if log.head() is None else give_name(log.spark, dataset)
+    return require_head(log.spark, dataset)
 
 
 def _turn(
@@ -152,7 +154,8 @@ def _turn(
     right: Right | None = "table" if needs_turns(log.spark, log.path) else elsewhere
     if right is None:
         return nullcontext()
-    return turn(writer.store, write.output.dataset.address, writer.owner, listener, right)
+    # By its place: a table has one lease, whichever names lead to it.
+    return turn(writer.store, log.path, writer.owner, listener, right)
 
 
 def _options(write: Write) -> dict[str, str]:

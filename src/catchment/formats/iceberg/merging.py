@@ -10,6 +10,7 @@ from catchment.formats.iceberg.changes import change
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.model import Write, Written
 from catchment.formats.statements import Statement, merge_statement
+from catchment.formats.views import show_rows
 from catchment.plan.model import Merge
 
 ROWS = "catchment_merged_rows"
@@ -32,7 +33,7 @@ def merge(
     def statement() -> Statement:
         # Not every column of the rows need be one of the table: clauses choose. To let the table grow, they must fit.
         rows = fit(spark, frame, write, table) if write.output.merge_schema else frame
-        rows.createOrReplaceTempView(ROWS)
+        show_rows(rows, ROWS)
         return merge_statement(clauses, target, ROWS)
 
     try:

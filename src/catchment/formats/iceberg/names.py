@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from catchment.errors import RequestError
-from catchment.formats.names import Edit, edited, parsed
+from catchment.formats.names import Edit, Edited, parsed
 from catchment.project.model import Depot
 
 
@@ -24,7 +24,7 @@ def in_published(sql: str, depots: Sequence[Depot]) -> str:
             if catalog is not None and catalog.name in published:
                 yield catalog.meta["start"], catalog.meta["end"] + 1, f"`{_required(catalog.name, published)}`"
 
-    return edited(sql, edits())
+    return Edited.of(sql, edits()).sql
 
 
 def published_tables(sql: str, depots: Sequence[Depot]) -> tuple[tuple[str, str, str], ...]:

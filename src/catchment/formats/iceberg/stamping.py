@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from catchment.commit.jvm import Jvm
+from catchment.formats.iceberg.callbacks import callback, java_class
 
 
 def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> None:
@@ -16,29 +16,6 @@ def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> Non
     properties = jvm("java.util.HashMap")()
     for key, value in stamps.items():
         properties.put(key, value)
-    call = _callable(spark, jvm, sql)
-    jvm.iceberg("spark.CommitMetadata").withCommitProperties(properties, call, _class(jvm, "java.lang.Exception"))
-
-
-def _callable(spark: SparkSession, jvm: Jvm, sql: str) -> Any:
-    """`session.sql(sql)` as an object of Java's, so that it is called in the thread that holds the stamps."""
-    session, text = spark._jsparkSession, _class(jvm, "java.lang.String")
-    handles = jvm("java.lang.invoke.MethodHandles")
-    method = session.getClass().getMethod("sql", _array(spark, "java.lang.Class", text))
-    bound = handles.insertArguments(
-        handles.publicLookup().unreflect(method), 0, _array(spark, "java.lang.Object", session, sql)
-    )
-    proxies, kind = jvm("java.lang.invoke.MethodHandleProxies"), _class(jvm, "java.util.concurrent.Callable")
-    return proxies.asInterfaceInstance(kind, bound)
-
-
-def _class(jvm: Jvm, name: str) -> Any:
-    return jvm("java.lang.Class").forName(name)
-
-
-def _array(spark: SparkSession, kind: str, *items: Any) -> Any:
-    gateway: Any = spark.sparkContext._gateway
-    array = gateway.new_array(Jvm.of(spark)(kind), len(items))
-    for index, item in enumerate(items):
-        array[index] = item
-    return array
+    # Called in the thread that holds the stamps.
+    call = callback(spark, "java.util.concurrent.Callable", spark._jsparkSession, "sql", "java.lang.String", sql)
+    jvm.iceberg("spark.CommitMetadata").withCommitProperties(properties, call, java_class(spark, "java.lang.Exception"))

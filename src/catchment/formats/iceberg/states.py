@@ -35,6 +35,8 @@ def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
 
 def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
     """What an earlier attempt has left of this very write, if it got as far as its seal."""
+    if write.output.mode == "maintain":
+        return _in_ledger(write, writer)
     if write.output.mode in ("merge", "delete"):
         return _in_ledger(write, writer) or _told_late(spark, write, writer)
     return _in_history(spark, write) if write.output.commit == "direct" else _in_ledger(write, writer)

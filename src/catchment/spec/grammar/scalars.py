@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from catchment.spec.moments import EXAMPLE, read_moment
 from catchment.spec.validation import Text, did_you_mean
 
 MAX_NAME = 48
@@ -23,6 +24,7 @@ _MIB = {"k": 1 / 1024, "m": 1, "": 1, "g": 1024, "t": 1024 * 1024}
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
 _NOT_CRON = re.compile(r"[^ -~]|\b[rRhH]\b")
 """What croniter takes beyond cron: foreign digits, and minutes drawn at random."""
+_SOME_DAY = datetime(2024, 1, 1)
 _CRON_HINT = "for example `0 3 * * *`, daily at 03:00"
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
@@ -90,7 +92,19 @@ def _cron(value: str) -> str:
         raise refusal("bad-cron", f"`{value}` has {fields} fields; cron takes 5, or 6 with seconds first", _CRON_HINT)
     if _NOT_CRON.search(value) or not croniter.is_valid(value, second_at_beginning=fields == 6):
         raise refusal("bad-cron", f"`{value}` is not a cron expression", _CRON_HINT)
+    if not _ever(value, fields):
+        raise refusal("bad-cron", f"`{value}` names a day that never comes", _CRON_HINT)
     return value
+
+
+def _ever(cron: str, fields: int) -> bool:
+    from croniter import CroniterBadDateError, croniter
+
+    try:
+        croniter(cron, _SOME_DAY, second_at_beginning=fields == 6).get_next()
+    except CroniterBadDateError:
+        return False
+    return True
 
 
 def _timezone(value: str) -> str:
@@ -110,6 +124,13 @@ def _timestamp(value: str) -> str:
     except ValueError:
         pass
     raise refusal("bad-timestamp", f"`{value}` is not an RFC 3339 time", "for example `2030-01-31T23:59:45Z`")
+
+
+def _moment(value: object) -> int:
+    try:
+        return read_moment(str(value))
+    except ValueError as error:
+        raise refusal("bad-timestamp", f"`{value}` is no moment", EXAMPLE) from error
 
 
 def _save_mode(value: str) -> str:
@@ -148,6 +169,12 @@ Memory = Annotated[Text, AfterValidator(_memory), WithJsonSchema({"type": ["stri
 Cron = Annotated[Text, AfterValidator(_cron), WithJsonSchema({"type": "string"})]
 TimeZone = Annotated[Text, AfterValidator(_timezone), WithJsonSchema({"type": "string"})]
 Timestamp = Annotated[Text, AfterValidator(_timestamp), WithJsonSchema({"type": "string", "format": "date-time"})]
+Moment = Annotated[
+    int,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "examples": ["2030-01-31 23:59:45"]}),
+]
+"""A point in time, as milliseconds since 1970."""
 SaveMode = Annotated[
     Text,
     AfterValidator(_save_mode),
@@ -161,3 +188,4 @@ SortMode = Annotated[Literal["partition", "global"], BeforeValidator(_lower)]
 SortOrder = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
 CommitWay = Annotated[Literal["buffered", "direct"], BeforeValidator(_lower)]
 Conflict = Annotated[Literal["last-wins", "fail", "rerun"], BeforeValidator(_lower)]
+Catchup = Annotated[Literal["none", "last", "all"], BeforeValidator(_lower)]

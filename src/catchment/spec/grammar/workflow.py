@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import Cron, DnsName, Duration, LogLevel, Timestamp, TimeZone
+from catchment.spec.grammar.scalars import Catchup, Cron, DnsName, Duration, LogLevel, Timestamp, TimeZone
 from catchment.spec.validation import Flag, Text, Whole
 
 
@@ -69,8 +69,11 @@ class Schedule(Part):
     concurrency_policy: Literal["Allow", "Forbid", "Replace"] = Field(
         default="Allow", description="What happens when the previous run is not over: Allow, Forbid or Replace."
     )
-    end_on: Timestamp | None = optional("No run starts after this time (RFC 3339).")
-    timezone: TimeZone | None = optional("IANA time zone of the cron expression, such as Europe/Berlin.")
+    end_on: Timestamp | None = optional("No run starts after this time (RFC 3339), and one in progress is ended.")
+    timezone: TimeZone | None = optional("IANA time zone of the cron expression, such as Europe/Berlin; UTC if none.")
+    catchup: Catchup = Field(
+        default="none", description="Which ticks are made up for that nobody was there to follow: none, last or all."
+    )
 
 
 class WorkflowBlock(Part):

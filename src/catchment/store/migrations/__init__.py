@@ -15,6 +15,8 @@ from catchment.store.migrations import (
     m0004_inputs,
     m0005_states,
     m0006_publications,
+    m0007_ticks,
+    m0008_readers,
 )
 
 Migration = Callable[[Connection], None]
@@ -26,6 +28,8 @@ MIGRATIONS: Mapping[int, Migration] = {
     4: m0004_inputs.apply,
     5: m0005_states.apply,
     6: m0006_publications.apply,
+    7: m0007_ticks.apply,
+    8: m0008_readers.apply,
 }
 NEWEST = max(MIGRATIONS)
 

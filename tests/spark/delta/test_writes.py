@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catchment.errors import EngineLost
-from catchment.plan.model import Dataset, InputPlan, JobPlan
-from catchment.store import open_store
+from catchment.errors import EngineLost, Position
+from catchment.plan.model import Dataset, InputPlan, JobPlan, StepPlan
+from catchment.spec.model import SourceLine
 from tests.ledgers import Filled, forget_engine
+from tests.spark.delta.engines import started
 from tests.spark.lake import (
     HERE,
     LiveEngine,
     by,
     delta_depot,
     delta_table,
-    engine_plan,
     job,
-    lake_depot,
     output,
     step,
     table,
@@ -30,43 +29,6 @@ from tests.spark.overtaking import gate, overtake
 
 PART = (by("identity", "part"),)
 THEIRS = "'theirs', 0"
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("delta")
-
-
-def started(place: Path, key: str, fault: str = "") -> LiveEngine:
-    """An engine that knows a depot of Delta tables and one of Iceberg tables."""
-    return LiveEngine(engine_plan(delta_depot(place), lake_depot(place), key=key, fault=fault), place / f"logs-{key}")
-
-
-@pytest.fixture(scope="module")
-def here(place: Path) -> Iterator[LiveEngine]:
-    live = started(place, "here")
-    live.ready()
-    yield live
-    live.process.stop(grace=5)
-
-
-@pytest.fixture(scope="module")
-def there(place: Path, here: LiveEngine) -> Iterator[LiveEngine]:
-    live = started(place, "there")
-    live.ready()
-    yield live
-    live.process.stop(grace=5)
-
-
-@pytest.fixture
-def target(place: Path, fresh: str) -> Dataset:
-    return delta_table(fresh, place)
-
-
-@pytest.fixture
-def ledger(place: Path) -> Iterator[Filled]:
-    with open_store(f"sqlite:///{place}/metastore.db") as store:
-        yield Filled(store)
 
 
 def ids(engine: LiveEngine, target: Dataset) -> list[int]:
@@ -106,6 +68,17 @@ def test_append_overwrite_and_the_way_back(here: LiveEngine, target: Dataset) ->
     then = InputPlan("rows", target, HERE, options={"versionAsOf": "1"})
     here.run(job(output("rows", table(target.table or ""), mode="append"), inputs=[then]))
     assert [row[0] for row in here.rows(f"SELECT id FROM lake.raw.{target.table} ORDER BY id")] == list(range(5))
+
+
+def test_the_sql_of_steps_names_tables_as_queries_do(here: LiveEngine, target: Dataset) -> None:
+    here.run(appending(target, 0))
+    copy, named = table(f"{target.table}_copy"), f"events.raw.{target.table}"
+    here.run(writing(f"SELECT {target.table}.id FROM {named} WHERE id < 2", copy))
+    assert here.rows(f"SELECT id FROM lake.raw.{copy.table} ORDER BY id") == [(0,), (1,)]
+    sql = f"SELECT id FROM {named} WHERE nothing = 1"
+    steps = [StepPlan("rows", sql, HERE, Position("w.yaml", 7, 41), (SourceLine(0, 7, 41),))]
+    failed = here.fail(job(output("rows", copy), steps=steps))
+    assert (failed.code, failed.where) == ("column-not-found", Position("w.yaml", 7, 41 + sql.index("nothing")))
 
 
 def test_nothing_to_write_into_a_table_without_partitions(here: LiveEngine, target: Dataset) -> None:
@@ -184,7 +157,7 @@ def test_killed_after_the_commit_the_write_is_recovered(
 ) -> None:
     here.run(appending(target, 0))
     lost, run = appending(target, 5, "lost"), f"r-{target.table}"
-    victim = started(place, "victim", "own-commit-applied:kill")
+    victim = started(place, "victim", fault="own-commit-applied:kill")
     assert isinstance(victim.start_job(lost, run=run).answer(), EngineLost)
     write = ledger.find(f"{run}/lost/out")
     assert (write.state, ids(here, target)) == ("open", list(range(10)))

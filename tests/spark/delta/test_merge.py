@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import Dataset, JobPlan
-from catchment.store import open_store
 from tests.ledgers import Filled, forget_engine
-from tests.spark.lake import LiveEngine, by, delta_depot, delta_table, engine_plan, merging, writing
+from tests.spark.delta.engines import started
+from tests.spark.lake import LiveEngine, by, delta_table, merging, writing
 from tests.spark.overtaking import gate, overtake
 
 ON = "old.id = new.id"
 UPSERT = "MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 ADD = "MATCHED THEN UPDATE SET amount = old.amount + new.amount WHEN NOT MATCHED THEN INSERT *"
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("delta-merge")
-
-
-def started(place: Path, key: str, **more: Any) -> LiveEngine:
-    return LiveEngine(engine_plan(delta_depot(place), key=key, **more), place / f"logs-{key}")
-
-
-@pytest.fixture(scope="module")
-def here(place: Path) -> Iterator[LiveEngine]:
-    live = started(place, "here")
-    live.ready()
-    yield live
-    live.process.stop(grace=5)
-
-
-@pytest.fixture
-def target(place: Path, fresh: str) -> Dataset:
-    return delta_table(fresh, place)
-
-
-@pytest.fixture
-def ledger(place: Path) -> Iterator[Filled]:
-    with open_store(f"sqlite:///{place}/metastore.db") as store:
-        yield Filled(store)
 
 
 def base(target: Dataset, rows: int = 3) -> JobPlan:
@@ -140,12 +110,10 @@ def test_a_merge_that_is_overtaken_is_evaluated_on_what_is_there_then(here: Live
 
 
 @pytest.mark.slow
-def test_many_merges_of_two_engines_all_count(here: LiveEngine, place: Path, target: Dataset) -> None:
+def test_many_merges_of_two_engines_all_count(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
     here.run(base(target, 2))
-    there = started(place, "there")
     sent = [(here, there)[n % 2].start_job(adding(target, 0, 1, name=f"j{n}")) for n in range(6)]
     assert [pending.done()[0].rows for pending in sent] == [2] * 6
-    there.process.stop(grace=5)
     assert amounts(here, target) == [40, 40]
 
 

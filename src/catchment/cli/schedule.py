@@ -1,0 +1,122 @@
+"""`catchment schedule FILE…`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catchment.cli import diagnostics, failures, options, printing, secrecy
+from catchment.cli.interruption import stop_on_signal
+
+if TYPE_CHECKING:
+    from catchment.run.schedule.following import Followed
+    from catchment.run.schedule.reports import TickReport
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.WORKFLOW_FILE)
+@click.option("--dry-run", is_flag=True, help="List the next ticks, and do nothing.")
+@click.option(
+    "--count", type=click.IntRange(min=1), default=5, show_default=True, help="Ticks of each file that --dry-run lists."
+)
+@options.jobs
+@options.quiet
+@options.output("text", "json")
+@options.debug
+def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: bool, quiet: bool, output: str) -> None:
+    """Follow the schedules of workflow files until it is stopped.
+
+    Several schedulers may follow the same files: each tick is run once. Standard output has a line for each tick when
+    it is over. The first Ctrl-C cancels what runs and leaves, a second one does not wait.
+    """
+    from catchment.run.schedule.following import check_together
+
+    followed = [_read(file, quiet=quiet) for file in files]
+    check_together(followed)
+    if dry_run:
+        _echo_next(followed, count, output)
+        return
+    tell = _silent if quiet else _tell
+    idle = _follow(followed, jobs, tell=tell, settled=lambda tick: _echo_settled(tick, output, quiet=quiet))
+    raise click.exceptions.Exit(failures.DONE if idle else failures.INTERRUPTED)
+
+
+def _read(file: Path, *, quiet: bool) -> Followed:
+    from catchment.run.schedule.following import read
+
+    prepared = secrecy.prepare(file)
+    found = read(file, prepared)
+    if prepared.diagnostics and not quiet:
+        _tell(diagnostics.as_text(prepared.diagnostics))
+    return found
+
+
+def _follow(
+    followed: Sequence[Followed],
+    jobs: int | None,
+    *,
+    tell: Callable[[str], None],
+    settled: Callable[[TickReport], None],
+) -> bool:
+    from catchment.run.schedule.scheduler import Scheduler
+    from catchment.store import open_store
+
+    def command(file: Path, tick: datetime) -> Sequence[str]:
+        limit = () if jobs is None else ("--jobs", str(jobs))
+        return (sys.executable, "-m", "catchment", "run", str(file), "--tick", tick.isoformat(), *limit)
+
+    with stop_on_signal() as stop, open_store(followed[0].project.metastore) as store:
+        return Scheduler(followed, store, command, tell=tell, settled=settled).run(stop)
+
+
+def _echo_next(followed: Sequence[Followed], count: int, output: str) -> None:
+    now = datetime.now(timezone.utc)
+    coming = sorted(
+        ((tick, each) for each in followed for tick in islice(each.calendar.after(now), count)),
+        key=lambda pair: (pair[0], pair[1].workflow),
+    )
+    lines: list[dict[str, Any]] = [
+        {"workflow": each.workflow, "file": str(each.file), "tick": tick, "local": each.calendar.local(tick)}
+        for tick, each in coming
+    ]
+    if output == "json":
+        printing.echo_json({"ticks": lines})
+    elif lines:
+        rows = ((f"{line['local']:%a %Y-%m-%d %H:%M:%S %Z}", line["workflow"], line["file"]) for line in lines)
+        printing.echo_table(("tick", "workflow", "file"), rows)
+    else:
+        printing.tell("no tick is left")
+
+
+def _echo_settled(tick: TickReport, output: str, *, quiet: bool) -> None:
+    data = secrecy.redactor().data(asdict(tick))
+    if data["error"]:
+        from catchment.events.words import error_paragraph
+
+        _tell(f"{tick.workflow}: {error_paragraph(data['error'])}")
+    if output == "json":
+        printing.echo_json(data, indent=None)
+    else:
+        click.echo(_line(tick))
+    if not quiet and tick.reason:
+        _tell(f"{tick.workflow}: tick {tick.tick:%Y-%m-%d %H:%M:%S UTC} was {tick.status}: {tick.reason}")
+
+
+def _line(tick: TickReport) -> str:
+    ran = f", run {tick.run_id} after {tick.seconds:.1f} s" if tick.run_id else ""
+    return f"{tick.tick:%Y-%m-%d %H:%M:%S UTC} {tick.workflow}: {tick.status}{ran}"
+
+
+def _tell(line: str) -> None:
+    printing.tell(secrecy.redactor().text(line))
+
+
+def _silent(_: str) -> None:
+    """Tell nothing."""

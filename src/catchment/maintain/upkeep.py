@@ -1,0 +1,96 @@
+"""Maintenance in the ledger: it is there while it runs, and what was done once is not done again.
+
+It changes no row. If its engine dies in the middle, doing it again does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from catchment.commit import wrapped
+from catchment.commit.model import Intent
+from catchment.commit.model import Write as Known
+from catchment.commit.patience import patiently
+from catchment.commit.table import MAIN, LakeTable
+from catchment.commit.writer import Listener, Writer
+from catchment.engine.failures import from_spark
+from catchment.errors import CatchmentError
+from catchment.formats.iceberg import history
+from catchment.formats.iceberg.catalogs import Table, require_table
+from catchment.formats.model import Write, Written, written
+from catchment.maintain.expiring import expire
+from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.orphans import remove_orphans
+from catchment.maintain.rewriting import rewrite_files, rewrite_manifests
+from catchment.maintain.shown import require_kept
+from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
+
+
+def maintain(spark: SparkSession, deed: Maintenance, write: Write, writer: Writer, listener: Listener) -> Written:
+    """Look after a table, unless this very write has been committed before."""
+    done = look_after(spark, deed, write, writer, listener)
+    return written(done) if isinstance(done, Known) else Written(0, done.files, done.snapshot_id)
+
+
+def look_after(
+    spark: SparkSession, deed: Maintenance, write: Write, writer: Writer, listener: Listener
+) -> Upkeep | Known:
+    """Do a deed in the ledger; what the ledger knows as done is not done again."""
+    dataset, ledger = write.output.dataset, writer.ledger
+    with writer.admission(dataset.depot, dataset.address, write.id):
+        table = require_table(spark, dataset)
+        patiently(lambda: wrapped.settle(ledger, dataset.address, partial(_own_commit, spark, table)))
+        intent = _intent(spark, table, write, writer.owner)
+        known = patiently(lambda: wrapped.begin(ledger, intent))
+        if known.state == "committed":
+            listener.warn(f"{write.id} was already done; nothing is done again")
+            return known
+        try:
+            done = do(Ward(spark, dataset, table, writer, listener), deed)
+        except Exception as error:
+            problem = from_spark(error, otherwise="maintenance-failed")
+            patiently(lambda: wrapped.give_up(ledger, known, _told(problem)))
+            raise problem from error
+        done = replace(done, snapshot_id=_head(table))
+        committed = wrapped.Committed(done.snapshot_id, 0, done.bytes, done.files)
+        patiently(lambda: wrapped.finish(ledger, intent, committed))
+        return done
+
+
+def do(ward: Ward, deed: Maintenance) -> Upkeep:
+    """Do one deed."""
+    if not isinstance(deed, RemoveOrphans):
+        require_kept(ward)
+    match deed:
+        case Rewrite():
+            return rewrite_files(ward, deed)
+        case RewriteManifests():
+            return rewrite_manifests(ward, deed)
+        case Expire():
+            return expire(ward, deed)
+        case RemoveOrphans():
+            return remove_orphans(ward, deed)
+
+
+def _intent(spark: SparkSession, table: Table, write: Write, owner: str) -> Intent:
+    name, base = wrapped.attempt_name(str(table.location()), write.id), LakeTable(spark, table).base(MAIN)
+    output = write.output
+    return Intent(write.id, write.workflow, output.dataset.address, MAIN, "maintain", "last-wins", owner, name, base)
+
+
+def _own_commit(spark: SparkSession, table: Table, write_id: str) -> wrapped.Committed | None:
+    found = history.find_write(spark, table, write_id)
+    return found.committed() if found else None
+
+
+def _head(table: Table) -> int | None:
+    table.refresh()
+    head = table.currentSnapshot()
+    return int(head.snapshotId()) if head is not None else None
+
+
+def _told(problem: CatchmentError) -> dict[str, str | None]:
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}

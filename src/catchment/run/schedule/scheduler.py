@@ -1,0 +1,166 @@
+"""Follows schedules until it is stopped or all of them are over. Several schedulers may follow the same ones.
+
+What must outlive this process is in the metastore, in this order: the claim of a tick with the id of its run, that a
+start of the run was tried, the run itself. Whatever is killed in between, the next look finds the tick unsettled and
+goes on from there: its owner's if it lives, otherwise that of whoever follows the same schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from threading import Event
+
+from catchment.errors import CatchmentError
+from catchment.run.heartbeat import held
+from catchment.run.identity import new_run_id, owner
+from catchment.run.schedule.care import Care, Command, Tell
+from catchment.run.schedule.course import Course, Pending
+from catchment.run.schedule.following import Followed, NoSchedule, check_together, read
+from catchment.run.schedule.reports import TickReport, moment
+from catchment.store import Store
+from catchment.store.ticks import Claim, scheduler_lease
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long things may take, in seconds."""
+
+    lease: float = 20.0
+    """A scheduler that was not heard from for this long is dead."""
+    late: float = 10.0
+    """A tick that nobody has taken up for this long was missed."""
+    look: float = 0.5
+    """How often the scheduler looks up."""
+    end: float = 10.0
+    """How long runs may take to end at once."""
+
+
+class Scheduler:
+    """One process that follows schedules, which were checked together."""
+
+    def __init__(
+        self,
+        followed: Sequence[Followed],
+        store: Store,
+        command: Command,
+        *,
+        tell: Tell,
+        settled: Callable[[TickReport], None],
+        pace: Pace | None = None,
+    ) -> None:
+        self._store = store
+        self._tell = tell
+        self._pace = pace or Pace()
+        self._me = owner()
+        self._care = Care(store, self._me, command, tell=tell, settled=settled)
+        self._trouble: str | None = None
+        self._courses = [self._course(each) for each in followed]
+
+    def run(self, stop: Event) -> bool:
+        """Follow the schedules; says whether no run was under way when it was over."""
+        with held(self._store, scheduler_lease(self._me), self._me, self._pace.lease):
+            try:
+                while not stop.is_set() and not self._is_over():
+                    self._look_patiently()
+                    stop.wait(self._pause())
+                return self._care.stop()
+            except KeyboardInterrupt:
+                self._care.end(self._pace.end)
+                raise
+
+    def _course(self, followed: Followed) -> Course:
+        course = Course(followed, self._decided(followed))
+        self._announce(course)
+        return course
+
+    def _decided(self, followed: Followed) -> datetime:
+        now = datetime.now(timezone.utc).timestamp()
+        return moment(self._store.ticks.follow(followed.workflow, followed.calendar.rule, now))
+
+    def _announce(self, course: Course) -> None:
+        coming = next(course.followed.calendar.after(datetime.now(timezone.utc)), None)
+        tail = f"next tick {course.clock(coming)}" if coming else "no tick is left"
+        self._tell(f"{course.workflow}: {course.followed.schedule.cron}: {tail}")
+
+    def _is_over(self) -> bool:
+        return all(course.is_over for course in self._courses) and not self._care
+
+    def _pause(self) -> float:
+        now = datetime.now(timezone.utc)
+        waits = [(course.next - now).total_seconds() for course in self._courses if course.next]
+        return max(min([self._pace.look, *waits]), 0.0)
+
+    def _look_patiently(self) -> None:
+        """A metastore that does not answer must not end the scheduler: the next look does what this one did not."""
+        try:
+            self._look()
+        except CatchmentError as error:
+            if error.message != self._trouble:
+                self._tell(f"trying again: {error.message}")
+            self._trouble = error.message
+            for course in self._courses:
+                course.rewind()
+        else:
+            self._trouble = None
+
+    def _look(self) -> None:
+        for course in self._courses:
+            if course.changed():
+                self._read_again(course)
+        followed = [course.followed for course in self._courses]
+        self._care.look(followed)
+        now = datetime.now(timezone.utc)
+        decided = [self._follow(course, now) for course in self._courses]
+        if any(decided):
+            self._care.look(followed)
+
+    def _read_again(self, course: Course) -> None:
+        others = [each for each in self._courses if each is not course]
+        try:
+            found = read(course.followed.file)
+            check_together([*(each.followed for each in others), found])
+        except NoSchedule:
+            self._tell(f"{course.workflow}: {course.followed.file} has no schedule any more")
+            self._courses = others
+        except CatchmentError as error:
+            self._tell(f"{course.workflow}: {course.followed.file} has become wrong: {error.message}")
+        else:
+            self._go_on(course, found)
+
+    def _go_on(self, course: Course, found: Followed) -> None:
+        if found.workflow == course.workflow:
+            self._decided(found)
+            course.take(found)
+            self._announce(course)
+        else:
+            self._courses = [self._course(found) if each is course else each for each in self._courses]
+
+    def _follow(self, course: Course, now: datetime) -> bool:
+        """Claim the ticks that are due; says whether any was decided."""
+        late = timedelta(seconds=self._pace.late)
+        due = course.due(now, late)
+        if due.passed_over:
+            first, catchup = course.clock(due.passed_over), course.followed.schedule.catchup
+            self._tell(f"{course.workflow}: ticks from {first} on were missed and are not run (catchup: {catchup})")
+            if not due.catch_up:  # otherwise the claim of a later tick says so
+                self._store.ticks.pass_over(course.workflow, (now - late).timestamp())
+        waiting = len(course.pending)
+        while course.pending and self._is_decided(course, course.pending[0]):
+            course.pending.popleft()
+        return len(course.pending) < waiting
+
+    def _is_decided(self, course: Course, pending: Pending) -> bool:
+        """Claim a tick; says whether it is decided now, by us or by somebody else."""
+        busy = course.while_busy(pending)
+        now = datetime.now(timezone.utc)
+        claim = Claim(course.workflow, pending.tick.timestamp(), self._me, new_run_id(now), busy)
+        if course.superseded:
+            if self._store.ticks.drop(claim, "a later tick took its place before it began"):
+                self._care.tell_of(course.workflow, pending.tick)
+            return True
+        answer = self._store.ticks.claim(claim)
+        if answer == "skipped":
+            self._care.tell_of(course.workflow, pending.tick)
+        return answer != "busy"

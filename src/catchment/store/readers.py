@@ -1,0 +1,39 @@
+"""Readers: who reads the lake now, and since when. Time is the database's."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, func, insert, select, update
+
+from catchment.store.database import Database, database_time
+from catchment.store.schema import readers
+
+
+class Readers:
+    """Those who read; each is counted until it says that it is done, or is not heard from any more."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, name: str, seconds: float) -> None:
+        """Somebody begins to read; counts for so many seconds unless it is heard from again."""
+        row = {"name": name, "since": database_time(), "expires": database_time() + seconds}
+        with self._database.writing() as connection:
+            connection.execute(delete(readers).where(readers.c.expires < database_time()))
+            connection.execute(insert(readers).values(row))
+
+    def renew(self, name: str, seconds: float) -> None:
+        """It still reads."""
+        with self._database.writing() as connection:
+            connection.execute(update(readers).where(readers.c.name == name).values(expires=database_time() + seconds))
+
+    def end(self, name: str) -> None:
+        """It is done."""
+        with self._database.writing() as connection:
+            connection.execute(delete(readers).where(readers.c.name == name))
+
+    def oldest(self) -> float | None:
+        """Since when the longest of them has been reading, in seconds since 1970; None where nobody reads."""
+        alive = select(func.min(readers.c.since)).where(readers.c.expires > database_time())
+        with self._database.reading() as connection:
+            since: float | None = connection.scalar(alive)
+        return since

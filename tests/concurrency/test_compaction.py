@@ -1,0 +1,93 @@
+"""Compaction among writers: no writer fails or waits for it, and no row is lost or doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from catchment.plan.model import Dataset, JobPlan, Rewrite, RewriteManifests
+from tests.concurrency.invariants import check
+from tests.spark.lake import LiveEngine, by, job, lake_depot, maintaining, merging, output, step, table, writing
+from tests.spark.overtaking import at_gate, gate
+
+EVERYTHING = Rewrite(properties={"rewrite-all": "true"})
+PART = (by("identity", "part"),)
+
+
+def put(target: Dataset, mark: str, part: int, **more: Any) -> JobPlan:
+    """A job with three rows of one partition."""
+    return writing(f"SELECT '{mark}' AS mark, {part} AS part FROM range(3)", target, name=mark, partitions=PART, **more)
+
+
+def marks(engine: LiveEngine, target: Dataset) -> list[tuple[Any, ...]]:
+    return engine.rows(f"SELECT part, mark, count(*) FROM {target.identifier} GROUP BY ALL ORDER BY ALL")
+
+
+@pytest.mark.parametrize("theirs", [None, 0, 1])
+def test_an_overwrite_is_overtaken_by_changes_and_not_by_compaction(
+    engine: LiveEngine, fresh: str, theirs: int | None
+) -> None:
+    target = table(fresh)
+    for part in (0, 0, 1):
+        engine.run(put(target, "old", part, mode="append"))
+    rows = step("rows", "SELECT 'ours' AS mark, 0 AS part FROM gate, range(3) WHERE seen > 0")
+    replacing = output("rows", target, mode="overwrite-partitions", conflict="fail")
+    pending = engine.start_job(job(replacing, steps=[gate(target), rows], name="waiting"))
+    with at_gate(engine, target):
+        engine.run(maintaining(target, EVERYTHING))
+        if theirs is not None:
+            engine.run(put(target, "theirs", theirs, mode="append"))
+            engine.run(maintaining(target, EVERYTHING))
+    if theirs == 0:
+        assert pending.failed().code == "partitions-changed"
+        assert marks(engine, target) == [(0, "old", 6), (0, "theirs", 3), (1, "old", 3)]
+    else:
+        pending.done()
+        kept = [(0, "ours", 3), (1, "old", 3), (1, "theirs", 3)]
+        assert marks(engine, target) == (kept if theirs == 1 else kept[:2])
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_writers_of_two_engines_while_a_third_compacts(
+    engine: LiveEngine, root: Path, start_engine: Callable[..., LiveEngine], fresh: str
+) -> None:
+    target = table(fresh)
+    there, third = (start_engine(lake_depot(root), key=key) for key in ("there", "third"))
+    for part in (0, 1, 2):
+        engine.run(put(target, "old", part, mode="append"))
+    done = Event()
+
+    def compact() -> None:
+        while not done.is_set():
+            third.run(maintaining(target, EVERYTHING))
+            third.run(maintaining(target, RewriteManifests()))
+
+    compacting = Thread(target=compact)
+    compacting.start()
+    upsert = "MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    try:
+        for number in range(8):
+            sent = [
+                engine.start_job(put(target, f"a{number}", 0, mode="append")),
+                there.start_job(put(target, f"b{number}", 0, mode="append")),
+                there.start_job(put(target, f"r{number}", 1, mode="overwrite-partitions", conflict="fail")),
+            ]
+            if number % 4 == 0:
+                sql = f"SELECT 'm{number}' AS mark, 2 AS part"
+                sent.append(engine.start_job(merging(sql, target, "old.mark = new.mark", upsert, name="merging")))
+            for pending in sent:
+                pending.done()
+    finally:
+        done.set()
+        compacting.join()
+    appended = [(0, f"{who}{number}", 3) for who in "ab" for number in range(8)]
+    merged = [(2, f"m{number}", 1) for number in (0, 4)]
+    assert marks(engine, target) == sorted([(0, "old", 3), *appended, (1, "r7", 3), *merged, (2, "old", 3)])
+    operations = [each["operation"] for each in engine.inspect("snapshots", target)["snapshots"]]
+    assert "replace" in operations[:-2]
+    check(engine, fresh)

@@ -1,0 +1,149 @@
+"""Actions that look after a table: what they do, that they do it once, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catchment.errors import Position
+from catchment.plan.model import Expire, JobPlan, RemoveOrphans, Rewrite, RewriteManifests
+from tests.concurrency.invariants import check, ids
+from tests.ledgers import Filled
+from tests.spark.lake import LiveEngine, by, clause, lake_depot, maintaining, table, writing
+
+FAR = 4_000_000_000_000
+"""A moment that everything is older than."""
+
+
+def appended(engine: LiveEngine, name: str, times: int, **more: Any) -> None:
+    for first in range(0, 10 * times, 10):
+        sql = f"SELECT id, id % 2 AS part FROM range({first}, {first + 10})"
+        engine.run(writing(sql, table(name), mode="append", **more))
+
+
+def files(engine: LiveEngine, name: str) -> int:
+    return int(engine.value(f"SELECT count(*) FROM lake.raw.{name}.files"))
+
+
+def snapshots(engine: LiveEngine, name: str) -> list[int]:
+    return [each["snapshot_id"] for each in engine.inspect("snapshots", table(name))["snapshots"]]
+
+
+def orphan(engine: LiveEngine, name: str, file: str = "data/orphan.parquet") -> Path:
+    """A file that nobody refers to, as old as can be."""
+    place = Path(engine.inspect("table", table(name))["location"]) / file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("nobody's")
+    os.utime(place, (0, 0))
+    return place
+
+
+def warnings(engine: LiveEngine, job: JobPlan) -> list[str]:
+    pending = engine.start_job(job)
+    pending.done()
+    return [note.data["message"] for note in pending.notes if note.event == "warning"]
+
+
+def test_small_files_become_one_and_once(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    appended(engine, fresh, 3)
+    rewriting = maintaining(table(fresh), Rewrite(properties={"rewrite-all": "true"}))
+    [report] = first = engine.run(rewriting, run=f"r-{fresh}")
+    assert (report.files, files(engine, fresh)) == (1, 1)
+    assert filled.states(report.write_id) == ["committed"]
+    before = snapshots(engine, fresh)
+    assert engine.run(rewriting, run=f"r-{fresh}", number=2) == first
+    assert snapshots(engine, fresh) == before
+    assert ids(engine, fresh) == list(range(30))
+    check(engine, fresh)
+
+
+def test_files_are_chosen_and_sorted(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 2, partitions=(by("identity", "part"),))
+    everything = {"rewrite-all": "true"}
+    engine.run(maintaining(table(fresh), Rewrite("sort", "id DESC NULLS LAST", clause("part = 1"), everything)))
+    counted = engine.rows(f"SELECT partition.part, count(*) FROM lake.raw.{fresh}.files GROUP BY 1 ORDER BY 1")
+    assert counted == [(0, 2), (1, 1)]
+    assert [row[0] for row in engine.rows(f"SELECT id FROM lake.raw.{fresh} WHERE part = 1")] == list(range(19, 0, -2))
+    engine.run(maintaining(table(fresh), Rewrite("sort", "zorder(id, part)", None, everything)))
+    assert (files(engine, fresh), ids(engine, fresh)) == (2, list(range(20)))
+    check(engine, fresh)
+
+
+def test_what_is_wrong_with_a_rewrite(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    appended(engine, fresh, 1)
+    there = Position("workflow.yaml", 30, 7)
+    wrong = maintaining(table(fresh), Rewrite(condition=clause("colour = 'it\\'s'", there)))
+    failed = engine.fail(wrong, run=f"r-{fresh}")
+    assert (failed.code, failed.where) == ("column-not-found", there)
+    assert filled.states(f"r-{fresh}/upkeep/rewrite_dataset") == ["abandoned"]
+    assert engine.fail(maintaining(table(fresh), Rewrite("sort"))).code == "maintenance-failed"
+    assert engine.fail(maintaining(table(f"{fresh}x"), Rewrite())).code == "table-not-found"
+
+
+def test_manifests_become_few(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 3)
+    for caching in (False, True):
+        engine.run(maintaining(table(fresh), RewriteManifests(caching=caching)))
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}.manifests") == 1
+    assert ids(engine, fresh) == list(range(30))
+    check(engine, fresh)
+
+
+def test_old_snapshots_go(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 3)
+    engine.run(writing("SELECT 1L AS id, 1L AS part", table(fresh)))
+    before = snapshots(engine, fresh)
+    assert engine.run(maintaining(table(fresh), Expire()))[0].files == 0  # nothing is five days old
+    [report] = engine.run(maintaining(table(fresh), Expire(FAR, retain_last=2)))
+    assert snapshots(engine, fresh) == before[-2:]
+    [report] = engine.run(maintaining(table(fresh), Expire(snapshot_ids=(before[2],), deletes=2, stream=True)))
+    assert (snapshots(engine, fresh), (report.files or 0) > 3) == (before[-1:], True)
+    assert engine.fail(maintaining(table(fresh), Expire(snapshot_ids=(before[0],)))).code == "snapshot-not-found"
+    assert engine.fail(maintaining(table(fresh), Expire(snapshot_ids=(before[3],)))).code == "snapshot-in-use"
+    assert ids(engine, fresh) == [1]
+    check(engine, fresh)
+
+
+def test_orphans_go(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 2)
+    mine, deep = orphan(engine, fresh), orphan(engine, fresh, "metadata/deep/orphan.avro")
+    dry = engine.run(maintaining(table(fresh), RemoveOrphans(dry_run=True)))
+    assert (dry[0].files, mine.exists()) == (0, True)
+    [report] = engine.run(maintaining(table(fresh), RemoveOrphans(location="data")))
+    assert (report.files, mine.exists(), deep.exists()) == (1, False, True)
+    young = orphan(engine, fresh)
+    os.utime(young)
+    [report] = engine.run(maintaining(table(fresh), RemoveOrphans(deletes=3)))
+    assert (report.files, young.exists(), deep.exists()) == (1, True, False)
+    for elsewhere in ("/tmp", "../other", str(mine.parents[2])):
+        failed = engine.fail(maintaining(table(fresh), RemoveOrphans(location=elsewhere)))
+        assert failed.code == "location-outside-table"
+    assert "files of the last 24 hours" in str(warnings(engine, maintaining(table(fresh), RemoveOrphans(FAR))))
+    assert ids(engine, fresh) == list(range(20))
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_the_older_line_of_spark_looks_after_tables_too(
+    root: Path, start_engine: Callable[..., LiveEngine], fresh: str
+) -> None:
+    older = start_engine(lake_depot(root), key="older", spark="3.5")
+    appended(older, fresh, 3)
+    lost = orphan(older, fresh)
+    sorting = Rewrite("sort", "id DESC NULLS LAST", clause("id >= 0"), {"rewrite-all": "true"})
+    for deed in (sorting, RewriteManifests(), Expire(FAR, deletes=2), RemoveOrphans()):
+        older.run(maintaining(table(fresh), deed))
+    assert (files(older, fresh), len(snapshots(older, fresh)), lost.exists()) == (1, 1, False)
+    assert ids(older, fresh) == list(range(30))
+    check(older, fresh)
+
+
+@pytest.mark.parametrize("deed", [Rewrite(), RewriteManifests(), Expire(FAR), RemoveOrphans()])
+def test_a_table_without_rows_is_no_problem(engine: LiveEngine, fresh: str, deed: Any) -> None:
+    engine.run(writing("SELECT 1L AS id WHERE false", table(fresh), mode="append"))
+    engine.run(maintaining(table(fresh), deed))
+    assert ids(engine, fresh) == []

@@ -1,0 +1,70 @@
+"""A scheduler for scripted workers, as a process that can be killed: `python -m … schedule FILE PACE`.
+
+Its runs are processes of the same program (`tick FILE TIME`), told apart from Catchment's own only by their engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from catchment import run
+from catchment.cli.interruption import stop_on_signal
+from catchment.plan import prepare
+from catchment.run.options import Options
+from catchment.run.schedule.calendar import calendar_of
+from catchment.run.schedule.following import read
+from catchment.run.schedule.scheduler import Pace, Scheduler
+from catchment.run.schedule.ticking import run_tick
+from catchment.store import open_store
+from tests.unit.run.conftest import launch
+
+LEASE = 2.0
+"""Seconds until somebody who was killed is known to be dead."""
+FAULT = "FAULT"
+"""Where the scheduler or a run is to kill itself; an environment variable."""
+
+
+def command(file: Path, tick: datetime) -> Sequence[str]:
+    return (sys.executable, "-m", __spec__.name, "tick", str(file), tick.isoformat())
+
+
+def schedule(file: Path, pace: str) -> None:
+    followed = read(file)
+    with stop_on_signal() as stop, open_store(followed.project.metastore) as store:
+        Scheduler(
+            [followed],
+            store,
+            _dying if os.environ.get(FAULT) == "claimed" else command,
+            tell=lambda line: print(line, file=sys.stderr, flush=True),
+            settled=lambda tick: print(json.dumps(asdict(tick), default=str), flush=True),
+            pace=Pace(**json.loads(pace)),
+        ).run(stop)
+
+
+def _dying(*_: object) -> Sequence[str]:
+    """The tick is claimed, the try is counted, and no process of its run was started."""
+    os.kill(os.getpid(), 9)
+    return ()
+
+
+def tick(file: Path, time_: str) -> None:
+    prepared = prepare(file)
+    project, plan = prepared.require()
+    assert prepared.workflow
+    assert prepared.workflow.schedule
+    if os.environ.get(FAULT) == "run" and Path(file).with_suffix(".dies").exists():
+        os.kill(os.getpid(), 9)
+    with stop_on_signal() as stop:
+        options = Options(None, (), stop, launch, run.Timing(lease=LEASE, cancel=1.0, stop=2.0))
+        run_tick(datetime.fromisoformat(time_), plan, project, options, calendar_of(prepared.workflow.schedule).end)
+
+
+if __name__ == "__main__":
+    functools.partial({"schedule": schedule, "tick": tick}[sys.argv[1]], Path(sys.argv[2]))(sys.argv[3])
