@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from catchment.project.model import Project as Settings
     from catchment.run.lake import Reader, What
     from catchment.run.model import Run, RunSummary
+    from catchment.spec.model import ChangeName
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
 
@@ -124,6 +125,14 @@ class Project:
         from catchment.run import lake
 
         return lake.query(self.settings, sql, limit=limit, published=published, engine=engine)
+
+    def change(
+        self, address: str, name: ChangeName, arguments: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Mapping[str, Any]:
+        """Change a table as a toolbox job would: `project.change(address, "set_version", {"value": "latest"})`."""
+        from catchment.run import changes
+
+        return changes.change(self.settings, address, name, arguments, dry_run=dry_run)
 
     def inspect(self, what: What, target: str) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or about the table at an address."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from catchment.engine.protocol import Rows
 from catchment.plan.model import ChangePlan, Expire, JobPlan, RemoveOrphans, Rewrite
 from catchment.store import open_store
 from catchment.store.publications import Publication, Publications
 from tests.concurrency.invariants import ids
-from tests.spark.lake import HERE, LiveEngine, changing, maintaining, table, writing
+from tests.spark.lake import HERE, UNPREPARED, LiveEngine, changing, lake_depot, maintaining, table, writing
 from tests.spark.overtaking import at_gate, passing
 from tests.spark.readers import duckdb_ids, pyiceberg_ids, pyiceberg_table
 
@@ -226,3 +228,27 @@ def test_a_reader_of_what_was_published_keeps_it(engine: LiveEngine, fresh: str)
     engine.run(maintaining(target, Expire(FAR)))
     assert engine.start_change(version(fresh, first["after"]["file"])).failed().code == "version-expired"
     assert published(engine, fresh) == [8]
+
+
+@pytest.mark.slow
+def test_engines_of_both_lines_of_spark_publish_and_change(
+    engine: LiveEngine, start_engine: Callable[..., LiveEngine], fresh: str, root: Path
+) -> None:
+    older = start_engine(lake_depot(root), key="older", spark="3.5", conf=UNPREPARED)
+    older.run(appending(fresh, 1))
+    publish(older, fresh)
+    engine.run(appending(fresh, 2))
+    publish(engine, fresh)
+    assert published(older, fresh) == [1, 2]
+    assert publish(older, fresh, "v2")["changed"]
+    assert published(engine, fresh) == [1]
+    first = older.inspect("snapshots", table(fresh))["snapshots"][0]["snapshot_id"]
+    for change in (
+        changing(table(fresh), "rollback", snapshot=str(first)),
+        changing(table(fresh), "tag_create", tag="one"),
+        changing(table(fresh), "column_add", column="place", type="struct<city: string>"),
+        changing(table(fresh), "column_rename", column="id", to="number"),
+        changing(table(fresh), "partition_add", type="bucket", column="number", numBuckets=4),
+    ):
+        assert older.change(change)["changed"]
+    assert engine.rows(f"SELECT number, place FROM lake.raw.{fresh}") == [(1, None)]

@@ -63,3 +63,11 @@ def test_threads_do_not_disturb_each_other(root: Path) -> None:
 
 def test_a_project_without_runs_has_none(root: Path) -> None:
     assert catchment.open(root).runs() == []
+
+
+def test_a_change_that_cannot_be_made_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "catchment.yaml").write_text("depots:\n  lake: {kind: iceberg, location: ./lake}\n")
+    with pytest.raises(catchment.CatchmentError) as caught:
+        catchment.open(tmp_path).change("dataos://lake:raw/trips", "set_version", {"value": "latest"})
+    assert caught.value.code == "no-published-catalog"
+    assert not (tmp_path / ".catchment").exists()
