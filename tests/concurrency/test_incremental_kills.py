@@ -23,11 +23,8 @@ BEFORE = ("window-opened", "before-data-written", "data-written", "before-sealed
 SEALED = ("sealed", "lease-taken", "manifest-list-written", "before-swap", "swap-applied", "before-marked")
 COMMITTED = ("marked", "before-state-moved")
 MOVED = ("state-moved",)
-QUICK = ("window-opened", "sealed", "before-state-moved")
-POINTS = [
-    point if point in QUICK else pytest.param(point, marks=pytest.mark.slow)
-    for point in (*BEFORE, *SEALED, *COMMITTED, *MOVED)
-]
+POINTS = ("window-opened", "sealed", "before-state-moved")
+"""One of each kind; `test_incremental_seed` meets every one of them."""
 
 
 def kill_at(point: str, start: Start, root: Path, filled: Filled, name: str, run: str) -> None:
