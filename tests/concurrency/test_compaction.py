@@ -27,7 +27,7 @@ def marks(engine: LiveEngine, target: Dataset) -> list[tuple[Any, ...]]:
     return engine.rows(f"SELECT part, mark, count(*) FROM {target.identifier} GROUP BY ALL ORDER BY ALL")
 
 
-@pytest.mark.parametrize("theirs", [None, 0, 1])
+@pytest.mark.parametrize("theirs", [pytest.param(None, marks=pytest.mark.slow), 0, 1])
 def test_an_overwrite_is_overtaken_by_changes_and_not_by_compaction(
     engine: LiveEngine, fresh: str, theirs: int | None
 ) -> None:

@@ -104,6 +104,7 @@ def test_maintenance_spares_what_is_on_its_way_whatever_its_age(engine: LiveEngi
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_files_of_a_direct_commit_are_as_old_as_its_job(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     engine.run(appending(fresh, 0, "early"))
     place = Path(engine.inspect("table", table(fresh))["location"]) / "data"
