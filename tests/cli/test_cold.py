@@ -47,7 +47,10 @@ def test_the_public_api_is_light(tmp_path: Path) -> None:
 
 def test_help_lists_every_verb(tmp_path: Path) -> None:
     answer = program.call("--help", cwd=tmp_path)
-    verbs = "init validate schema plan run apply resume runs logs query table writers recover doctor demo"
+    verbs = (
+        "init validate schema plan run apply resume schedule ticks "
+        "runs logs query table state writers recover doctor demo"
+    )
     assert answer.code == 0
     assert [line.split()[0] for line in answer.out.partition("Verbs:\n")[2].splitlines()] == verbs.split()
 
