@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from catchment.errors import EngineLost
-from catchment.store.states import lease_name
+from catchment.errors import EngineLost, RequestError
+from catchment.project.loading import load
+from catchment.run import states
+from catchment.store.states import State, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, forget_engine
@@ -94,3 +97,21 @@ def test_one_that_was_taken_for_dead_and_comes_back_changes_nothing(
     assert ids(engine, fresh) == list(range(1, 26))
     assert state(filled, fresh) == {"start": "30"}
     check(engine, fresh)
+
+
+def test_a_window_that_is_sealed_is_not_dropped_and_one_that_is_open_cannot_come_back(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled
+) -> None:
+    project = replace(load(root), metastore=f"sqlite:///{root}/metastore.db")
+    arrive(engine, fresh, 1, 25)
+    kill_at("sealed", start_engine, root, filled, fresh, run=f"r-{fresh}")
+    with pytest.raises(RequestError) as caught:
+        states.set_keys(project, State("workflow", fresh, "source", {"start": "0"}, ""), dry_run=False)
+    assert caught.value.code == "window-sealed"
+    engine.run(reading_job(fresh))
+    kill_at("before-sealed", start_engine, root, filled, fresh, run=f"s-{fresh}")
+    [change] = states.set_keys(project, State("workflow", fresh, "source", {"start": "20"}, ""), dry_run=False)
+    assert (change.before, change.after, change.dropped) == ({"start": "10"}, {"start": "20"}, 1)
+    assert filled.find(f"s-{fresh}/{fresh}/out").state == "abandoned"
+    engine.run(reading_job(fresh))
+    assert ids(engine, fresh) == [*range(1, 11), *range(21, 26)]

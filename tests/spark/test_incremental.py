@@ -197,6 +197,31 @@ def test_what_a_half_failed_job_has_committed_is_not_committed_again(
     assert [each.status for each in filled.store.states.windows("workflow", fresh)] == ["done"]
 
 
+def test_a_direct_commit_of_a_half_failed_job_is_not_made_again(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 5)
+    second = f"{fresh}_b"
+
+    def both(condition: str) -> JobPlan:
+        steps = [step("one", "select id from source"), step("two", f"select id from source where {condition}")]
+        outputs = [output("one", table(fresh), mode="append", name="one", commit="direct")]
+        outputs.append(output("two", table(second), mode="append", name="two"))
+        return job(*outputs, inputs=[source_of(fresh)], steps=steps, name=fresh)
+
+    engine.fail(both("assert_true(id < 3) is null"), run=f"r-{fresh}")
+    engine.run(both("true"))
+    assert (ids(engine, fresh), ids(engine, second)) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+    assert state(filled, fresh) == {"start": "10"}
+
+
+def test_a_state_with_other_keys_is_not_passed_over(engine: LiveEngine, fresh: str) -> None:
+    arrive(engine, fresh, 1, 15)
+    engine.run(reading_job(fresh))
+    renamed = {"begin": "select 0", "end": "select $|begin| + 10"}
+    sql = BETWEEN.replace("start", "begin")
+    source = windowed("source", table(f"{fresh}_source"), sql, renamed, {"begin": "end"})
+    assert engine.fail(reading_job(fresh, source)).code == "state-mismatch"
+
+
 def test_of_two_inputs_only_the_one_with_news_moves(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 15)
     engine.run(writing("select 1L as id", table(f"{fresh}_rates"), mode="append"))
@@ -310,6 +335,42 @@ def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngin
     assert ids(engine, fresh) == list(range(1, 41))
     assert engine.run(reading_job(fresh))[0].rows == 10  # and the job itself begins where it would have begun
     assert state(filled, fresh) == {"start": "10"}
+
+
+def test_a_backfill_knows_the_settings_and_the_clock_of_its_job(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    sql = "select timestamp '2026-02-27 23:30:00' + make_interval(0, 0, 0, id) as id from range(3)"
+    engine.run(writing(sql, table(f"{fresh}_source"), mode="append"))
+    keys = {
+        "start": "select timestamp '2026-02-01 00:00:00'",
+        "end": "select least(timestamp '$|start|' + interval 1 day, run_time)",
+    }
+    quoted = "select id from all_source where id >= '$|start|' and id < '$|end|'"
+    work = replace(reading_job(fresh, source_of(fresh, keys=keys, sql=quoted)), conf={ZONE: "Europe/Berlin"})
+    pending = engine.start_job(work, backfill=Backfill("2026-02-28", "2026-03-02"))
+    assert pending.done()[0].rows == 2
+    zones = {each.inputs["source"].zone for each in filled.store.states.windows("workflow", fresh)}
+    assert zones == {"Europe/Berlin"}
+
+
+def test_where_windows_need_each_other_a_backfill_ends_with_the_first_failure(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 40)
+    merge = merging(
+        "select id from source where assert_true(id <> 15, 'not this one') is null",
+        table(fresh),
+        "old.id = new.id",
+        INSERTS,
+    )
+    work = replace(merge, inputs=(source_of(fresh),), name=fresh)
+    backfilled(engine, work, 0, 40, run=f"r-{fresh}").failed()
+    statuses = [each.status for each in filled.store.states.windows("workflow", fresh)]
+    assert sorted(statuses) == ["done", "open", "open", "open"]
+    good = replace(
+        merging("select id from source", table(fresh), "old.id = new.id", INSERTS), inputs=work.inputs, name=fresh
+    )
+    engine.run(good, run=f"r-{fresh}", number=2)  # whoever resumes the run goes on with its backfill
+    assert (ids(engine, fresh), state(filled, fresh)) == (list(range(1, 41)), {})
 
 
 def test_what_cannot_be_backfilled_is_told(engine: LiveEngine, fresh: str) -> None:

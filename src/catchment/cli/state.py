@@ -81,7 +81,7 @@ def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
 @click.argument("job")
 @click.argument("input")
 @click.argument("keys", metavar="KEY=VALUE...", nargs=-1, required=True)
-@click.option("--zone", default="UTC", show_default=True, help="The session time zone that timestamps are meant in.")
+@click.option("--zone", default="", help="The session time zone that timestamps are meant in; the state's own, or UTC.")
 @_dry_run
 @_yes
 @options.project

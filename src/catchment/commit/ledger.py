@@ -37,6 +37,12 @@ class Ledger:
         with self._database.reading() as connection:
             return _find(connection, write_id)
 
+    def beginning_with(self, prefix: str) -> tuple[Write, ...]:
+        """The writes whose ids begin so."""
+        these = select(writes).where(writes.c.write_id.startswith(prefix, autoescape=True))
+        with self._database.reading() as connection:
+            return tuple(_write(row) for row in connection.execute(these.order_by(writes.c.write_id)))
+
     def open(self, intent: Intent) -> Write:
         """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -23,7 +24,7 @@ from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
 from catchment.job.story import Story
-from catchment.job.windows import described, is_before, window_from
+from catchment.job.windows import check_fits, described, is_before, window_from
 from catchment.plan.model import Incremental, InputPlan, JobPlan
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
@@ -50,10 +51,15 @@ class Backfiller:
         """Every window of the range that is not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
-            windows = self._unfinished(source, window, wanted) or self._listed(lease, source, window, wanted)
+            windows = self._unfinished(window, wanted) or self._listed(lease, source, window, wanted)
             return added_up(self._carried_out(lease, windows))
 
-    def _unfinished(self, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
+    def resumed(self) -> Backfill | None:
+        """The backfill that this very run has begun, if it has."""
+        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+        return Backfill(*own[0].opened_by.partition(": ")[2].split("..", 1)) if own else None
+
+    def _unfinished(self, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
         left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
         ranges = {each.opened_by.partition(": ")[2] for each in left}
@@ -65,6 +71,9 @@ class Backfiller:
                 hint="finish it with the same --backfill, or drop it with `catchment state set` or `state reset`",
             )
         if left:
+            with self.sessions() as session:
+                for each in left:
+                    check_fits(session, self.command.job, each)
             self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
         return left
 
@@ -74,7 +83,7 @@ class Backfiller:
         run_id = self.command.run_id
         by = f"run {run_id}: {wanted.range}"
         windows = [
-            Window(*self._job, 0, "backfill", "open", f"{run_id}.{number}", {source.name: part}, opened_by=by)
+            Window(*self._job, 0, "backfill", "open", f"{run_id}.b{number}", {source.name: part}, opened_by=by)
             for number, part in enumerate(parts, 1)
         ]
         return patiently(lambda: self._states.open(lease, windows))
@@ -82,20 +91,29 @@ class Backfiller:
     def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputReport, ...]]:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
-        failed = threading.Event()
+        failed: list[int] = []
+        at_once = self._at_once()
+
+        def await_turn(number: int) -> None:
+            while number and not done[number - 1].wait(LOOK_SECONDS):
+                self.story.check()
+                if any(each < number for each in failed):
+                    raise Cancelled("a window before this one failed")
 
         def carry_out(number: int, window: Window) -> tuple[OutputReport, ...]:
             try:
+                if at_once == 1 or failed:
+                    await_turn(number)
                 self.story.check()
-                reports = self._through(window, _behind(done[number - 1] if number else None, failed, self.story))
+                reports = self._through(window, partial(await_turn, number))
                 patiently(lambda: self._states.finish(lease, window))
             except BaseException:
-                failed.set()
+                failed.append(number)
                 raise
             done[number].set()
             return reports
 
-        with ThreadPoolExecutor(AT_ONCE if _in_parallel(self.command.job) else 1, "window") as threads:
+        with ThreadPoolExecutor(at_once, "window") as threads:
             futures = [threads.submit(carry_out, number, window) for number, window in enumerate(windows)]
         _raise_first([error for future in futures if (error := future.exception())])
         return [future.result() for future in futures]
@@ -106,6 +124,21 @@ class Backfiller:
         with self.sessions() as session:
             return self.through(session, self.story.behind(turn), window)
 
+    def _at_once(self) -> int:
+        """Several where computing and committing are two things, and no window needs what the one before it wrote."""
+        job = self.command.job
+        read = {source.dataset.address for source in job.inputs}
+        apart = not job.actions and all(
+            output.dataset.format != "delta"
+            and output.commit == "buffered"
+            and output.mode != "merge"
+            and output.conflict == "last-wins"
+            and output.dataset.address not in read
+            and output.dataset.depot not in self.writer.solitary
+            for output in job.outputs
+        )
+        return AT_ONCE if apart else 1
+
     @property
     def _states(self) -> States:
         return self.writer.store.states
@@ -115,29 +148,11 @@ class Backfiller:
         return self.command.workflow, self.command.job.name
 
 
-def _behind(before: threading.Event | None, failed: threading.Event, story: Story) -> Callable[[], None]:
-    def wait() -> None:
-        while before is not None and not before.wait(LOOK_SECONDS):
-            story.check()
-            if failed.is_set():
-                raise Cancelled("a window before this one failed")
-
-    return wait
-
-
 def _raise_first(errors: Sequence[BaseException]) -> None:
     """The reason, not what followed from it."""
     reasons = [error for error in errors if not isinstance(error, Cancelled)] or list(errors)
     if reasons:
         raise reasons[0]
-
-
-def _in_parallel(job: JobPlan) -> bool:
-    """Whether every output goes through a buffer, so that computing and committing are two things."""
-    return not job.actions and all(
-        output.dataset.format != "delta" and output.commit == "buffered" and output.mode != "merge"
-        for output in job.outputs
-    )
 
 
 def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:
@@ -163,12 +178,14 @@ def _parts(spark: SparkSession, source: InputPlan, window: Incremental, wanted: 
     for _ in range(MOST_WINDOWS):
         part = window_from(spark, source, window, at)
         after = part.values[end]
+        if not is_before(at, after) and any(key.live for key in window.keys if key.name == end):
+            return  # the data, or the clock, is not further yet
         if not is_before(at, after):
             raise _not_moving(window, wanted, at, after)
         if not is_before(after, wanted.last):
-            yield replace(part, values={**part.values, end: wanted.last}, after=None)
+            yield replace(part, values={**part.values, end: wanted.last}, after={})
             return
-        yield replace(part, after=None)
+        yield replace(part, after={})
         at = after
     raise JobError(
         f"the backfill {wanted.range} has more than {MOST_WINDOWS:,} windows",

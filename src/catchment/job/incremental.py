@@ -5,23 +5,23 @@ The state moves when everything that comes of a window is committed, and never o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.commit.model import Write, is_directory
+from catchment.commit.model import FATE_UNKNOWN, Write, is_directory
 from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import OutputReport, RunJob
-from catchment.errors import CatchmentError, JobError
+from catchment.errors import CatchmentError
 from catchment.job.inputs import next_window
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
 from catchment.job.story import Story
-from catchment.job.windows import described, ends_after
+from catchment.job.windows import check_fits, described, ends_after
 from catchment.plan.model import InputPlan
 from catchment.store import Lease
 from catchment.store.states import InputWindow, State, States, Window
@@ -45,43 +45,42 @@ class Turns:
         reports: list[tuple[OutputReport, ...]] = []
         with job_lease(self.writer, self.command, self.story) as lease:
             while len(reports) < self.command.windows:
-                window = self._next(lease, begun=bool(reports))
+                window = self._left(lease, begun=bool(reports)) or self._opened(lease)
                 if window is None:
                     break
                 reports.append(self._finished(lease, window))
         return added_up(reports)
 
-    def _next(self, lease: Lease, *, begun: bool) -> Window | None:
-        """The window that is to be finished, or a new one; None where there is nothing new."""
+    def _left(self, lease: Lease, *, begun: bool) -> Window | None:
+        """The window that is to be finished before a new one is opened."""
         left = self._settled(lease)
-        if left is not None:
+        if left is not None or begun or self.command.windows > 1:
             return left
-        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id))
-        if own and own[-1].status == "done" and not begun and self.command.windows == 1:
-            return own[-1]  # this very run took its turn before it died
-        return self._opened(lease, own)
+        own = self._own()
+        return own[-1] if own and own[-1].status == "done" else None  # this very run took its turn before it died
 
     def _settled(self, lease: Lease) -> Window | None:
         """What an attempt that died has left: moved on where all of it is committed, otherwise to be finished."""
         for window in patiently(lambda: self._states.unfinished(*self._job, "run")):
             own = window.identity.partition(".")[0] == self.command.run_id
             if own or not self.is_committed(window):
-                self._check_fits(window)
+                check_fits(self.spark, self.command.job, window)
                 return window
             self.story.warn(f"window {window.number} was committed by a run that died; the state moves on from there")
             self._finish(lease, window)
         return None
 
-    def _opened(self, lease: Lease, own: Sequence[Window]) -> Window | None:
+    def _opened(self, lease: Lease) -> Window | None:
         states = patiently(lambda: self._states.of_job(*self._job))
         parts = {source.name: next_window(self.spark, source, states.get(source.name)) for source in self._sources}
         if all(part.after is None for part in parts.values()):
             self._tell_nothing_new(states)
             return None
         self._tell(parts)
-        run_id = self.command.run_id
-        identity = run_id if not own else f"{run_id}.{len(own) + 1}"
-        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=f"run {run_id}")
+        run_id, taken = self.command.run_id, len(self._own())
+        # An identity is never used again, not even that of a window that came to nothing.
+        identity = f"{run_id}.{taken + 1}" if taken else run_id
+        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=f"run {run_id} on {self.writer.owner}")
         (opened,) = patiently(lambda: self._states.open(lease, [window]))
         faults.point("window-opened")
         return opened
@@ -91,7 +90,8 @@ class Turns:
             reports = self.through(window)
         except BaseException:
             with suppress(CatchmentError):  # then it stays open, and the next run looks after it
-                self._give_up_unwritten(lease, window)
+                if window.opened_by == f"run {self.command.run_id} on {self.writer.owner}":
+                    self._give_up_unwritten(lease, window)
             raise
         if window.status == "open":
             self._finish(lease, window)
@@ -103,22 +103,18 @@ class Turns:
         faults.point("state-moved")
 
     def _give_up_unwritten(self, lease: Lease, window: Window) -> None:
-        """Of a window that came to nothing, nothing is left for the next run: it looks anew."""
-        ids = [f"{window.identity}/{self.command.job.name}/{output.name}" for output in self.command.job.writes]
-        if not any(_may_come(self.writer.ledger.find(write_id)) for write_id in ids):
+        """Of a window that came to nothing, nothing is left for the next run: it looks anew.
+
+        Only of one that this engine has opened itself: whoever opened one that was taken over may still seal it.
+        """
+        outputs = self.command.job.writes
+        ids = [f"{window.identity}/{self.command.job.name}/{output.name}" for output in outputs]
+        direct = any(output.commit == "direct" for output in outputs)  # of those the ledger knows nothing
+        if not direct and not any(_may_come(self.writer.ledger.find(write_id)) for write_id in ids):
             self._states.give_up(lease, window)
 
-    def _check_fits(self, window: Window) -> None:
-        """A window that was begun is finished with the values it began with, if the job still has a use for them."""
-        if set(window.inputs) != {source.name for source in self._sources} or not all(
-            _fits(source, window.inputs[source.name]) for source in self._sources
-        ):
-            raise JobError(
-                f"window {window.number} was begun ({window.opened_by}) with other inputs or keys than the job has now",
-                code="window-mismatch",
-                where=self.command.job.where,
-                hint="run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`",
-            )
+    def _own(self) -> tuple[Window, ...]:
+        return patiently(lambda: self._states.of_run(*self._job, self.command.run_id))
 
     def _tell(self, parts: Mapping[str, InputWindow]) -> None:
         for name, part in parts.items():
@@ -147,15 +143,11 @@ class Turns:
 
 def _may_come(write: Write | None) -> bool:
     """Whether a write is in its table, or may still come there. An open buffer is nobody's but his who failed."""
-    if write is None or write.state == "abandoned":
+    if write is None:
         return False
+    if write.state == "abandoned":
+        return (write.error or {}).get("code") == FATE_UNKNOWN
     return write.state != "open" or not is_directory(write.intent.buffer)
-
-
-def _fits(source: InputPlan, part: InputWindow) -> bool:
-    if source.incremental is None or part.after is None:
-        return True
-    return set(part.values) == {key.name for key in source.incremental.keys}
 
 
 def _listed(keys: Mapping[str, str]) -> str:

@@ -71,8 +71,11 @@ def run_job(
     `sessions` gives further ones to those who do several things at once.
     """
     attempt = _Attempt(spark, command, story, writer, depots)
-    if command.backfill is not None and attempt.job.moves:
-        return Backfiller(sessions, command, story, writer, partial(_apart, attempt)).run(command.backfill)
+    if attempt.job.moves:
+        filling = Backfiller(partial(_prepared, attempt, sessions), command, story, writer, partial(_apart, attempt))
+        backfill = command.backfill or filling.resumed()
+        if backfill is not None:
+            return filling.run(backfill)
     _prepare(attempt)
     if command.job.change is not None:
         return (_change(attempt, command.job.change),)
@@ -84,9 +87,14 @@ def run_job(
 
 def _apart(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> tuple[OutputReport, ...]:
     """One window in a session of its own."""
-    apart = replace(attempt, spark=session, story=story, window=window)
-    _prepare(apart)
-    return _turn(apart)
+    return _turn(replace(attempt, spark=session, story=story, window=window))
+
+
+@contextmanager
+def _prepared(attempt: _Attempt, sessions: Sessions) -> Iterator[SparkSession]:
+    with sessions() as session:
+        _prepare(replace(attempt, spark=session))
+        yield session
 
 
 def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from decimal import Decimal, InvalidOperation
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats import format_of
-from catchment.plan.model import Incremental, InputPlan, Key, Template
-from catchment.store.states import InputWindow, State
+from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
+from catchment.store.states import InputWindow, State, Window
 
 ZONE = "spark.sql.session.timeZone"
 ESCAPES = "spark.sql.parser.escapedStringLiterals"
@@ -45,7 +45,7 @@ def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None
     if source.incremental is not None:
         return _read_keys(spark, source, source.incremental, part)
     format, values = format_of(source.dataset.format), part.values if part else {}
-    if LAST not in values:
+    if part is None or part.after is None:
         return {source.name: format.read(spark, source).limit(0)}
     return {source.name: format.read_commits(spark, source, values.get(FIRST), values[LAST])}
 
@@ -55,10 +55,34 @@ def _read_keys(
 ) -> dict[str, DataFrame]:
     whole = _whole(spark, source, window)
     values = part.values if part else _values(spark, window, {})
-    # A key that the data has no value for has nothing before it and nothing behind it.
+    # Where there was nothing new, nothing is read: what has come since then is read when the state moves over it.
+    nothing = len(values) < len(window.keys) or (part is not None and part.after is None)
     known = {key.name: values.get(key.name, "") for key in window.keys}
     frame = _query(spark, window.window, known, f"the window of input {source.name}")
-    return {window.context: whole, source.name: frame if len(values) == len(known) else frame.limit(0)}
+    return {window.context: whole, source.name: frame.limit(0) if nothing else frame}
+
+
+def check_fits(spark: SparkSession, job: JobPlan, window: Window) -> None:
+    """A window that was begun is finished with the values it began with, if the job still has a use for them."""
+    sources = [source for source in job.inputs if source.moves]
+    zone = _zone(spark)
+    if set(window.inputs) != {source.name for source in sources} or not all(
+        _fits(source, window.inputs[source.name], zone) for source in sources
+    ):
+        raise JobError(
+            f"window {window.number} was begun ({window.opened_by}) with other inputs, keys or another time zone than "
+            "the job has now",
+            code="window-mismatch",
+            where=job.where,
+            hint="run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`",
+        )
+
+
+def _fits(source: InputPlan, part: InputWindow, zone: str) -> bool:
+    if source.incremental is None:
+        return part.after is None or LAST in part.values
+    keys = {key.name for key in source.incremental.keys}
+    return part.after is None or (set(part.values) == keys and part.zone == zone)
 
 
 def described(part: InputWindow) -> str:
@@ -70,18 +94,24 @@ def ends_after(part: InputWindow, moment: str) -> str | None:
     """The end of a window that lies after a moment, None where none does or where it is no time."""
     now = datetime.fromisoformat(moment)
     for value in (part.after or {}).values():
-        end = _time(value)
-        if end is not None and (end if end.tzinfo else end.replace(tzinfo=ZoneInfo(part.zone))) > now:
+        end, zone = _time(value), _known_zone(part.zone)
+        if end is not None and (end.tzinfo or zone) and (end if end.tzinfo else end.replace(tzinfo=zone)) > now:
             return value
     return None
+
+
+def _known_zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return None  # Spark knows more names than Python does
 
 
 def _look_at_keys(spark: SparkSession, source: InputPlan, window: Incremental, state: State | None) -> InputWindow:
     zone = _zone(spark)
     _check_settings(spark, source, window, state, zone)
     _whole(spark, source, window)
-    stored = {key: value for key, value in (state.keys if state else {}).items() if key in window.state}
-    values = _values(spark, window, stored)
+    values = _values(spark, window, state.keys if state else {})
     nothing = InputWindow(values, None, zone)
     if len(values) < len(window.keys):
         return nothing
@@ -114,7 +144,7 @@ def _value(spark: SparkSession, key: Key, values: Mapping[str, str]) -> str | No
     if len(frame.columns) != 1:
         raise _bad_key(key, f"its query gives {len(frame.columns)} columns", "select exactly one value")
     try:
-        rows = frame.select(frame[0].cast("string")).limit(2).collect()
+        rows = frame.toDF("value").selectExpr("cast(value as string)").limit(2).collect()
     except Exception as error:
         raise _at(from_spark(error, otherwise="sql-failed"), f"key {key.name}", key.sql.where) from error
     if len(rows) != 1:
@@ -128,9 +158,10 @@ def _moves(window: Incremental, values: Mapping[str, str]) -> bool:
     """Whether the window ends after it starts; one that data or clock keep in place has nothing new."""
     for key, value in window.state.items():
         before, after = values[key], values[value]
-        if before == after and any(each.live for each in window.keys if each.name == value):
+        stays = before == after or is_before(after, before)
+        if stays and any(each.live for each in window.keys if each.name == value):
             return False
-        if before == after or is_before(after, before):
+        if stays:
             raise JobError(
                 f"the window does not move: it starts at {key} = {before} and ends at {value} = {after}",
                 code="window-does-not-move",
@@ -179,6 +210,8 @@ def _has_newer(spark: SparkSession, window: Incremental, values: Mapping[str, st
 
 
 def _look_at_history(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
+    if source.commits is not None:
+        _check_state(source, state, {SNAPSHOT}, source.commits.where)
     known = state.keys.get(SNAPSHOT) if state else None
     span = format_of(source.dataset.format).commits(spark, source, known)
     if span is None:
@@ -219,10 +252,23 @@ def _check_settings(
             where=window.where,
             hint=f"remove {ESCAPES} from `sparkConf`",
         )
+    _check_state(source, state, set(window.state), window.where)
     if state is not None and state.keys and state.zone != zone:
         raise JobError(
             f"input {source.name}: its state was stored in the time zone {state.zone}, and the session's is {zone}",
             code="zone-changed",
             where=window.where,
             hint=f"set {ZONE} back to {state.zone}, or write the state anew with `catchment state set`",
+        )
+
+
+def _check_state(source: InputPlan, state: State | None, keys: set[str], where: Position) -> None:
+    """A state with other keys would be passed over, and the job would begin at the beginning."""
+    if state is not None and state.keys and set(state.keys) != keys:
+        raise JobError(
+            f"input {source.name}: its state has {', '.join(sorted(state.keys))}, and the workflow moves "
+            f"{', '.join(sorted(keys))}",
+            code="state-mismatch",
+            where=where,
+            hint="write the state anew: `catchment state reset`, then `catchment state set`",
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
+from catchment.commit.ledger import Ledger
 from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.store import Lease, Store, open_store
@@ -13,6 +14,8 @@ from catchment.store.states import Cause, State, Window, lease_name
 from catchment.who import who
 
 LEASE_SECONDS = 30.0
+BEGUN: tuple[Cause, ...] = ("run", "backfill")
+"""Windows of these causes are begun before they are done."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def set_keys(project: Project, wanted: State, *, dry_run: bool) -> tuple[Change,
     """Set keys of an input's state; the others stay."""
     with open_store(project.metastore) as store:
         before = store.states.of_job(wanted.workflow, wanted.job).get(wanted.input)
-        known = before or State(wanted.workflow, wanted.job, wanted.input, zone=wanted.zone)
+        known = before or State(wanted.workflow, wanted.job, wanted.input)
         after = replace(known, keys={**known.keys, **wanted.keys}, zone=wanted.zone or known.zone)
         return _changed(store, "set", [after], dry_run=dry_run)
 
@@ -60,7 +63,7 @@ def reset(project: Project, workflow: str, job: str, input: str | None, *, dry_r
     with open_store(project.metastore) as store:
         known = store.states.of_job(workflow, job)
         wanted = [state for name, state in known.items() if input in (None, name)]
-        if not wanted and not store.states.unfinished(workflow, job, "run"):
+        if not wanted and not store.states.unfinished(workflow, job, *BEGUN):
             raise _unknown(store, workflow, job)
         bare = [replace(state, keys={}) for state in wanted] or [State(workflow, job, input or "")]
         return _changed(store, "reset", bare, dry_run=dry_run)
@@ -85,15 +88,31 @@ def _changed(store: Store, cause: Cause, wanted: Sequence[State], *, dry_run: bo
     if not dry_run:
         for state in wanted:
             with _held(store, state.workflow, state.job) as lease:
+                _end_writes(store, state.workflow, state.job)
                 store.states.change(lease, cause, state, who())
     return changes
 
 
 def _change(store: Store, state: State) -> Change:
     before = store.states.of_job(state.workflow, state.job).get(state.input)
-    begun = len(store.states.unfinished(state.workflow, state.job, "run"))
+    begun = len(store.states.unfinished(state.workflow, state.job, *BEGUN))
     keys = before.keys if before else {}
     return Change(state.workflow, state.job, state.input, keys, state.keys, state.zone, begun)
+
+
+def _end_writes(store: Store, workflow: str, job: str) -> None:
+    """What a dropped window has begun to write must not come after it was dropped."""
+    ledger = Ledger(store.database)
+    for window in store.states.unfinished(workflow, job, *BEGUN):
+        for write in ledger.beginning_with(f"{window.identity}/{job}/"):
+            if write.state == "sealed":
+                raise RequestError(
+                    f"window {window.number} ({window.opened_by}) is sealed and not published yet: {write.write_id}",
+                    code="window-sealed",
+                    hint="publish it with `catchment recover`, or run the job once, and then look at the state again",
+                )
+            if write.state == "open":
+                ledger.abandon(write, {"code": "window-dropped", "message": "its window was dropped", "hint": None})
 
 
 @contextmanager

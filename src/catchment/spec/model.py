@@ -84,7 +84,9 @@ class Template:
 def _literal(value: str, place: Placeholder) -> str:
     if place.quoted:
         return _escaped(value)
-    return value if _NUMBER.fullmatch(value) else f"'{_escaped(value)}'"
+    if _NUMBER.fullmatch(value):
+        return f"({value})" if value.startswith("-") else value  # behind another minus it would begin a comment
+    return f"'{_escaped(value)}'"
 
 
 def _escaped(value: str) -> str:

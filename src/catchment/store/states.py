@@ -25,7 +25,7 @@ class InputWindow:
     values: Mapping[str, str]
     """Every key."""
     after: Mapping[str, str] | None
-    """The state that the input is in once the window is done; None where it stays as it is."""
+    """The state once the window is done; empty where it stays as it is, None where there is nothing new to read."""
     zone: str
     """The session's time zone: what the text of a timestamp means."""
 
@@ -92,23 +92,26 @@ class States:
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found))
 
-    def unfinished(self, workflow: str, job: str, cause: Cause) -> tuple[Window, ...]:
+    def unfinished(self, workflow: str, job: str, *causes: Cause) -> tuple[Window, ...]:
         """The windows that were begun and are neither done nor given up, the oldest first."""
-        found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause == cause)
+        found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause.in_(causes))
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
 
-    def of_run(self, workflow: str, job: str, run_id: str) -> tuple[Window, ...]:
-        """The windows that a run has begun and not given up, the oldest first."""
+    def of_run(self, workflow: str, job: str, run_id: str, cause: Cause = "run") -> tuple[Window, ...]:
+        """The windows that a run has begun, the oldest first."""
         own = (windows.c.identity == run_id) | windows.c.identity.like(f"{run_id}.%")
-        found = select(windows).where(*_of(workflow, job), own, windows.c.cause == "run", windows.c.status != "failed")
+        found = select(windows).where(*_of(workflow, job), own, windows.c.cause == cause)
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
 
     def open(self, lease: Lease, wanted: Sequence[Window]) -> tuple[Window, ...]:
-        """Remember what is about to be read, before it is read. Their numbers are given here."""
+        """Remember what is about to be read, before it is read. Their numbers are given here.
+
+        May be repeated where the answer was lost: an identity has one window.
+        """
         with self._leases.holding(lease) as connection:
-            return tuple(_added(connection, each) for each in wanted)
+            return tuple(_known(connection, each) or _added(connection, each) for each in wanted)
 
     def finish(self, lease: Lease, window: Window) -> None:
         """The outputs of a window are committed: it is done, and the state moves, in one step."""
@@ -117,9 +120,10 @@ class States:
                 if _status(connection, window) == "done":
                     return  # only the answer was lost
                 raise _gone(window)
+            by = window.opened_by.partition(" on ")[0]
             for name, part in window.inputs.items():
-                if part.after is not None:
-                    _put(connection, State(window.workflow, window.job, name, part.after, part.zone), window.opened_by)
+                if part.after:
+                    _put(connection, State(window.workflow, window.job, name, part.after, part.zone), by)
 
     def give_up(self, lease: Lease, window: Window) -> None:
         """Nothing of a window was written, and nothing will be: the next run looks anew."""
@@ -146,6 +150,12 @@ def _of(workflow: str, job: str) -> tuple[Any, ...]:
 
 def _key(state: State) -> tuple[Any, ...]:
     return states.c.workflow == state.workflow, states.c.job == state.job, states.c.input == state.input
+
+
+def _known(connection: Connection, wanted: Window) -> Window | None:
+    this = (*_of(wanted.workflow, wanted.job), windows.c.identity == wanted.identity)
+    row = connection.execute(select(windows).where(*this)).one_or_none()
+    return _window(row) if row is not None else None
 
 
 def _added(connection: Connection, wanted: Window) -> Window:

@@ -72,7 +72,14 @@ def test_whoever_lost_the_lease_moves_nothing(store: Store, lease: Lease) -> Non
 def test_a_window_that_came_to_nothing_is_not_taken_up_again(store: Store, lease: Lease) -> None:
     store.states.give_up(lease, opened(store, lease, "1", "2"))
     assert store.states.unfinished(*JOB, "run") == ()
-    assert store.states.of_run(*JOB, "run-1") == ()
+    assert [each.status for each in store.states.of_run(*JOB, "run-1")] == ["failed"]
+    assert store.states.of_job(*JOB) == {}
+
+
+def test_opening_again_after_a_lost_answer_opens_nothing(store: Store, lease: Lease) -> None:
+    first = opened(store, lease, "1", "2")
+    assert opened(store, lease, "1", "2") == first
+    assert store.states.windows(*JOB) == (first,)
 
 
 def test_the_windows_of_a_run(store: Store, lease: Lease) -> None:

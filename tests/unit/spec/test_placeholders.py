@@ -34,7 +34,8 @@ def template(sql: str) -> Template:
     [
         ("where a > '$|x|'", {"x": "2020-01-01 00:00:00"}, "where a > '2020-01-01 00:00:00'"),
         ("where a > $|x|", {"x": "17"}, "where a > 17"),
-        ("where a > $|x|", {"x": "-1.5"}, "where a > -1.5"),
+        ("where a > $|x|", {"x": "-1.5"}, "where a > (-1.5)"),
+        ("where a > 10 -$|x| and b", {"x": "-5"}, "where a > 10 -(-5) and b"),
         ("where a > $|x|", {"x": "b"}, "where a > 'b'"),
         ("where a > timestamp '$|x|'", {"x": "2020-01-01"}, "where a > timestamp '2020-01-01'"),
         ("where a like 'd-$|x|-$|y|'", {"x": "1", "y": "2"}, "where a like 'd-1-2'"),

@@ -17,21 +17,27 @@ ADD, REMOVE = "AddFile", "RemoveFile"
 def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
     """From after the version that was read last to the newest one."""
     head, log = require_head(spark, source.dataset), log_of(spark, source.dataset)
-    first = int(known) if known is not None else _at(source, log, head.version, commits.since(source))
-    if first is not None and first > head.version:
+    first = _at(source, log, head.version, commits.since(source)) if known is None else _version(known)
+    # A table that was dropped and made anew counts its versions from 0 again.
+    if first is not None and (first > head.version or (known or "").partition("@")[2] not in ("", head.id)):
         raise commits.gone(source, f"version {first}, which was read last,")
     if first is not None:
         _check(source, log, first, head.version)
-    return (None if first is None else str(first)), str(head.version)
+    return (None if first is None else f"{first}@{head.id}"), f"{head.version}@{head.id}"
 
 
 def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
     """The rows that were added after one version, up to another."""
-    log = log_of(spark, source.dataset)
+    log, newest = log_of(spark, source.dataset), _version(last)
     if first is None:
-        return spark.read.format("delta").options(**source.options).load(log.path, versionAsOf=last)
-    added = (action for _, action in log.changes(int(first) + 1, int(last)) if _changes(action, ADD))
-    return log.rows_of(added, int(last))
+        return spark.read.format("delta").options(**source.options).load(log.path, versionAsOf=newest)
+    added = (action for _, action in log.changes(_version(first) + 1, newest) if _changes(action, ADD))
+    return log.rows_of(added, newest)
+
+
+def _version(known: str) -> int:
+    """A version as the state has it: with the table's id, or without it where a person has set it."""
+    return int(known.partition("@")[0])
 
 
 def _at(source: InputPlan, log: Log, newest: int, moment: datetime | None) -> int | None:
