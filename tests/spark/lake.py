@@ -108,7 +108,12 @@ def windowed(
 
     window, context = template(sql, line - 1), f"all_{name}"
     known = tuple(
-        Key(key, template(text, line + index), Position("workflow.yaml", line + index, 5), context in text)
+        Key(
+            key,
+            template(text, line + index),
+            Position("workflow.yaml", line + index, 5),
+            context in text or "run_time" in text,
+        )
         for index, (key, text) in enumerate(keys.items())
     )
     newer = without_end(window, frozenset(state))
