@@ -9,8 +9,9 @@ from datetime import datetime
 from catchment.errors import Position
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
-from catchment.spec.model import Commits, Incremental, Key, Placeholder, Template
+from catchment.spec.model import Commits, Incremental, Key
 from catchment.spec.placeholders import TOKEN, read_template
+from catchment.spec.template import Placeholder, Template
 from catchment.spec.textlines import position_at
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import did_you_mean

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
-
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_SPECIAL = re.compile(r"[\x00-\x1f!-*/;-@[-^`{-\x7f]")
-"""Every ASCII character that is not a letter, a digit, a blank or one of `+,-._:`."""
+from catchment.spec.template import Template
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]
@@ -58,40 +54,6 @@ class Retry:
     """The dialect's `duration`: the pause before the first retry; it doubles with each further one."""
     max_duration: float | None = None
     """No retry starts later than this many seconds after the job's first attempt began."""
-
-
-@dataclass(frozen=True)
-class Placeholder:
-    """Where the value of a key goes: `$|key|`."""
-
-    key: str
-    quoted: bool
-    """Whether it stands inside a string literal."""
-
-
-@dataclass(frozen=True)
-class Template:
-    """SQL with placeholders, taken apart so that a value can only ever become part of a literal."""
-
-    pieces: tuple[str | Placeholder, ...]
-    where: Position
-
-    def filled(self, values: Mapping[str, str]) -> str:
-        """The SQL with these values as data."""
-        return "".join(each if isinstance(each, str) else _literal(values[each.key], each) for each in self.pieces)
-
-
-def _literal(value: str, place: Placeholder) -> str:
-    if place.quoted:
-        return _escaped(value)
-    if _NUMBER.fullmatch(value):
-        return f"({value})" if value.startswith("-") else value  # behind another minus it would begin a comment
-    return f"'{_escaped(value)}'"
-
-
-def _escaped(value: str) -> str:
-    # Whatever could mean something to a parser of SQL, or to Spark's `${...}`, becomes a Unicode escape.
-    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from catchment.spec.findings import Findings
-from catchment.spec.model import Placeholder, Template
+from catchment.spec.template import Placeholder, Template
 from catchment.spec.textlines import position_at
 from catchment.spec.tree import Node, ScalarNode
 

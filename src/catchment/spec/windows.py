@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from catchment.spec.model import Placeholder, Template
+from catchment.spec.template import Placeholder, Template
 
 _MARK = "catchment:key:"
 

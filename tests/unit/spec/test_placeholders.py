@@ -12,8 +12,8 @@ from sqlglot import exp, parse_one
 
 from catchment.errors import Position
 from catchment.spec.findings import Findings
-from catchment.spec.model import Placeholder, Template
 from catchment.spec.placeholders import read_template
+from catchment.spec.template import Placeholder, Template
 from catchment.spec.tree import ScalarNode
 from catchment.spec.windows import without_end
 from tests.unit.spec.marked import changed, load_text
