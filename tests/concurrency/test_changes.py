@@ -39,6 +39,7 @@ def test_a_change_whose_engine_dies_is_made_once(
     assert len(engine.inspect("versions", table(fresh))["versions"]) == 3
 
 
+@pytest.mark.slow
 def test_many_changes_and_writes_at_once(engine: LiveEngine, root: Path, start_engine: Start, fresh: str) -> None:
     engine.run(appending(fresh, 0))
     engines, pending = (engine, start_engine(lake_depot(root), key="other")), []

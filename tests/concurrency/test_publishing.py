@@ -45,6 +45,7 @@ def chain(root: Path, name: str = "orders") -> list[tuple[int | None, int]]:
     return [(each.before and number(each.before), number(each.file)) for each in found]  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_has_moved_the_pointer_or_not(
     start_engine: Callable[..., LiveEngine], tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_an_engine_that_dies_has_moved_the_pointer_or_not(
         assert chain(tmp_path, name) == [(None, 2), (2, 3)]
 
 
+@pytest.mark.slow
 def test_many_move_it_at_once(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
     """Each move begins where another one ended: none is lost, none is half made."""
     depot = lake_depot(tmp_path)

@@ -264,6 +264,7 @@ def test_a_window_that_ends_in_the_future_is_told(engine: LiveEngine, fresh: str
     ]
 
 
+@pytest.mark.slow
 def test_while_another_run_has_the_job_this_one_leaves_or_waits(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 5)
     lease = filled.store.leases.acquire(lease_name("workflow", fresh), "run other", 600.0)

@@ -14,6 +14,7 @@ from tests.spark.lake import changing, table
 from tests.stores.lakes import Lake, appending
 
 
+@pytest.mark.slow
 def test_versions_are_published_in_the_database_of_the_catalog(on_s3: Lake, fresh: str) -> None:
     """From two engines, to and fro; the pointer is in PostgreSQL, the files are on S3."""
     for number in range(3):
@@ -46,6 +47,7 @@ def test_a_table_is_changed_beside_its_writers(lake: Lake, fresh: str) -> None:
     assert lake.here.start_change(unpublished).failed().code == "no-published-catalog"
 
 
+@pytest.mark.slow
 def test_a_change_whose_answer_is_lost_on_the_wire_is_made_once(on_s3: Lake, wire: Wire, fresh: str) -> None:
     there = table(fresh, "wired")
     for number in range(2):

@@ -48,7 +48,8 @@ def test_overwrites_of_two_engines_replace_what_they_produce(lake: Lake, fresh: 
     check(lake.here, fresh)
 
 
-@pytest.mark.parametrize("point", ["sealed", pytest.param("swap-applied", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["sealed", "swap-applied"])
 def test_what_a_killed_engine_sealed_another_one_publishes_once(
     lake: Lake, start_engine: Start, fresh: str, point: str
 ) -> None:
