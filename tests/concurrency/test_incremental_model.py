@@ -5,6 +5,7 @@ What is in the table afterwards is what one computation of everything gives.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from catchment.engine.protocol import Done
 from catchment.errors import EngineLost, LeaseHeld
 from catchment.plan.model import JobPlan
 from catchment.store.states import lease_name
@@ -47,7 +49,7 @@ class Shop:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [random.randrange(1_000_000)])
+@pytest.mark.parametrize("seed", [int(os.environ.get("CATCHMENT_SEED", random.randrange(1_000_000)))])
 def test_thirty_runs_come_to_what_one_computation_gives(
     engine: LiveEngine, root: Path, start_engine: Callable[..., LiveEngine], fresh: str, filled: Filled, seed: int
 ) -> None:
@@ -61,7 +63,8 @@ def test_thirty_runs_come_to_what_one_computation_gives(
         if what == "kill":
             victim = start_engine(lake_depot(root), key="victim", fault=f"{chance.choice(POINTS)}:kill")
             answer: Any = victim.start_job(shop.work, run=f"{fresh}-{number}").answer()
-            assert isinstance(answer, EngineLost) or answer.outputs == ()  # with nothing new it meets no point
+            # With nothing new, or only something to finish, it may not meet its point.
+            assert isinstance(answer, EngineLost | Done), answer
             for lease in (lease_name("workflow", fresh), f"table/{table(fresh).address}"):
                 if isinstance(answer, EngineLost) and filled.store.leases.holder(lease):
                     forget_engine(filled.store, lease)
