@@ -6,9 +6,9 @@ from catchment.errors import RequestError
 from catchment.formats.delta import Delta
 from catchment.formats.files import FILE_FORMATS, Files
 from catchment.formats.iceberg import Iceberg
-from catchment.formats.model import Capabilities, Earlier, Format, Write, Written
+from catchment.formats.model import Capabilities, Earlier, Format, History, Write, Written
 
-__all__ = ["Capabilities", "Earlier", "Format", "Write", "Written", "format_of"]
+__all__ = ["Capabilities", "Earlier", "Format", "History", "Write", "Written", "format_of", "history_of"]
 
 
 def format_of(name: str) -> Format:
@@ -20,3 +20,13 @@ def format_of(name: str) -> Format:
     if name in FILE_FORMATS:
         return Files(name)
     raise RequestError(f"there is no format {name}", code="unknown-format", hint="use iceberg, delta or a file format")
+
+
+def history_of(name: str) -> History:
+    """The format of a dataset that is read by its commits; a plan that asks this of plain files was refused."""
+    found = format_of(name)
+    if isinstance(found, Iceberg | Delta):
+        return found
+    raise RequestError(
+        f"{name} has no history to read by", code="unsupported-by-snapshot", hint="read a window over a column instead"
+    )

@@ -35,14 +35,6 @@ class Files:
         schema = given_schema(spark, source)
         return (reader.schema(schema) if schema else reader).load(source.dataset.path)
 
-    def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
-        """Files have no commits; a plan that asks for them is refused."""
-        raise NotImplementedError
-
-    def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
-        """Files have no commits; a plan that asks for them is refused."""
-        raise NotImplementedError
-
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """How many files there are and how long; None where the path is a pattern or leads nowhere."""
         place = spark._jvm.org.apache.hadoop.fs.Path(source.dataset.path)

@@ -83,18 +83,6 @@ class Format(Protocol):
         """The rows of a dataset."""
         ...
 
-    def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
-        """What an input that reads by commits has before it: from after a commit (None: the beginning) to another.
-
-        `known` is the last commit it has read. None where there is nothing at all; raises where the history between the
-        two is gone, or does not only add rows.
-        """
-        ...
-
-    def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
-        """The rows that were added after one commit, up to another."""
-        ...
-
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """What the state of an input is called: another name, other rows. None where it cannot change or be told."""
         ...
@@ -109,4 +97,20 @@ class Format(Protocol):
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Put rows into a dataset, creating it where it is missing."""
+        ...
+
+
+class History(Protocol):
+    """A format whose commits can be read one after the other."""
+
+    def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
+        """What an input that reads by commits has before it: from after a commit (None: the beginning) to another.
+
+        `known` is the last commit it has read. None where there is nothing at all; raises where the history between the
+        two is gone, or does not only add rows.
+        """
+        ...
+
+    def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
+        """The rows that were added after one commit, up to another."""
         ...

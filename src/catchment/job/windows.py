@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
-from catchment.formats import format_of
+from catchment.formats import format_of, history_of
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
 from catchment.store.states import InputWindow, State, Window
 
@@ -44,10 +44,11 @@ def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None
     """The rows of an input's window, and the views that it needs, by their names."""
     if source.incremental is not None:
         return _read_keys(spark, source, source.incremental, part)
-    format, values = format_of(source.dataset.format), part.values if part else {}
+    name = source.dataset.format
     if part is None or part.after is None:
-        return {source.name: format.read(spark, source).limit(0)}
-    return {source.name: format.read_commits(spark, source, values.get(FIRST), values[LAST])}
+        return {source.name: format_of(name).read(spark, source).limit(0)}
+    first, last = part.values.get(FIRST), part.values[LAST]
+    return {source.name: history_of(name).read_commits(spark, source, first, last)}
 
 
 def _read_keys(
@@ -213,7 +214,7 @@ def _look_at_history(spark: SparkSession, source: InputPlan, state: State | None
     if source.commits is not None:
         _check_state(source, state, {SNAPSHOT}, source.commits.where)
     known = state.keys.get(SNAPSHOT) if state else None
-    span = format_of(source.dataset.format).commits(spark, source, known)
+    span = history_of(source.dataset.format).commits(spark, source, known)
     if span is None:
         return InputWindow({}, None, _zone(spark))
     first, last = span
