@@ -16,6 +16,7 @@ from tests.unit.run.conftest import launch
 def write_workflow(root: Path, trace: Path, jobs: dict[str, tuple[str, list[str]]], table: str = "t") -> Path:
     """A workflow whose jobs do what their script says after those that they need; each writes one table."""
     dag = [_node(name, script, needs, trace, table) for name, (script, needs) in jobs.items()]
+    root.mkdir(exist_ok=True)
     file = root / "flow.yaml"
     file.write_text(yaml.safe_dump({"name": "flow", "version": "v1", "type": "workflow", "workflow": {"dag": dag}}))
     return file

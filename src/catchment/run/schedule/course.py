@@ -34,6 +34,8 @@ class Course:
     pending: deque[Pending] = field(default_factory=deque)
     next: datetime | None = None
     stamp: Stamp | None = None
+    paused: bool = False
+    """The file has no schedule at the moment."""
 
     def __post_init__(self) -> None:
         self.stamp = self.followed.stamp
@@ -46,7 +48,7 @@ class Course:
     @property
     def is_over(self) -> bool:
         """Whether no tick is left to come."""
-        return self.next is None and not self.pending
+        return self.next is None and not self.pending and not self.paused
 
     def changed(self) -> bool:
         """Whether the file is another one than when it was last read."""
@@ -57,7 +59,14 @@ class Course:
     def take(self, followed: Followed) -> None:
         """Go on with what the file says now."""
         self.followed = followed
+        self.paused = False
         self.next = next(followed.calendar.after(self.since), None)
+
+    def pause(self) -> None:
+        """Tick no more until the file has a schedule again."""
+        self.paused = True
+        self.next = None
+        self.pending.clear()
 
     def due(self, now: datetime, late: timedelta) -> Due:
         """The ticks that have come since this was last asked; they are pending now."""

@@ -122,8 +122,8 @@ class Scheduler:
             found = read(course.followed.file)
             check_together([*(each.followed for each in others), found])
         except NoSchedule:
-            self._tell(f"{course.workflow}: {course.followed.file} has no schedule any more")
-            self._courses = others
+            self._tell(f"{course.workflow}: {course.followed.file} has no schedule now; waiting until it has one")
+            course.pause()
         except CatchmentError as error:
             self._tell(f"{course.workflow}: {course.followed.file} has become wrong: {error.message}")
         else:

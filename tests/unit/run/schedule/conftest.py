@@ -64,10 +64,13 @@ class Project:
         return self.root / "trace.jsonl"
 
     def write(self, script: str, **schedule: str) -> None:
-        write_workflow(self.root, self.trace_file, {"a": (script, [])})
-        text = yaml.safe_load(self.file.read_text())
-        text["workflow"]["schedule"] = {"timezone": "UTC", **schedule}
-        self.file.write_text(yaml.safe_dump(text))
+        """Put the workflow in place at once: a scheduler reads it whenever it likes. Without arguments, no schedule."""
+        draft = write_workflow(self.root / "draft", self.trace_file, {"a": (script, [])})
+        text = yaml.safe_load(draft.read_text())
+        if schedule:
+            text["workflow"]["schedule"] = {"timezone": "UTC", **schedule}
+        draft.write_text(yaml.safe_dump(text))
+        draft.replace(self.file)
 
     @contextmanager
     def scheduler(self, *, fault: str = "", **pace: float) -> Iterator[Running]:

@@ -104,6 +104,16 @@ def test_a_changed_schedule_is_followed(flow: Project) -> None:
     assert of("succeeded", flow)[0].tick > datetime.now(timezone.utc) - timedelta(minutes=5)
 
 
+def test_a_schedule_that_is_taken_away_and_given_back_is_followed_again(flow: Project) -> None:
+    flow.write("", cron="0 0 1 1 *")
+    with flow.scheduler() as scheduler:
+        wait_until(lambda: "next tick" in scheduler.told, "the schedule is read")
+        flow.write("")
+        wait_until(lambda: "has no schedule now" in scheduler.told, "the file is read without a schedule")
+        flow.write("", cron=EVERY_SECOND, concurrencyPolicy="Forbid")
+        wait_until(lambda: of("succeeded", flow), "a tick succeeds")
+
+
 @pytest.mark.slow
 def test_allowed_runs_overlap(flow: Project) -> None:
     flow.write("hang", cron=EVERY_2_SECONDS, concurrencyPolicy="Allow")
