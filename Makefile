@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3 || command -v python)
 UV := .tools/bin/uv
 RUN := .venv/bin
+PYTEST := $(RUN)/pytest -n 2 --dist loadfile
 
 .PHONY: help setup demo test test-slow soak check format schemas lock bench clean
 
@@ -30,10 +31,10 @@ demo: setup ## Two jobs write one Iceberg table while a reader queries it
 	@$(RUN)/catchment demo
 
 test: setup ## Run the whole suite, without the long matrices
-	@$(RUN)/pytest -m "not slow"
+	@$(PYTEST) -m "not slow"
 
 test-slow: setup ## Run the long matrices
-	@$(RUN)/pytest -m slow --timeout=1200
+	@$(PYTEST) -m slow --timeout=1200
 
 soak: setup ## Write 2,000 times from 3 engines that are killed at random (minutes)
 	@$(RUN)/python -m tests.soak

@@ -24,7 +24,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.spark.lake import (
-    SMALL,
     LiveEngine,
     by,
     engine_plan,
@@ -48,6 +47,7 @@ FIRST = "timestamp '2000-01-01 00:00:00'"
 BETWEEN = "select * from all_orders where ordered >= '$|start|' and ordered < '$|end|'"
 KEYS = {"start": f"select {FIRST}", "end": "select timestamp '$|start|' + interval 1 month"}
 GOAL = 1.3
+FEW_PARTITIONS = {"spark.sql.shuffle.partitions": "2"}
 LOGGING = {"enabled": "true", "compress": "false", "rolling.enabled": "false"}
 
 
@@ -126,7 +126,7 @@ def measure(directory: Path, repeat: int, rows: int) -> list[Outcome]:
     logging = {f"spark.eventLog.{key}": value for key, value in LOGGING.items()} | {
         "spark.eventLog.dir": f"file://{events}"
     }
-    plan = engine_plan(lake_depot(directory), conf={**SMALL, **logging, "spark.driver.memory": "3g"})
+    plan = engine_plan(lake_depot(directory), conf={**FEW_PARTITIONS, **logging, "spark.driver.memory": "3g"})
     engine, log, found = LiveEngine(plan, directory / "logs"), EventLog(events), []
     try:
         engine.ready()

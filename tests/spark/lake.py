@@ -57,7 +57,9 @@ from catchment.spec.windows import without_end
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 120.0
 _numbers = itertools.count(1)
-SMALL = {"spark.sql.shuffle.partitions": "2"}
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""For a handful of rows, making and compiling code takes longer than it saves. Tests by the command line do compile."""
+SMALL = {**INTERPRETED, "spark.sql.shuffle.partitions": "2"}
 UNPREPARED = {**SMALL, "spark.driver.extraJavaOptions": NO_SHARING}
 """For engines with jars that few tests need: preparing quick starts for them takes longer than they save."""
 
