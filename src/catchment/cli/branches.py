@@ -24,9 +24,7 @@ def tag() -> None:
 
 @branch.command("ls")
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def branch_ls(address: str, where: Path, output: str) -> None:
     """List the branches of a table."""
     tables.echo_part(where, address, "branches", output)
@@ -34,9 +32,7 @@ def branch_ls(address: str, where: Path, output: str) -> None:
 
 @tag.command("ls")
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def tag_ls(address: str, where: Path, output: str) -> None:
     """List the tags of a table."""
     tables.echo_part(where, address, "tags", output)

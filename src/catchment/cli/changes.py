@@ -32,9 +32,7 @@ class Asked:
 def changing(command: Command) -> Command:
     """The options of a verb that changes the table at an address."""
     dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-    for option in (options.debug, options.output("text", "json"), options.project, dry_run):
-        command = option(command)
-    return command
+    return dry_run(options.reporting(command))
 
 
 def destroying(command: Command) -> Command:

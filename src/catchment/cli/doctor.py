@@ -17,9 +17,7 @@ _COLORS = {"ok": "green", "problem": "red", "unknown": "yellow"}
 
 
 @click.command()
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def doctor(where: Path, output: str) -> None:
     """Check Java, packages, metastore, depots and disk, and say what to do about each problem."""
     from catchment.cli import checks

@@ -13,9 +13,7 @@ from catchment.errors import RequestError
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--job", help="Only the log files of this job.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def logs(run_id: str | None, job: str | None, where: Path, output: str) -> None:
     """Print the log files of a run (of the newest one, if none is named)."""
     from catchment.run import history

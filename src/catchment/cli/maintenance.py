@@ -35,9 +35,7 @@ def _destructive(command: Command) -> Command:
 @click.option("--sort", metavar="ORDER", help="Sort the rows: 'col ASC NULLS LAST' or 'zorder(a, b)'.")
 @click.option("--where", "condition", metavar="SQL", help="Only files that may hold such rows.")
 @click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of Iceberg's rewrite.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def compact(
     address: str, sort: str | None, condition: str | None, properties: Sequence[str], where: Path, output: str
 ) -> None:
@@ -55,9 +53,7 @@ def compact(
 
 @click.command("rewrite-manifests")
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def rewrite_manifests(address: str, where: Path, output: str) -> None:
     """Make few large manifests of many small ones, so that queries are planned faster."""
     from catchment.plan.model import RewriteManifests
@@ -70,9 +66,7 @@ def rewrite_manifests(address: str, where: Path, output: str) -> None:
 @click.option("--snapshot", "snapshots", type=int, multiple=True, help="This snapshot; may be given several times.")
 @click.option("--retain-last", type=click.IntRange(min=1), default=1, show_default=True, help="Snapshots that stay.")
 @_destructive
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def expire(
     address: str,
     snapshots: Sequence[int],
@@ -104,9 +98,7 @@ def expire(
 @click.argument("address")
 @click.option("--location", metavar="DIRECTORY", help="Only below this directory of the table.")
 @_destructive
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def remove_orphans(
     address: str,
     location: str | None,

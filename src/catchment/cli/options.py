@@ -58,6 +58,11 @@ def project(command: Command) -> Command:
     return option(command)
 
 
+def reporting(command: Command) -> Command:
+    """The options of every verb that reports about a project: `--project`, `--output`, `--debug`."""
+    return project(output("text", "json")(debug(command)))
+
+
 def jobs(command: Command) -> Command:
     """`--jobs`: how many jobs at once."""
     option = click.option("--jobs", type=click.IntRange(min=1), help="Run at most this many jobs at once.")

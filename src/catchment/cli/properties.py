@@ -17,9 +17,7 @@ def properties() -> None:
 
 @properties.command("show")
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def show(address: str, where: Path, output: str) -> None:
     """List the properties of a table."""
     tables.echo_part(where, address, "properties", output)

@@ -35,9 +35,7 @@ def publish(address: str, version: str, where: Path, output: str, *, dry_run: bo
 
 @click.command()
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def publications(address: str, where: Path, output: str) -> None:
     """List what readers of the published catalog were shown of a table, when, and by whom."""
     from catchment.run import publications as record

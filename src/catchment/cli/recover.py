@@ -21,9 +21,7 @@ _COLUMNS = ("table", "what", "which")
 @click.argument("address", required=False)
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option("--yes", is_flag=True, help="Remove the files of abandoned writes without asking.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Finish what writes of lost engines have left unfinished, in one table or in all.
 

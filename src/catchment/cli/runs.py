@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="List at most this many runs.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def runs(run_id: str | None, limit: int, where: Path, output: str) -> None:
     """List the newest runs of a project, or show one run with its jobs and errors."""
     from catchment.run import history

@@ -39,9 +39,7 @@ def _yes(command: options.Command) -> options.Command:
 
 @state.command("ls")
 @click.argument("workflow", required=False)
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def ls(workflow: str | None, where: Path, output: str) -> None:
     """List the state of every incremental input, or of those of one workflow."""
     from catchment.run import states
@@ -59,9 +57,7 @@ def ls(workflow: str | None, where: Path, output: str) -> None:
 @click.argument("workflow")
 @click.argument("job")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most this many windows.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
     """Show where a job stands, and the windows that brought it there, the newest first."""
     from catchment.run import states
@@ -84,9 +80,7 @@ def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
 @click.option("--zone", default="", help="The session time zone that timestamps are meant in; the state's own, or UTC.")
 @_dry_run
 @_yes
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def set_(
     workflow: str,
     job: str,
@@ -117,9 +111,7 @@ def set_(
 @click.argument("input", required=False)
 @_dry_run
 @_yes
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def reset(workflow: str, job: str, input: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Forget where a job stands, or one of its inputs: the next run begins like the first one."""
     from catchment.run import states
@@ -143,9 +135,7 @@ def export(workflow: str | None, where: Path) -> None:
 @click.argument("file", type=click.File())
 @_dry_run
 @_yes
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def import_(file: Iterable[str], where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Set the states that `state export` printed; FILE may be - for standard input."""
     from catchment.run import states

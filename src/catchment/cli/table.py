@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +31,15 @@ for command in (*_CHANGES, *_UPKEEP):
 
 @table.command()
 @click.argument("depot")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def ls(depot: str, where: Path, output: str) -> None:
     """List the tables of a depot."""
-    facts = tables.inspect(where, "tables", depot)
-    if output == "json":
-        printing.echo_json(facts)
-    else:
-        tables.echo_list(facts["tables"])
+    tables.report(where, output, "tables", depot, lambda facts: facts["tables"])
 
 
 @table.command()
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def show(address: str, where: Path, output: str) -> None:
     """Show a table: columns, partitions, properties, size, current snapshot."""
     facts = tables.inspect(where, "table", tables.parse(address))
@@ -65,58 +57,46 @@ def show(address: str, where: Path, output: str) -> None:
 
 @table.command()
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def snapshots(address: str, where: Path, output: str) -> None:
     """List the snapshots of a table, with the writes in each and their rows."""
-    facts = tables.inspect(where, "snapshots", tables.parse(address))
-    if output == "json":
-        printing.echo_json(facts)
-    else:
-        tables.echo_list([line for snapshot in facts["snapshots"] for line in _lines(snapshot)])
+    tables.report(where, output, "snapshots", tables.parse(address), _writes)
 
 
 @table.command()
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def files(address: str, where: Path, output: str) -> None:
     """List the data files of a table's current snapshot."""
-    facts = tables.inspect(where, "files", tables.parse(address))
-    if output == "json":
-        printing.echo_json(facts)
-    else:
-        tables.echo_list(facts["files"])
+    tables.report(where, output, "files", tables.parse(address), lambda facts: facts["files"])
 
 
 @table.command()
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def versions(address: str, where: Path, output: str) -> None:
     """List the versions of a table: its metadata files, which one is the newest, and which one is published."""
-    facts = tables.inspect(where, "versions", tables.parse(address))
-    if output == "json":
-        printing.echo_json(facts)
-    else:
-        tables.echo_list([{**entry, "version": f"v{entry['version']}"} for entry in facts["versions"]])
+    tables.report(where, output, "versions", tables.parse(address), _versions)
 
 
 @table.command()
 @click.argument("address")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def metadata(address: str, where: Path, output: str) -> None:
     """Show what a table's newest metadata file says: its ids, schemas, specs, snapshots and refs in numbers."""
-    facts = tables.inspect(where, "metadata", tables.parse(address))
-    if output == "json":
-        printing.echo_json(facts)
-    else:
-        tables.echo_list(tables.as_list({name: printing.cell_text(value) for name, value in facts.items()}))
+    tables.report(where, output, "metadata", tables.parse(address), _in_words)
+
+
+def _writes(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [line for snapshot in facts["snapshots"] for line in _lines(snapshot)]
+
+
+def _versions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [{**entry, "version": f"v{entry['version']}"} for entry in facts["versions"]]
+
+
+def _in_words(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return tables.as_list({name: printing.cell_text(value) for name, value in facts.items()})
 
 
 def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from catchment.errors import RequestError
 if TYPE_CHECKING:
     from catchment.project.model import Address
     from catchment.run import lake
+
+Entries = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 
 
 def parse(text: str) -> Address:
@@ -35,6 +37,15 @@ def inspect(where: Path, what: lake.What, target: Address | str) -> Mapping[str,
     facts = lake.inspect(secrecy.open_project(where), what, target, tell=printing.tell)
     hidden: Mapping[str, Any] = secrecy.redactor().data(facts)
     return hidden
+
+
+def report(where: Path, output: str, what: lake.What, target: Address | str, entries: Entries) -> None:
+    """Print facts about a depot or a table: as they are, or what of them makes a list."""
+    facts = inspect(where, what, target)
+    if output == "json":
+        printing.echo_json(facts)
+    else:
+        echo_list(entries(facts))
 
 
 def echo_part(where: Path, address: str, part: str, output: str) -> None:

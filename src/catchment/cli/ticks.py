@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="List at most this many ticks."
 )
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def ticks(workflow: str | None, limit: int, where: Path, output: str) -> None:
     """List the newest ticks of schedules and what became of each."""
     from catchment.run.schedule import reports

@@ -21,9 +21,7 @@ _COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
 
 @click.command()
 @click.option("--watch", is_flag=True, help="Look again every second, until Ctrl-C; as JSON, one line per look.")
-@options.project
-@options.output("text", "json")
-@options.debug
+@options.reporting
 def writers(where: Path, output: str, *, watch: bool) -> None:
     """Show who writes which table now: open and sealed buffers, who consolidates, commits per minute."""
     from catchment.run import writers
