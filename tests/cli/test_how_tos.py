@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import catchment
-from tests.cli import program
+from tests.cli import program, projects
 from tests.cli.projects import SETTINGS
 from tests.spark.readers import pyiceberg_ids
 
@@ -141,27 +141,15 @@ def test_publish(project: Path) -> None:
     assert pyiceberg_ids(project / "lake" / "catalog.db", "lakehouse_published", "shop.orders") == [1]
 
 
-LOADING = """\
-name: loading
-version: v1
-type: workflow
-workflow:
-  dag:
-    - name: load
-      spec:
-        stack: flare:7.0
-        stackSpec:
-          job:
-            inputs:
-              - {name: orders, dataset: "dataos://dropzone:none/orders.json?acl=r", format: json}
-            steps:
-              - sequence:
-                  - {name: dated, sql: "SELECT id, to_timestamp(ordered) AS ordered FROM orders"}
-            outputs:
-              - name: dated
-                dataset: dataos://lakehouse:shop/orders?acl=rw
-                options: {saveMode: append}
-"""
+LOADING = projects.workflow(
+    "loading",
+    projects.job(
+        "load",
+        "SELECT id, to_timestamp(ordered) AS ordered FROM trips",
+        source="dropzone:none/orders.json",
+        to="lakehouse:shop/orders",
+    ),
+)
 
 
 @pytest.mark.slow

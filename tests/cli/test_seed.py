@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import catchment
-from tests.cli import program
+from tests.cli import program, projects
 
 SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
 MONTH = 31 * 24 * 3600 * 1000
@@ -32,27 +32,15 @@ def test_the_repaired_seed_runs_without_any_configuration(tmp_path: Path) -> Non
     assert catchment.open(tmp_path).query(counted).rows == ((1, 15), (2, 15))
 
 
-LOAD = """\
-name: load
-version: v1
-type: workflow
-workflow:
-  dag:
-    - name: load
-      spec:
-        stack: flare:7.0
-        stackSpec:
-          job:
-            inputs:
-              - {name: orders, dataset: "dataos://dropzone:none/orders.json?acl=r", format: json}
-            steps:
-              - sequence:
-                  - {name: dated, sql: "SELECT id, to_timestamp(ordered) AS order_date FROM orders"}
-            outputs:
-              - name: dated
-                dataset: dataos://icebase:retail/orders_enriched?acl=rw
-                options: {saveMode: append}
-"""
+LOAD = projects.workflow(
+    "load",
+    projects.job(
+        "load",
+        "SELECT id, to_timestamp(ordered) AS order_date FROM trips",
+        source="dropzone:none/orders.json",
+        to="icebase:retail/orders_enriched",
+    ),
+)
 
 
 @pytest.mark.slow
