@@ -18,6 +18,7 @@ from catchment.engine.protocol import (
     Facts,
     Failed,
     Inspect,
+    Maintain,
     Note,
     OutputReport,
     Preparing,
@@ -299,6 +300,11 @@ class LiveEngine:
 
     def change(self, change: ChangePlan, *, dry_run: bool = False) -> Mapping[str, Any]:
         reply = self.start_change(change, dry_run=dry_run).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
+    def maintain(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self._send(lambda id: Maintain(id, target, deed, "somebody", dry_run)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

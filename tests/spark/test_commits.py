@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
-from catchment.plan.model import Commits, Dataset, JobPlan
+from catchment.plan.model import Commits, Dataset, Expire, JobPlan
 from catchment.store import open_store
 from catchment.store.states import State, lease_name
 from tests.concurrency.invariants import check, ids
@@ -22,6 +23,7 @@ from tests.spark.lake import (
     engine_plan,
     job,
     lake_depot,
+    maintaining,
     output,
     reading,
     step,
@@ -126,6 +128,53 @@ def test_a_history_that_cannot_be_read_on_from_is_told_with_the_choices(
     filled.store.leases.release(lease)
     engine.run(put(source, 9))
     assert engine.run(copying(fresh, source))[0].rows == 1
+
+
+FAR = 4_000_000_000_000
+"""A moment that everything is older than."""
+
+
+def history(engine: LiveEngine, source: Dataset) -> list[int]:
+    return [each["snapshot_id"] for each in engine.inspect("snapshots", source)["snapshots"]]
+
+
+def test_expiry_spares_what_is_still_to_be_read(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    for number in (3, 4):
+        engine.run(put(source, number))
+    first, read, between, newest = history(engine, source)
+    looked = engine.maintain(source, Expire(FAR), dry_run=True)
+    assert [each["snapshot_id"] for each in looked["snapshots"]] == [first]
+    assert looked["kept"] == {"incremental": sorted([read, between])}
+    [follower] = looked["followers"]
+    since = datetime.fromtimestamp(filled.store.states.of_job("workflow", fresh)["new"].changed, timezone.utc)
+    expected = ("workflow", fresh, "new", read, since.isoformat(timespec="seconds"))
+    assert tuple(follower.values()) == expected
+    pending = engine.start_job(maintaining(source, Expire(FAR)))
+    pending.done()
+    [warned] = [note.data["message"] for note in pending.notes if note.event == "warning"]
+    assert f"catchment state reset workflow {fresh}" in warned
+    named = engine.maintain(source, Expire(snapshot_ids=(between,)))
+    assert (named["snapshots"], named["kept"]) == ([], {"incremental": [between]})
+    assert history(engine, source) == [read, between, newest]
+    assert engine.run(copying(fresh, source))[0].rows == 2
+    assert engine.maintain(source, Expire(FAR))["followers"] == []
+    assert (history(engine, source), ids(engine, fresh)) == ([newest], [1, 2, 3, 4])
+
+
+def test_a_state_that_is_reset_lets_go_of_the_history(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    engine.run(put(source, 1))
+    engine.run(copying(fresh, source))
+    engine.run(put(source, 2))
+    assert engine.maintain(source, Expire(FAR))["snapshots"] == []
+    lease = filled.store.leases.acquire(lease_name("workflow", fresh), "me", 60.0)
+    filled.store.states.change(lease, "reset", State("workflow", fresh, "new"), "me")
+    filled.store.leases.release(lease)
+    assert len(engine.maintain(source, Expire(FAR))["snapshots"]) == 1
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from catchment.plan.model import Maintenance
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+NEEDED_BY = {"incremental": "incremental jobs"}
+"""Reasons that are no words of their own."""
 SHOWN = 20
 """Files that are listed for people; JSON has them all."""
 
@@ -87,8 +89,9 @@ def expire(
 ) -> None:
     """Forget old snapshots, and remove the files that only they need.
 
-    What writes on their way, readers of the published catalog, or jobs and queries that run now may need stays. Without
-    --older-than, snapshots go that are older than the table says (five days).
+    What writes on their way, readers of the published catalog, or jobs and queries that run now may need stays, and so
+    does what incremental jobs have still to read. Without --older-than, snapshots go that are older than the table says
+    (five days).
     """
     from catchment.plan.model import Expire
 
@@ -160,7 +163,11 @@ def _echo(facts: Mapping[str, Any]) -> None:
         for snapshot in facts["snapshots"]:
             click.echo(f"snapshot {snapshot['snapshot_id']} of {snapshot['committed_at']}: {would}")
         for reason, kept in facts["kept"].items():
-            click.echo(f"{len(kept)} snapshots kept: needed by {reason}")
+            click.echo(f"{len(kept)} snapshots kept: needed by {NEEDED_BY.get(reason, reason)}")
+        for each in facts["followers"]:
+            let_go = f"`catchment state reset {each['workflow']} {each['job']}` lets go of it"
+            where = f"job {each['job']} of workflow {each['workflow']} (input {each['input']})"
+            click.echo(f"  {where} is at snapshot {each['snapshot_id']} since {each['since']}; {let_go}")
     elif "files" in facts:
         for path in facts["files"][:SHOWN]:
             click.echo(f"{path}: {would}")
