@@ -303,8 +303,11 @@ class LiveEngine:
         assert isinstance(reply, Facts), reply
         return reply.data
 
+    def start_maintenance(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: Maintain(id, target, deed, "somebody", dry_run))
+
     def maintain(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Mapping[str, Any]:
-        reply = self._send(lambda id: Maintain(id, target, deed, "somebody", dry_run)).answer()
+        reply = self.start_maintenance(target, deed, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -163,6 +166,32 @@ def test_expiry_spares_what_is_still_to_be_read(engine: LiveEngine, fresh: str, 
     assert engine.run(copying(fresh, source))[0].rows == 2
     assert engine.maintain(source, Expire(FAR))["followers"] == []
     assert (history(engine, source), ids(engine, fresh)) == ([newest], [1, 2, 3, 4])
+
+
+def rule_main(root: Path, name: str) -> None:
+    """Give main a rule of its own: snapshots are old after a millisecond. (In SQL it would be a minute at least.)"""
+    with closing(sqlite3.connect(root / "lake" / "catalog.db")) as catalog, catalog:
+        [(place,)] = catalog.execute("SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name,))
+        metadata = json.loads(Path(place.removeprefix("file:")).read_text())
+        metadata["refs"]["main"]["max-snapshot-age-ms"] = 1
+        ruled = place.replace(".metadata.json", "-ruled.metadata.json")
+        Path(ruled.removeprefix("file:")).write_text(json.dumps(metadata))
+        catalog.execute("UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = ?", (ruled, name))
+
+
+def test_no_rule_of_a_branch_takes_what_is_still_to_be_read(engine: LiveEngine, root: Path, fresh: str) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    for number in (3, 4):
+        engine.run(put(source, number))
+    before = history(engine, source)
+    rule_main(root, f"{fresh}_source")
+    for deed in (Expire(FAR), Expire(snapshot_ids=(before[0],))):
+        assert engine.start_maintenance(source, deed).failed().code == "snapshots-needed"
+    assert history(engine, source) == before
+    assert engine.run(copying(fresh, source))[0].rows == 2
 
 
 def test_a_state_that_is_reset_lets_go_of_the_history(engine: LiveEngine, fresh: str, filled: Filled) -> None:
