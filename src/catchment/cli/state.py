@@ -82,6 +82,7 @@ def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
 @click.argument("job")
 @click.argument("input")
 @click.argument("keys", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.option("--new", is_flag=True, help="The job or the input has not run yet.")
 @click.option("--zone", default="", help="The session time zone that timestamps are meant in; the state's own, or UTC.")
 @_drop_written
 @_dry_run
@@ -96,6 +97,7 @@ def set_(
     where: Path,
     output: str,
     *,
+    new: bool,
     drop_written: bool,
     dry_run: bool,
     yes: bool,
@@ -109,7 +111,7 @@ def set_(
 
     wanted = State(workflow, job, input, _parsed(keys), zone)
     project = secrecy.open_project(where)
-    change = partial(states.set_keys, project, wanted, drop_written=drop_written)
+    change = partial(states.set_keys, project, wanted, new=new, drop_written=drop_written)
     _apply(change, output, dry_run=dry_run, yes=yes)
 
 

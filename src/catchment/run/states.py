@@ -15,6 +15,8 @@ from catchment.store.states import Cause, State, Window, lease_name
 from catchment.who import who
 
 LEASE_SECONDS = 30.0
+RECENT = 100
+"""How many windows are looked at for the names of a job's inputs."""
 BEGUN: tuple[Cause, ...] = ("run", "backfill")
 """Windows of these causes are begun before they are done."""
 
@@ -50,9 +52,13 @@ def show(
         return states, windows
 
 
-def set_keys(project: Project, wanted: State, *, dry_run: bool, drop_written: bool = False) -> tuple[Change, ...]:
-    """Set keys of an input's state; the others stay."""
+def set_keys(
+    project: Project, wanted: State, *, dry_run: bool, drop_written: bool = False, new: bool = False
+) -> tuple[Change, ...]:
+    """Set keys of an input's state; the others stay. A job or an input that nobody has seen yet is `new`."""
     with open_store(project.metastore) as store:
+        if not new:
+            _check_name(store, wanted)
         before = store.states.of_job(wanted.workflow, wanted.job).get(wanted.input)
         known = before or State(wanted.workflow, wanted.job, wanted.input)
         after = replace(known, keys={**known.keys, **wanted.keys}, zone=wanted.zone or known.zone)
@@ -66,8 +72,9 @@ def reset(
     with open_store(project.metastore) as store:
         known = store.states.of_job(workflow, job)
         wanted = [state for name, state in known.items() if input in (None, name)]
-        if not wanted and not store.states.unfinished(workflow, job, *BEGUN):
-            raise _unknown(store, workflow, job)
+        left = store.states.unfinished(workflow, job, *BEGUN)
+        if not wanted and not any(input is None or input in window.inputs for window in left):
+            raise _unknown_input(store, workflow, job, input) if input and left else _unknown(store, workflow, job)
         bare = [replace(state, keys={}) for state in wanted] or [State(workflow, job, input or "")]
         return _changed(store, "reset", bare, dry_run=dry_run, drop_written=drop_written)
 
@@ -161,7 +168,32 @@ def _held(store: Store, workflow: str, job: str) -> Iterator[Lease]:
         store.leases.release(lease)
 
 
+def _check_name(store: Store, wanted: State) -> None:
+    """A state under a mistyped name is read by nobody, and the job goes on from where it was."""
+    inputs = _inputs(store, wanted.workflow, wanted.job)
+    if inputs and wanted.input not in inputs:
+        raise _unknown_input(store, wanted.workflow, wanted.job, wanted.input)
+    if not inputs and store.states.all(wanted.workflow):
+        raise _unknown(store, wanted.workflow, wanted.job)
+
+
+def _inputs(store: Store, workflow: str, job: str) -> set[str]:
+    """The inputs of a job that it has, or lately had, a state or a window of."""
+    windows = store.states.windows(workflow, job, limit=RECENT)
+    return {*store.states.of_job(workflow, job), *(name for window in windows for name in window.inputs if name)}
+
+
+def _unknown_input(store: Store, workflow: str, job: str, input: str) -> RequestError:
+    known = ", ".join(sorted(_inputs(store, workflow, job)))
+    return RequestError(
+        f"input {input} of job {job} of workflow {workflow} has no state",
+        code="no-state",
+        hint=f"the job has run with: {known}. `state set --new` sets the state of an input that has not run yet",
+    )
+
+
 def _unknown(store: Store, workflow: str, job: str) -> RequestError:
     known = sorted({f"{state.workflow} {state.job}" for state in store.states.all()})
-    hint = f"there is state of: {', '.join(known)}" if known else "no incremental job has run with this metastore yet"
+    there_is = f"there is state of: {', '.join(known)}. `state set --new` sets that of a job that has not run yet"
+    hint = there_is if known else "no incremental job has run with this metastore yet"
     return RequestError(f"job {job} of workflow {workflow} has no state", code="no-state", hint=hint)

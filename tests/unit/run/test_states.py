@@ -1,4 +1,4 @@
-"""State that is changed by hand: windows are dropped only where nothing of them is, or may be, in a table."""
+"""State that is changed by hand: of a job and an input that there are, and no window is dropped that has written."""
 
 from __future__ import annotations
 
@@ -98,3 +98,40 @@ def test_of_several_states_none_is_changed_where_one_is_refused(project: Project
     with pytest.raises(RequestError):
         states.bring_in(project, [other, WANTED], dry_run=False)
     assert filled.store.states.all() == ()
+
+
+@pytest.mark.parametrize(("job", "input", "meant"), [("load", "oders", "orders"), ("laod", "orders", "load")])
+def test_a_name_that_nobody_knows_is_not_set_unless_it_is_new(
+    project: Project, filled: Filled, job: str, input: str, meant: str
+) -> None:
+    states.set_keys(project, WANTED, dry_run=False)
+    before = filled.store.states.all()
+    mistyped = State("flow", job, input, {"start": "1"}, "")
+    for dry_run in (True, False):
+        with pytest.raises(RequestError) as caught:
+            states.set_keys(project, mistyped, dry_run=dry_run)
+        assert (caught.value.code, meant in (caught.value.hint or "")) == ("no-state", True)
+    assert filled.store.states.all() == before
+    states.set_keys(project, mistyped, dry_run=False, new=True)
+    assert len(filled.store.states.all()) == len(before) + 1
+
+
+def test_an_input_that_only_a_window_knows_may_be_set(project: Project, filled: Filled) -> None:
+    [changed] = states.set_keys(project, WANTED, dry_run=True)
+    assert changed.dropped == 1
+    with pytest.raises(RequestError):
+        states.set_keys(project, replace(WANTED, input="oders"), dry_run=True)
+
+
+def test_where_nothing_is_known_of_a_workflow_every_name_may_be_set(project: Project, filled: Filled) -> None:
+    [changed] = states.set_keys(project, replace(WANTED, workflow="another"), dry_run=True)
+    assert changed.after == {"start": "7"}
+
+
+def test_resetting_an_input_that_there_is_not_drops_nothing(project: Project, filled: Filled) -> None:
+    with pytest.raises(RequestError) as caught:
+        states.reset(project, *JOB, "oders", dry_run=False)
+    assert (caught.value.code, "orders" in (caught.value.hint or "")) == ("no-state", True)
+    assert statuses(filled) == ["open"]
+    [changed] = states.reset(project, *JOB, "orders", dry_run=False)
+    assert (changed.dropped, statuses(filled)) == (1, ["dropped"])
