@@ -8,7 +8,7 @@ was cut off goes on with those that are not done.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Backfill, OutputReport, RunJob
 from catchment.errors import Cancelled, JobError
+from catchment.formats.names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
@@ -92,7 +93,7 @@ class Backfiller:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
-        at_once = self._at_once()
+        at_once = windows_at_once(self.command.job, self.writer.solitary)
 
         def await_turn(number: int) -> None:
             while number and not done[number - 1].wait(LOOK_SECONDS):
@@ -124,21 +125,6 @@ class Backfiller:
         with self.sessions() as session:
             return self.through(session, self.story.behind(turn), window)
 
-    def _at_once(self) -> int:
-        """Several where computing and committing are two things, and no window needs what the one before it wrote."""
-        job = self.command.job
-        read = {source.dataset.address for source in job.inputs}
-        apart = not job.actions and all(
-            output.dataset.format != "delta"
-            and output.commit == "buffered"
-            and output.mode != "merge"
-            and output.conflict == "last-wins"
-            and output.dataset.address not in read
-            and output.dataset.depot not in self.writer.solitary
-            for output in job.outputs
-        )
-        return AT_ONCE if apart else 1
-
     @property
     def _states(self) -> States:
         return self.writer.store.states
@@ -153,6 +139,30 @@ def _raise_first(errors: Sequence[BaseException]) -> None:
     reasons = [error for error in errors if not isinstance(error, Cancelled)] or list(errors)
     if reasons:
         raise reasons[0]
+
+
+def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
+    """Several where computing and committing are two things, and no window needs what the one before it wrote."""
+    read = {source.dataset.address for source in job.inputs}
+    statements = list(_statements(job))
+    apart = not job.actions and all(
+        output.dataset.format != "delta"
+        and output.commit == "buffered"
+        and output.mode != "merge"
+        and output.conflict == "last-wins"
+        and output.dataset.address not in read
+        and output.dataset.depot not in solitary
+        and not any(may_name(sql, output.dataset) for sql in statements)
+        for output in job.outputs
+    )
+    return AT_ONCE if apart else 1
+
+
+def _statements(job: JobPlan) -> Iterator[str]:
+    """The SQL that a window is computed with."""
+    yield from (step.sql for step in job.steps)
+    for window in (source.incremental for source in job.inputs if source.incremental):
+        yield window.window.filled({key.name: "0" for key in window.keys})
 
 
 def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:
