@@ -56,7 +56,8 @@ from catchment.spec.tree import ScalarNode
 from catchment.spec.windows import without_end
 
 HERE = Position("workflow.yaml", 1, 1)
-PATIENCE = 120.0
+PATIENCE = 200.0
+"""Seconds; on a fresh machine an engine may wait until another one has made its class archive."""
 _numbers = itertools.count(1)
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """For a handful of rows, making and compiling code takes longer than it saves. Tests by the command line do compile."""
