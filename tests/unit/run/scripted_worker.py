@@ -1,7 +1,7 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · until FILE · note · fail KIND [N] · die [N] · nonsense [N] · hang · stubborn
+  sleep S · until FILE · note · fail KIND [N] · die [N] · exhaust [N] · overdraw · nonsense [N] · hang · stubborn
 With N, only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
 """
 
@@ -48,7 +48,7 @@ def failed(attempt: str | None, kind: str) -> None:
 
 def act(command: dict[str, Any], words: list[str]) -> None:
     attempt, verb = command["attempt"], words[0]
-    limit = int(words[-1]) if verb in {"fail", "die", "nonsense"} and words[-1].isdigit() else sys.maxsize
+    limit = int(words[-1]) if verb in {"fail", "die", "exhaust", "nonsense"} and words[-1].isdigit() else sys.maxsize
     if verb == "sleep":
         time.sleep(float(words[1]))
     elif verb == "until":
@@ -60,6 +60,9 @@ def act(command: dict[str, Any], words: list[str]) -> None:
     elif verb == "hang":
         cancelled[attempt].wait()
         say("failed", attempt=attempt, code="cancelled", message="cancelled", retryable=False)
+        raise Over
+    elif verb == "overdraw":
+        say("failed", attempt=attempt, code="out-of-memory", message="Java heap space", retryable=False)
         raise Over
     elif verb == "stubborn":
         time.sleep(600)
@@ -73,6 +76,8 @@ def misbehave(attempt: str, words: list[str]) -> None:
         raise Over
     if words[0] == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if words[0] == "exhaust":
+        os._exit(52)  # what Spark's own exit code for it becomes
     if words[0] == "nonsense":
         with speaking:
             sys.stdout.write("Exception in thread main\n")
