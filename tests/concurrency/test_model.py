@@ -166,7 +166,7 @@ class Table(RuleBasedStateMachine):
         self.recover(0)
         self.a_reader_sees_what_should_be_there()
         check(self.lab.engines[0], self.name)
-        assert unfinished(self.lab.filled.store, table(self.name).address) == ()
+        assert unfinished(self.lab.filled.store, [table(self.name).address]) == ()
 
     def _plan(self, mode: WriteMode, parts: list[int]) -> Planned:
         first, self.ids = self.ids, self.ids + len(parts)

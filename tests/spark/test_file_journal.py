@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,11 @@ def test_staged_files_are_not_seen_and_wait_their_turn(
     place = files(tmp_path / fresh, "parquet")
     busy = start_engine(lake_depot(root), files_depot(root), settings=Settings(max_pending=1))
     busy.run(replacing(place, "old", "0, 1, 2"))
-    lease = store.leases.acquire(f"table/{place.address}", "somebody who takes his time", 600.0)
+    lease = store.leases.acquire(f"table/{place.target}", "somebody who takes his time", 600.0)
     sealed = busy.start_job(replacing(place, "new", "1"))
-    _await_pending(Filled(store), place.address)
-    waiting = busy.start_job(replacing(place, "late", "2"))
+    _await_pending(Filled(store), place.target)
+    same = replace(place, address="dataos://other:none/d")  # another way to the same place: the queue is one
+    waiting = busy.start_job(replacing(same, "late", "2"))
     assert "max_pending is 1" in waiting.wait_for("warning").data["message"]
     assert len(list((tmp_path / fresh).glob(".catchment-stage/*/part=1/*.parquet"))) > 0
     assert marks(busy, tmp_path / fresh) == [(part, "old", 3) for part in range(3)]

@@ -34,7 +34,7 @@ class Intent:
     write_id: str
     workflow: str
     target: str
-    """The table's address."""
+    """The table's address; of plain files, their place."""
     branch: str
     mode: WriteMode
     conflict: Conflict

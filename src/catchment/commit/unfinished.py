@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from catchment.commit.activity import ActiveWrite, active_writes
@@ -33,11 +34,11 @@ class Unfinished:
         return bool(self.sealed or self.lost or self.buffers)
 
 
-def unfinished(store: Store, target: str | None = None) -> tuple[Unfinished, ...]:
-    """The tables with open or sealed writes or with leftovers; with a target, that table alone."""
+def unfinished(store: Store, wanted: Collection[str] | None = None) -> tuple[Unfinished, ...]:
+    """The tables with open or sealed writes or with leftovers: all of them, or those that are wanted."""
     ledger = Ledger(store.database)
     active = active_writes(store.database)
-    return tuple(_of_table(each, active, ledger) for each in ledger.targets() if target in (None, each))
+    return tuple(_of_table(each, active, ledger) for each in ledger.targets() if wanted is None or each in wanted)
 
 
 def _of_table(target: str, active: tuple[ActiveWrite, ...], ledger: Ledger) -> Unfinished:

@@ -46,7 +46,7 @@ class Files:
 
     def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
         """From the ledger: the files themselves tell it to nobody."""
-        known = writer.earlier(write.id, write.output.dataset.address)
+        known = writer.earlier(write.id, write.output.dataset.target)
         return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
@@ -69,7 +69,7 @@ def _order(write: Write, format: str, columns: Sequence[str]) -> FileOrder:
     mode = "overwrite" if output.mode == "overwrite-partitions" and not columns else output.mode
     options = {**output.options, "compression": output.compression} if output.compression else dict(output.options)
     shape = Shape(format, tuple(columns), options)
-    return FileOrder(write.id, write.workflow, dataset.address, str(dataset.path), mode, shape, write.inputs)
+    return FileOrder(write.id, write.workflow, dataset.target, str(dataset.path), mode, shape, write.inputs)
 
 
 def _partition_columns(frame: DataFrame, write: Write) -> list[str]:

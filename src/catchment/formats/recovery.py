@@ -41,7 +41,7 @@ def _done(spark: SparkSession, table: Dataset, writer: Writer, *, remove: bool) 
     if table.format == "delta":
         return _settled(spark, table, writer)
     if table.path:
-        files = writer.publisher_of_files(table.address)
+        files = writer.publisher_of_files(table.target)
         return recover(files, files.destination.tidy if remove else _keep)
     # Only where the catalog says so: one that does not answer raises, and the sealed writes wait.
     found = catalogs.find_table(spark, table)

@@ -67,11 +67,25 @@ def same_place(one: Dataset, other: Dataset) -> bool:
 def _resolve(address: Address, given: str | None, role: Role, project: Project) -> Dataset:
     depot = depots.find(project, address.depot)
     format = _format(address, given, role, depot)
-    canonical = str(replace(address, depot=depot.name))
     if format in TABLE_FORMATS:
-        return _table(canonical, address, format, depot)
-    segments = [part for part in (address.collection, *str(address.dataset).split("/")) if part]
-    return Dataset(canonical, depot.name, format, path=depots.place(depot, segments))
+        return _table(str(replace(address, depot=depot.name)), address, format, depot)
+    return Dataset(_of_files(address, depot), depot.name, format, path=place_of_files(address, depot))
+
+
+def place_of_files(address: Address, depot: Depot) -> str:
+    """The path or URI of the files that an address names."""
+    return depots.place(depot, _segments(address))
+
+
+def _of_files(address: Address, depot: Depot) -> str:
+    """One spelling: `drop:none/a/b` and `drop:a/b` are the same files."""
+    first, *rest = _segments(address)
+    named = bool(rest) and first != "none"
+    return str(Address(depot.name, first if named else None, "/".join(rest if named else [first, *rest]), None))
+
+
+def _segments(address: Address) -> list[str]:
+    return [part for part in (address.collection, *str(address.dataset).split("/")) if part]
 
 
 def _table(canonical: str, address: Address, format: str, depot: Depot) -> Dataset:

@@ -52,6 +52,11 @@ class Dataset:
         return self.table is not None
 
     @property
+    def target(self) -> str:
+        """What the ledger and the lease call it: a table by its address, files by their place, however addressed."""
+        return self.path if self.path is not None and not self.is_table else self.address
+
+    @property
     def identifier(self) -> str:
         """How Spark SQL names the table: `depot`.`collection`.`table`, or by its path."""
         if self.path is not None:

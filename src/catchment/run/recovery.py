@@ -8,7 +8,7 @@ from typing import Any
 from catchment.commit.unfinished import Unfinished, unfinished
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
-from catchment.plan.datasets import of_input
+from catchment.plan.datasets import nested, of_input, place_of_files
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset
 from catchment.project import depots
@@ -21,13 +21,12 @@ from catchment.store import open_store
 
 def look(project: Project, address: str | None = None) -> tuple[Unfinished, ...]:
     """What writes have left unfinished, in all tables or in the one at an address; no engine is started."""
-    target = None if address is None else str(_canonical(address, project))
+    asked = None if address is None else _canonical(address, project)
     with open_store(project.metastore) as store:
-        found = unfinished(store, target)
-    if target and not found:
+        found = unfinished(store, None if asked is None else _targets(asked, project))
+    if asked and not found:
         # Without a project file every name would do, the misspelled ones too.
-        depot = parse(target).depot
-        check_depot(depot, reading_engine(project, files={depot}))
+        check_depot(asked.depot, reading_engine(project, files={asked.depot}))
     return found
 
 
@@ -43,13 +42,12 @@ def recover(
     if not found:
         return {"tables": []}
     tables = [_dataset(each, project) for each in found]
-    files = {table.depot for table in tables if not table.is_table}
-    with Reader(project, files=files, tell=tell, launch=launch) as reader:
+    with Reader(project, files=_depots(tables, project), tell=tell, launch=launch) as reader:
         return reader.recover(tables, remove=remove)
 
 
 def _canonical(text: str, project: Project) -> Address:
-    """The address as the ledger writes it: the depot by its own name, nothing about access."""
+    """The address with the depot by its own name, and nothing about access."""
     address = parse(text)
     if address.dataset is None:
         raise RequestError(
@@ -58,10 +56,21 @@ def _canonical(text: str, project: Project) -> Address:
     return Address(depots.find(project, address.depot).name, address.collection, address.dataset, None)
 
 
+def _targets(address: Address, project: Project) -> tuple[str, ...]:
+    """What the ledger may call it: a table by its address, files by their place."""
+    return str(address), place_of_files(address, depots.find(project, address.depot))
+
+
+def _depots(tables: Sequence[Dataset], project: Project) -> set[str]:
+    """The depots through which the files among these are reached."""
+    places = [table.path for table in tables if table.path and not table.is_table]
+    return {depot.name for depot in project.depots.values() for place in places if nested(place, depot.files)}
+
+
 def _dataset(found: Unfinished, project: Project) -> Dataset:
-    address = parse(found.target)
     if found.path is not None:
-        return Dataset(str(address), address.depot, "files", path=found.path)
+        return Dataset(found.target, "", "files", path=found.path)
+    address = parse(found.target)
     depot = project.depots.get(address.depot)
     if depot is not None and depot.kind == "delta":
         return of_input(found.target, None, project)

@@ -26,7 +26,7 @@ def test_killed_and_run_again(
     here.run(put(target, "old", 0, 1, None))
     victim = start_engine(*depots, key="victim", fault=f"{point}:kill")
     assert isinstance(victim.start_job(work, run=run).answer(), EngineLost)
-    if ledger.store.leases.holder(lease := f"table/{target.path if target.format == 'delta' else target.address}"):
+    if ledger.store.leases.holder(lease := f"table/{target.path or target.address}"):
         forget_engine(ledger.store, lease)  # it ends in time; end it now
     seen = kind.rows(here, target)
     for part in (0, 1, None):  # whole in the old state or in the new one; plain files may for a while show both

@@ -17,8 +17,11 @@ from catchment.store.records import EventRecord, OutputRecord
 from catchment.store.runs import lease_name
 from tests.contract.store.processes import answers_of
 from tests.contract.store.writes import CONTENTS, TABLE, intent
+from tests.ledgers import Filled
 
 PROCESSES = 4
+PLACES = 10
+"""The migration that put the writes of files under their places."""
 LEDGER = 3
 """The migration that brought the ledger; stores of the issue before have those before it."""
 
@@ -101,6 +104,33 @@ def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
         ledger.open(intent())
         ledger.seal(intent(), CONTENTS)
         assert [write.write_id for write in ledger.pending(TABLE, limit=10)] == [intent().write_id]
+
+
+def test_writes_of_files_come_under_their_place_in_the_order_of_their_seals(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two addresses of one place had two queues, each with a first seal."""
+    with monkeypatch.context() as past:
+        past.setattr(migrations, "NEWEST", PLACES - 1)
+        with open_store(url) as old:
+            filled = Filled(old)
+            for write_id, target in (("r/j/1", "drop:none/a/b"), ("r/j/2", "drop:a/b"), ("r/j/3", "drop:none/a/b")):
+                filled.seal(
+                    write_id,
+                    target=f"dataos://{target}",
+                    buffer=f"/drop/a/b/.catchment-stage/{write_id.replace('/', '.')}",
+                )
+            filled.commit("r/j/0", None, target="dataos://drop:none/a/b", buffer="/drop/a/b/.catchment-stage/r.j.0")
+            filled.abandon("r/j/x", target="dataos://drop:a/b", buffer="/drop/a/b/.catchment-stage/r.j.x")
+            filled.seal("r/j/table")
+    with open_store(url) as store:
+        filled = Filled(store)
+        assert [write.write_id for write in filled.ledger.pending("/drop/a/b", limit=9)] == ["r/j/1", "r/j/2", "r/j/3"]
+        filled.seal("r/j/4", target="/drop/a/b", buffer="/drop/a/b/.catchment-stage/r.j.4")
+        assert filled.ledger.pending("/drop/a/b", limit=9)[-1].write_id == "r/j/4"
+        assert filled.find("r/j/0").intent.target == "/drop/a/b"
+        assert filled.ledger.leftovers("/drop/a/b") == (("r/j/x", "/drop/a/b/.catchment-stage/r.j.x"),)
+        assert filled.ledger.targets() == ("/drop/a/b", filled.find("r/j/table").intent.target)
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(url: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from catchment.commit.files.publishing import Directory
 from catchment.commit.files.storage import LocalStorage
 from catchment.commit.ledger import WritesMoved
-from catchment.commit.model import WriteMode
+from catchment.commit.model import Write, WriteMode
 from catchment.errors import LeaseLost, StorageUnavailable
 from catchment.store import open_store
 from tests.unit.commit.datasets import Dataset, Died, Mortal, Parts, expected
@@ -172,6 +172,46 @@ def test_a_stage_that_lost_files_is_refused_and_the_old_data_stays(dataset: Data
     assert "nothing was published" in outcome.refused["r1/j/out"].message
     assert dataset.rows() == expected(OLD)
     assert dataset.found("r1/j/out").state == "abandoned"
+
+
+def _half_published(dataset: Dataset, write_id: str, mode: WriteMode) -> Write:
+    """A write whose publisher was killed after its first file, and whose stage then lost one of those to come."""
+    write = dataset.sealed(write_id, {"p=a": ("new a",), "p=e": ("new e1", "new e2")}, mode)
+    with pytest.raises(Died):
+        dataset.publish(lambda root: Mortal(root, 2 if mode == "append" else 3))
+    next(Path(write.intent.buffer).rglob("part-*")).unlink()
+    return dataset.found(write_id)
+
+
+def test_an_append_that_lost_files_midway_is_taken_back_so_that_it_can_be_run_again(dataset: Dataset) -> None:
+    dataset.write("r0/j/out", OLD, "append")
+    _half_published(dataset, "r1/j/out", "append")
+    assert dataset.rows()["p=a"]["new a"] == 1
+    refused = dataset.publish().refused["r1/j/out"]
+    assert (refused.code, "were removed again" in refused.message) == ("stage-damaged", True)
+    assert dataset.rows() == expected(OLD)
+    assert not (dataset.root / "p=e").exists()
+
+
+def test_an_overwrite_that_lost_files_midway_says_what_is_published(dataset: Dataset) -> None:
+    """The old files of those partitions are gone: to take the new ones away would leave nothing."""
+    dataset.write("r0/j/out", OLD, "append")
+    _half_published(dataset, "r1/j/out", "overwrite-partitions")
+    refused = dataset.publish().refused["r1/j/out"]
+    assert "these of its files are published: p=a/part-00000-r1.j.out" in refused.message
+    assert dataset.rows()["p=a"]["new a"] == 1
+
+
+def test_a_publisher_that_slept_takes_nothing_back_that_others_have_committed(dataset: Dataset) -> None:
+    """It finds files gone that a later write has replaced; those that are left are live."""
+    dataset.sealed("r1/j/out", {"p=a": ("one",), "p=b": ("two",)}, "append")
+    with pytest.raises(Died):
+        dataset.publish(lambda root: Mortal(root, 1))
+    stale = dataset.found("r1/j/out")
+    dataset.publish()
+    dataset.write("r2/j/out", {"p=a": ("three",)}, "overwrite-partitions")
+    Directory(LocalStorage, dataset.ledger).consolidate([stale], lambda: None)
+    assert dataset.rows() == expected({"p=a": ("three",), "p=b": ("two",)})
 
 
 def test_a_file_that_was_cut_short_counts_as_lost(dataset: Dataset) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,27 @@ def configured(root: Path) -> Project:
 
 def bare(root: Path) -> Project:
     return Project(root, None, "", {}, {"default": Engine("default")})
+
+
+def test_files_have_one_address_and_are_known_by_their_place(tmp_path: Path) -> None:
+    """However they are addressed, through whichever depot: one place, one queue."""
+    root = tmp_path.resolve()
+    project = configured(root)
+    other = replace(project.depots["drop"], name="other")
+    project = replace(project, depots={**project.depots, "other": other})
+    spellings = ("dataos://drop:none/a/b?acl=rw", "dataos://drop:a/b?acl=rw", "lake://other:a/b?acl=rw")
+    one, same, through = (datasets.of_output(text, "out", "json", project) for text in spellings)
+    assert one == same
+    assert (one.address, one.target) == ("dataos://drop:a/b", f"{root}/drop/a/b")
+    assert (through.address, through.target) == ("dataos://other:a/b", one.target)
+    named_none = datasets.of_output("dataos://drop:none/none/b?acl=rw", "out", "json", project)
+    assert datasets.of_input(named_none.address, "json", project).path == f"{root}/drop/none/b"
+
+
+def test_tables_are_known_by_their_address(tmp_path: Path) -> None:
+    for text in ("dataos://lakehouse:raw/t?acl=rw", "dataos://events:raw/t?acl=rw"):
+        found = datasets.of_output(text, "out", None, configured(tmp_path))
+        assert found.target == found.address
 
 
 def test_a_table(tmp_path: Path) -> None:

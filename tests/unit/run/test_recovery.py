@@ -63,7 +63,7 @@ def test_the_engine_is_told_which_tables(project: Project, filled: Filled, remov
 
 def test_the_engine_is_told_where_files_are_and_knows_their_depot(project: Project, filled: Filled) -> None:
     drop = Depot("drop", "files", "s3a://bucket")
-    filled.seal("r/j/1", target="dataos://drop:none/d", buffer="s3a://bucket/d/.catchment-stage/r.j.1.0")
+    filled.seal("r/j/1", target="s3a://bucket/c/d", buffer="s3a://bucket/c/d/.catchment-stage/r.j.1.0")
     told: list[Sequence[Depot]] = []
 
     def noting(engine: EnginePlan, **more: Any) -> Process:
@@ -71,9 +71,11 @@ def test_the_engine_is_told_where_files_are_and_knows_their_depot(project: Proje
         return launch(engine, **more)
 
     known = replace(project, depots={**project.depots, "drop": drop})
-    found = recovery.look(known, "dataos://drop:none/d")
+    assert recovery.look(known, "dataos://drop:none/c") == ()
+    assert recovery.look(known, "dataos://drop:none/c/d") == recovery.look(known)
+    found = recovery.look(known, "dataos://drop:c/d")
     facts = recovery.recover(known, found, remove=True, launch=noting)
-    assert [table["address"] for table in facts["tables"]] == ["dataos://drop:none/d"]
+    assert [table["address"] for table in facts["tables"]] == ["s3a://bucket/c/d"]
     assert [depot.name for depot in told[0]] == ["drop", "lakehouse"]
 
 

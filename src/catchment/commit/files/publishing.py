@@ -41,10 +41,7 @@ class Directory:
         outcome = Outcome()
         for write in batch:
             try:
-                self._publish(write, check)
-                outcome.committed[write.write_id] = None
-            except _Damaged as damaged:
-                outcome.refused[write.write_id] = _refusal(write, damaged)
+                self._publish_or_refuse(write, check, outcome)
             except (OSError, Py4JJavaError) as error:
                 raise _interrupted(write, error) from error
         return outcome
@@ -55,6 +52,27 @@ class Directory:
         for stage in stages:
             self._storage(stage).clear(_stage(stage))
         return stages
+
+    def _publish_or_refuse(self, write: Write, check: Check, outcome: Outcome) -> None:
+        try:
+            self._publish(write, check)
+            outcome.committed[write.write_id] = None
+        except _Damaged as damaged:
+            check()
+            outcome.refused[write.write_id] = _refusal(write, damaged, self._taken_back(write))
+
+    def _taken_back(self, write: Write) -> str:
+        """Leave nothing of a damaged append, and say what is there of any other write."""
+        storage, changes = self._storage(write.intent.buffer), journal.changes_of(write.contents or NOTHING)
+        # Still sealed after the damage was seen: no later write has been at the files, and they are really lost.
+        if not write.tried or self.ledger.state(write.write_id) != "sealed":
+            return "nothing was published"
+        there = storage.sizes(changes.partitions)
+        placed = [each.path for each in changes.additions if each.path in there]
+        if write.intent.mode != "append":
+            return f"these of its files are published: {', '.join(placed) or 'none'}"
+        storage.remove(placed)
+        return f"{len(placed)} files that were published already were removed again"
 
     def _publish(self, write: Write, check: Check) -> None:
         storage, stage = self._storage(write.intent.buffer), _stage(write.intent.buffer)
@@ -118,8 +136,7 @@ def _stage(buffer: str) -> str:
     return f"{STAGES}/{buffer.rpartition('/')[2]}"
 
 
-def _refusal(write: Write, damaged: _Damaged) -> JobError:
-    published = "some of its files may be published" if write.tried else "nothing was published"
+def _refusal(write: Write, damaged: _Damaged, published: str) -> JobError:
     return JobError(
         f"the stage of {write.write_id} in {write.intent.target} has lost {damaged}; {published}",
         code="stage-damaged",
