@@ -18,6 +18,7 @@ from catchment.engine.protocol import (
     Facts,
     Failed,
     Inspect,
+    Maintain,
     Note,
     OutputReport,
     Preparing,
@@ -301,6 +302,14 @@ class LiveEngine:
 
     def change(self, change: ChangePlan, *, dry_run: bool = False) -> Mapping[str, Any]:
         reply = self.start_change(change, dry_run=dry_run).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
+    def start_maintenance(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: Maintain(id, target, deed, "somebody", dry_run))
+
+    def maintain(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_maintenance(target, deed, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
-from catchment.plan.model import Commits, Dataset, JobPlan
+from catchment.plan.model import Commits, Dataset, Expire, JobPlan
 from catchment.store import open_store
 from catchment.store.states import InputWindow, State, Window, lease_name
 from tests.concurrency.invariants import check, ids
@@ -22,6 +26,7 @@ from tests.spark.lake import (
     engine_plan,
     job,
     lake_depot,
+    maintaining,
     output,
     reading,
     step,
@@ -136,6 +141,79 @@ def test_a_history_that_cannot_be_read_on_from_is_told_with_the_choices(
     assert engine.run(copying(fresh, source))[0].rows == 1
 
 
+FAR = 4_000_000_000_000
+"""A moment that everything is older than."""
+
+
+def history(engine: LiveEngine, source: Dataset) -> list[int]:
+    return [each["snapshot_id"] for each in engine.inspect("snapshots", source)["snapshots"]]
+
+
+def test_expiry_spares_what_is_still_to_be_read(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    for number in (3, 4):
+        engine.run(put(source, number))
+    first, read, between, newest = history(engine, source)
+    looked = engine.maintain(source, Expire(FAR), dry_run=True)
+    assert [each["snapshot_id"] for each in looked["snapshots"]] == [first]
+    assert looked["kept"] == {"incremental": sorted([read, between])}
+    [follower] = looked["followers"]
+    since = datetime.fromtimestamp(filled.store.states.of_job("workflow", fresh)["new"].changed, timezone.utc)
+    expected = ("workflow", fresh, "new", read, since.isoformat(timespec="seconds"))
+    assert tuple(follower.values()) == expected
+    pending = engine.start_job(maintaining(source, Expire(FAR)))
+    pending.done()
+    [warned] = [note.data["message"] for note in pending.notes if note.event == "warning"]
+    assert f"catchment state reset workflow {fresh}" in warned
+    named = engine.maintain(source, Expire(snapshot_ids=(between,)))
+    assert (named["snapshots"], named["kept"]) == ([], {"incremental": [between]})
+    assert history(engine, source) == [read, between, newest]
+    assert engine.run(copying(fresh, source))[0].rows == 2
+    assert engine.maintain(source, Expire(FAR))["followers"] == []
+    assert (history(engine, source), ids(engine, fresh)) == ([newest], [1, 2, 3, 4])
+
+
+def rule_main(root: Path, name: str) -> None:
+    """Give main a rule of its own: snapshots are old after a millisecond. (In SQL it would be a minute at least.)"""
+    with closing(sqlite3.connect(root / "lake" / "catalog.db")) as catalog, catalog:
+        [(place,)] = catalog.execute("SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name,))
+        metadata = json.loads(Path(place.removeprefix("file:")).read_text())
+        metadata["refs"]["main"]["max-snapshot-age-ms"] = 1
+        ruled = place.replace(".metadata.json", "-ruled.metadata.json")
+        Path(ruled.removeprefix("file:")).write_text(json.dumps(metadata))
+        catalog.execute("UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = ?", (ruled, name))
+
+
+def test_no_rule_of_a_branch_takes_what_is_still_to_be_read(engine: LiveEngine, root: Path, fresh: str) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    for number in (3, 4):
+        engine.run(put(source, number))
+    before = history(engine, source)
+    rule_main(root, f"{fresh}_source")
+    for deed in (Expire(FAR), Expire(snapshot_ids=(before[0],))):
+        assert engine.start_maintenance(source, deed).failed().code == "snapshots-needed"
+    assert history(engine, source) == before
+    assert engine.run(copying(fresh, source))[0].rows == 2
+
+
+def test_a_state_that_is_reset_lets_go_of_the_history(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    engine.run(put(source, 1))
+    engine.run(copying(fresh, source))
+    engine.run(put(source, 2))
+    assert engine.maintain(source, Expire(FAR))["snapshots"] == []
+    lease = filled.store.leases.acquire(lease_name("workflow", fresh), "me", 60.0)
+    filled.store.states.change(lease, "reset", State("workflow", fresh, "new"), "me")
+    filled.store.leases.release(lease)
+    assert len(engine.maintain(source, Expire(FAR))["snapshots"]) == 1
+
+
 @pytest.mark.parametrize("trouble", ["the first", "the last", "the only"])
 def test_a_window_whose_history_went_while_it_was_open_is_told_with_the_choices(
     engine: LiveEngine, fresh: str, filled: Filled, trouble: str
@@ -143,9 +221,9 @@ def test_a_window_whose_history_went_while_it_was_open_is_told_with_the_choices(
     source = table(f"{fresh}_source")
     for number in (1, 2, 3):
         engine.run(put(source, number))
-    history = engine.rows(f"select snapshot_id from lake.raw.{fresh}_source.snapshots order by committed_at")
-    first = None if trouble == "the only" else str(history[0][0])
-    last = str(history[2 if trouble == "the first" else 1][0])
+    snapshots = history(engine, source)
+    first = None if trouble == "the only" else str(snapshots[0])
+    last = str(snapshots[2 if trouble == "the first" else 1])
     engine.ask(f"call lake.system.expire_snapshots('raw.{fresh}_source', timestamp '2100-01-01 00:00:00')")
     left_open(filled, fresh, first, last)
     failed = engine.fail(copying(fresh, source))

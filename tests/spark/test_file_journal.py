@@ -70,6 +70,18 @@ def test_partition_values_of_every_sort_come_back_and_are_replaced(
     assert len(visible(tmp_path / fresh)) == 7
 
 
+def test_an_hour_that_comes_twice_shares_a_directory_and_loses_no_row(
+    engine: LiveEngine, fresh: str, tmp_path: Path
+) -> None:
+    """Half past two in Berlin, before and after the clock was put back: two values, one directory, one task."""
+    moments = "timestamp'2026-10-25 00:30:00Z', timestamp'2026-10-25 01:30:00Z'"
+    sql = f"SELECT /*+ COALESCE(1) */ 1 AS id, explode(array({moments})) AS moment"
+    out = output("rows", files(tmp_path / fresh, "parquet"), partitions=(by("identity", "moment"),))
+    engine.run(job(out, steps=[step("rows", sql)], conf={"spark.sql.session.timeZone": "Europe/Berlin"}))
+    assert engine.value(f"SELECT count(*) FROM parquet.`{tmp_path / fresh}`") == 2
+    assert len({name.rpartition("/")[0] for name in visible(tmp_path / fresh)}) == 1
+
+
 def test_columns_that_cannot_be_written(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     place, spec = files(tmp_path / fresh, "parquet"), (by("identity", "part"),)
     assert engine.fail(writing("SELECT 1 AS part", place, partitions=spec)).code == "partition-invalid"

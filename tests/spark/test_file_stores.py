@@ -24,18 +24,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(home: Path) -> Iterator[S3Server]:
-    running = s3.start(s3.jar(), home / "s3")
+    running = s3.start(s3.jar(), home / "s3", buckets=("lake", "single"))
     yield running
     running.stop()
 
 
 @pytest.fixture(scope="module")
 def depots(home: Path, server: S3Server) -> tuple[Depot, ...]:
-    """A bucket, and a directory of this machine that Hadoop takes for a store of its own."""
+    """A bucket, a directory of this machine that Hadoop takes for a store of its own, and a store of few talents."""
     (home / "mounted").mkdir()
     mount = {"spark.hadoop.fs.viewfs.mounttable.there.link./drop": (home / "mounted").as_uri()}
     bucket = Depot("bucket", "files", "s3a://lake/drop", conf=server.spark_conf())
-    return lake_depot(home), bucket, Depot("mounted", "files", "viewfs://there/drop", conf=mount)
+    one_by_one = {"spark.hadoop.fs.s3a.bucket.single.multiobjectdelete.enable": "false"}
+    single = Depot("single", "files", "s3a://single/drop", conf=one_by_one)
+    return lake_depot(home), bucket, Depot("mounted", "files", "viewfs://there/drop", conf=mount), single
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,8 @@ def at(depot: Depot, name: str) -> Dataset:
 
 def on_disk(home: Path, depot: Depot, name: str) -> list[str]:
     """The objects and files of a dataset, wherever the store keeps them."""
-    place = home / ("s3/data/lake/drop" if depot.name == "bucket" else "mounted") / name
+    there = f"s3/data/{depot.location.removeprefix('s3a://')}" if depot.location.startswith("s3a:") else "mounted"
+    place = home / there / name
     found = (file for file in place.rglob("*") if file.is_file() and not file.name.endswith(".crc"))
     return sorted(str(file.relative_to(place)) for file in found)
 
@@ -104,6 +107,16 @@ def test_a_partition_of_many_files_and_many_partitions(
     assert len(on_disk(home, depots[1], fresh)) == 80
 
 
+def test_a_store_that_removes_one_object_with_each_request(
+    far: LiveEngine, home: Path, depots: tuple[Depot, ...], fresh: str
+) -> None:
+    place = at(depots[3], fresh)
+    for mark in ("old", "new"):
+        far.run(marked(place, mark, 1, mode="overwrite"))
+    assert marks(far, place) == [("new", 4, 4)]
+    assert len(on_disk(home, depots[3], fresh)) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["planned", "partition-published", "old-removed", "stage-cleared"])
 @pytest.mark.parametrize("store", ["bucket", "mounted"])
@@ -119,7 +132,7 @@ def test_killed_while_publishing_it_is_rolled_forward(
     depot = next(each for each in depots if each.name == store)
     place = at(depot, fresh)
     far.run(marked(place, "old", 3))
-    victim = start_engine(*depots, key="victim", fault=f"{point}:kill")
+    victim = start_engine(*depots, key="victim", fault=f"{point}:kill", conf=UNPREPARED)
     assert isinstance(victim.start_job(marked(place, "new", 3, first=1), run=f"r-{fresh}").answer(), EngineLost)
     [done] = far.recover(place)
     assert done["published"] == [f"r-{fresh}/new/out"]
@@ -133,7 +146,7 @@ def test_an_older_spark_renames_objects_and_shares_the_journal(
     far: LiveEngine, home: Path, depots: tuple[Depot, ...], start_engine: Callable[..., LiveEngine], fresh: str
 ) -> None:
     place = at(depots[1], fresh)
-    older = start_engine(*depots, spark="3.5")
+    older = start_engine(*depots, spark="3.5", conf=UNPREPARED)
     older.ready(patience=280)
     older.run(marked(place, "old", 3))
     far.run(marked(place, "new", 3, first=1))

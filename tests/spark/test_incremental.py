@@ -104,6 +104,20 @@ def test_several_windows_in_one_run(engine: LiveEngine, fresh: str, filled: Fill
     assert ids(engine, fresh) == list(range(1, 46))
 
 
+def test_windows_that_a_run_has_done_count_when_it_is_taken_up_again(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 65)
+    same = {"run": f"r-{fresh}", "windows": 4}
+    engine.fail(reading_job(fresh, sql="select id from source where assert_true(id <> 15) is null"), **same)
+    assert state(filled, fresh) == {"start": "10"}
+    [report] = engine.run(reading_job(fresh), number=2, **same)
+    assert (report.rows, state(filled, fresh)) == (30, {"start": "40"})
+    [again] = engine.run(reading_job(fresh), number=3, **same)  # its answer was lost
+    assert (again.rows, again.write_id, state(filled, fresh)) == (10, report.write_id, {"start": "40"})
+    assert ids(engine, fresh) == list(range(1, 41))
+
+
 def test_a_window_up_to_what_the_source_has(engine: LiveEngine, fresh: str) -> None:
     keys = {"start": "select 0", "end": "select max(id) from all_source"}
     work = reading_job(fresh, source_of(fresh, keys=keys))

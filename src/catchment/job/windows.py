@@ -13,12 +13,10 @@ from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats import format_of, history_of
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
-from catchment.store.states import InputWindow, State, Window
+from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Window
 
 ZONE = "spark.sql.session.timeZone"
 ESCAPES = "spark.sql.parser.escapedStringLiterals"
-FIRST, LAST, SNAPSHOT = "from", "to", "snapshot"
-"""The keys of a window over a table's history, and the one that its state remembers."""
 
 
 def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:

@@ -120,7 +120,7 @@ class Executor:
         attempt.engine.process.send(
             RunJob(
                 *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
-                windows=self._options.windows,
+                windows=facts.windows,
                 backfill=self._options.backfill,
                 wait=self._options.wait,
             )

@@ -15,6 +15,7 @@ runs: TableClause = table(
     column("started", Double),
     column("resumed", Double),
     column("finished", Double),
+    column("windows", Integer),
 )
 
 jobs: TableClause = table(

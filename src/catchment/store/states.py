@@ -16,6 +16,10 @@ from catchment.store.schema import states, windows
 Cause = Literal["run", "backfill", "set", "reset", "import"]
 """Who moved the state, or wanted to."""
 WindowStatus = Literal["open", "done", "failed", "dropped"]
+SNAPSHOT = "snapshot"
+"""The key of a state that goes on from a commit."""
+FIRST, LAST = "from", "to"
+"""The values of a window over commits; without the first one it is the table as the last one left it."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,12 @@ class States:
         found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause.in_(causes))
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
+
+    def begun(self) -> tuple[Window, ...]:
+        """The windows of all jobs that runs have begun, and that are neither done nor given up."""
+        found = select(windows).where(windows.c.status == "open", windows.c.cause == "run")
+        with self._database.reading() as connection:
+            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.opened)))
 
     def of_run(self, workflow: str, job: str, run_id: str, cause: Cause = "run") -> tuple[Window, ...]:
         """The windows that a run has begun, the oldest first."""

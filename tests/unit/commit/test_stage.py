@@ -32,13 +32,19 @@ def test_names_that_no_file_system_would_take_are_made_short_and_plain(write_id:
 @pytest.mark.parametrize(
     ("staged", "published"),
     [
-        (f"p=a b/q=1/part-00007-{UUID}.c000.gz.parquet", "p=a b/q=1/part-00007-r.j.o.1.c000.gz.parquet"),
-        (f"part-00000-{UUID}-c001.csv", "part-00000-r.j.o.1-c001.csv"),
+        (f"p=a b/q=1/part-00007-{UUID}.c000.gz.parquet", "p=a b/q=1/part-00007-r.j.o.1-43702519.c000.gz.parquet"),
+        (f"part-00000-{UUID}-c001.csv", "part-00000-r.j.o.1-43702519-c001.csv"),
         ("odd.json", "part-r.j.o.1-odd.json"),
     ],
 )
 def test_published_names_tell_the_write(staged: str, published: str) -> None:
     assert published_name(staged, "/d/.catchment-stage/r.j.o.1") == published
+
+
+def test_two_files_of_one_task_and_directory_keep_two_names() -> None:
+    """Two values of a partition may share a directory: an hour that comes twice, `us` and `US` on some disks."""
+    staged = [f"p=1/part-00000-{first}{UUID[8:]}.c000.parquet" for first in ("43702519", "5d02f1aa")]
+    assert len({published_name(each, "/d/.catchment-stage/r.j.o.1") for each in staged}) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · note · fail KIND [N] · die [N] · nonsense [N] · hang · stubborn
+  sleep S · until FILE · note · fail KIND [N] · die [N] · nonsense [N] · hang · stubborn
 With N, only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
 """
 
@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 TRACE = os.environ.get("TRACE", os.devnull)
@@ -50,6 +51,9 @@ def act(command: dict[str, Any], words: list[str]) -> None:
     limit = int(words[-1]) if verb in {"fail", "die", "nonsense"} and words[-1].isdigit() else sys.maxsize
     if verb == "sleep":
         time.sleep(float(words[1]))
+    elif verb == "until":
+        while not Path(words[1]).exists():
+            time.sleep(0.05)
     elif verb == "note":
         say("note", attempt=attempt, event="progress", data={"done": 1, "total": 2})
         say("note", attempt=attempt, event="warning", data={"message": "mind the gap"})
@@ -79,7 +83,7 @@ def misbehave(attempt: str, words: list[str]) -> None:
 def run_job(command: dict[str, Any]) -> None:
     job, attempt = command["job"], command["attempt"]
     told = {"job": job["name"], "number": command["number"], "reference_time": command["reference_time"]}
-    trace("begin", run=command["run_id"], **told)
+    trace("begin", run=command["run_id"], windows=command["windows"], **told)
     try:
         for words in job["steps"][0]["sql"].split(";"):
             if words.strip():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit.files.changes import Addition, Changes
 from catchment.commit.files.stage import published_name
 from catchment.commit.jvm import Jvm
+from catchment.errors import JobError
 
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 FILE_FORMATS: Mapping[str, str] = {
@@ -52,7 +54,19 @@ def fill(session: SparkSession, frame: DataFrame, stage: str, shape: Shape) -> t
     with tempfile.TemporaryDirectory() as log:
         _write(session, query, stage, shape, Path(log))
         rows = int(query.observedMetrics().apply(_ROWS).getLong(0))
-        return Changes(tuple(_additions(Path(log) / "0", stage))), rows
+        return Changes(staged_files(Path(log) / "0", stage)), rows
+
+
+def staged_files(log: Path, stage: str) -> tuple[Addition, ...]:
+    """The files in Spark's list; raises where two of them would get one name, and one of them would be lost."""
+    found = tuple(_additions(log, stage))
+    if twice := [path for path, files in Counter(each.path for each in found).items() if files > 1]:
+        raise JobError(
+            f"two files of {stage} would both be published as {twice[0]}",
+            code="published-name-twice",
+            hint="nothing was published: run the job again, and report this as a fault of Catchment if it comes back",
+        )
+    return found
 
 
 def _write(session: SparkSession, query: Any, stage: str, shape: Shape, log: Path) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -20,8 +21,6 @@ from catchment.commit.files.storage import LocalStorage, Missing, Move, Storage
 from catchment.commit.jvm import Jvm
 
 AT_ONCE = 32
-PAGE = 200
-"""Objects that are removed with one request; S3A allows 250 by default."""
 LARGEST_COPY = 4 * 1024**3
 """S3 copies no more than 5 GiB with one request."""
 
@@ -132,9 +131,14 @@ class S3Storage(HadoopStorage):
         _at_once(self._copy, moves)
 
     def remove(self, files: Sequence[str]) -> None:
-        """Remove the objects, page by page."""
-        pages = [files[start : start + PAGE] for start in range(0, len(files), PAGE)]
-        _at_once(self._remove_page, pages)
+        """Remove the objects, page by page: as many with one request as the store is configured for, perhaps one."""
+        bulk = self._system.createBulkDelete(self._path(""))
+        try:
+            size = int(bulk.pageSize())
+            pages = [files[start : start + size] for start in range(0, len(files), size)]
+            _at_once(partial(self._remove_page, bulk), pages)
+        finally:
+            bulk.close()
 
     def _copy(self, move: Move) -> None:
         if move.bytes > LARGEST_COPY:
@@ -151,15 +155,11 @@ class S3Storage(HadoopStorage):
                 raise Missing(move.source) from error
             raise
 
-    def _remove_page(self, page: Sequence[str]) -> None:
+    def _remove_page(self, bulk: Any, page: Sequence[str]) -> None:
         paths = self._jvm("java.util.ArrayList")()
         for file in page:
             paths.add(self._path(file))
-        bulk = self._system.createBulkDelete(self._path(""))
-        try:
-            failed = bulk.bulkDelete(paths)
-        finally:
-            bulk.close()
+        failed = bulk.bulkDelete(paths)
         if failed:
             raise OSError(f"{self._root}: {len(failed)} old files could not be removed: {failed[0].getValue()}")
 

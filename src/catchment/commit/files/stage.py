@@ -11,7 +11,7 @@ STAGES = ".catchment-stage"
 LONGEST_NAME = 120
 """So that the names of published files stay below what file systems take."""
 
-_STAGED = re.compile(r"(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(.*)", re.DOTALL)
+_STAGED = re.compile(r"(part-\d+)-([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(.*)", re.DOTALL)
 
 
 def new_stage(path: str, write_id: str) -> str:
@@ -33,7 +33,8 @@ def published_name(staged: str, stage: str) -> str:
     directory, slash, name = staged.rpartition("/")
     write = stage.rpartition("/")[2]
     known = _STAGED.fullmatch(name)
-    named = f"{known[1]}-{write}{known[2]}" if known else f"part-{write}-{name}"
+    # Task and counter are not enough: two values of a partition may share a directory, and Spark counts for each anew.
+    named = f"{known[1]}-{write}-{known[2]}{known[3]}" if known else f"part-{write}-{name}"
     return f"{directory}{slash}{named}"
 
 

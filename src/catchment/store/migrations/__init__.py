@@ -17,6 +17,7 @@ from catchment.store.migrations import (
     m0006_publications,
     m0007_ticks,
     m0008_readers,
+    m0009_asked_windows,
 )
 
 Migration = Callable[[Connection], None]
@@ -30,6 +31,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     6: m0006_publications.apply,
     7: m0007_ticks.apply,
     8: m0008_readers.apply,
+    9: m0009_asked_windows.apply,
 }
 NEWEST = max(MIGRATIONS)
 
