@@ -14,7 +14,7 @@ import pytest
 
 from catchment.plan.model import Commits, Dataset, Expire, JobPlan
 from catchment.store import open_store
-from catchment.store.states import State, lease_name
+from catchment.store.states import InputWindow, State, Window, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
 from tests.spark.lake import (
@@ -49,6 +49,14 @@ def put(source: Dataset, *numbers: int, mode: str = "append") -> JobPlan:
 def known(filled: Filled, name: str) -> dict[str, str]:
     found = filled.store.states.of_job("workflow", name).get("new")
     return dict(found.keys) if found else {}
+
+
+def left_open(filled: Filled, name: str, first: str | None, last: str) -> None:
+    """A window that an engine has begun before it died."""
+    part = InputWindow({"to": last} | ({"from": first} if first else {}), {"snapshot": last}, "UTC")
+    lease = filled.store.leases.acquire(lease_name("workflow", name), "me", 60.0)
+    filled.store.states.open(lease, [Window("workflow", name, 0, "run", "open", f"dead-{name}", {"new": part})])
+    filled.store.leases.release(lease)
 
 
 def test_what_was_appended_is_read_once(engine: LiveEngine, fresh: str, filled: Filled) -> None:
@@ -206,6 +214,22 @@ def test_a_state_that_is_reset_lets_go_of_the_history(engine: LiveEngine, fresh:
     assert len(engine.maintain(source, Expire(FAR))["snapshots"]) == 1
 
 
+@pytest.mark.parametrize("trouble", ["the first", "the last", "the only"])
+def test_a_window_whose_history_went_while_it_was_open_is_told_with_the_choices(
+    engine: LiveEngine, fresh: str, filled: Filled, trouble: str
+) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2, 3):
+        engine.run(put(source, number))
+    snapshots = history(engine, source)
+    first = None if trouble == "the only" else str(snapshots[0])
+    last = str(snapshots[2 if trouble == "the first" else 1])
+    engine.ask(f"call lake.system.expire_snapshots('raw.{fresh}_source', timestamp '2100-01-01 00:00:00')")
+    left_open(filled, fresh, first, last)
+    failed = engine.fail(copying(fresh, source))
+    assert (failed.code, failed.where, "state reset" in (failed.hint or "")) == ("source-history-gone", HERE, True)
+
+
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveEngine, Path]]:
     root = tmp_path_factory.mktemp("mixed")
@@ -232,3 +256,28 @@ def test_versions_of_delta(mixed: tuple[LiveEngine, Path], fresh: str) -> None:
         assert known(Filled(store), fresh)["snapshot"].startswith("4@")
     here.run(put(source, 5, mode="overwrite"))
     assert here.fail(copying(fresh, source)).code == "source-overwritten"
+
+
+@pytest.mark.slow
+def test_a_window_over_versions_that_went_while_it_was_open_is_not_passed_over(
+    mixed: tuple[LiveEngine, Path], fresh: str
+) -> None:
+    here, root = mixed
+    source = delta_table(f"{fresh}_source", root)
+    here.run(put(source, 1))
+    here.ask(f"alter table delta.`{source.path}` set tblproperties ('delta.checkpointInterval' = '2')")
+    here.run(copying(fresh, source))
+    for number in (2, 3, 4, 5):
+        here.run(put(source, number))
+    with open_store(f"sqlite:///{root}/metastore.db") as store:
+        filled = Filled(store)
+        first, _, table_id = known(filled, fresh)["snapshot"].partition("@")
+        newest = int(first) + 4
+        left_open(filled, fresh, f"{first}@{table_id}", f"{newest}@{table_id}")
+        for version in range(newest - 1):  # as Delta does it with versions that are older than a checkpoint
+            (root / "events" / "raw" / f"{fresh}_source" / "_delta_log" / f"{version:020}.json").unlink()
+        left_open(filled, f"{fresh}_first", None, f"{first}@{table_id}")
+        left_open(filled, f"{fresh}_other", f"{newest - 1}@another-table", f"{newest}@another-table")
+        for name in (fresh, f"{fresh}_first", f"{fresh}_other"):
+            assert here.fail(copying(name, source)).code == "source-history-gone"
+        assert ids(here, fresh) == [1]

@@ -338,6 +338,16 @@ def test_a_backfill_leaves_what_one_window_after_the_other_would_have_left(
     check(engine, fresh)
 
 
+def test_the_last_window_of_a_backfill_has_the_keys_that_its_own_end_gives(engine: LiveEngine, fresh: str) -> None:
+    arrive(engine, fresh, 1, 30)
+    upper = {**TENS, "upper": "select $|end| + 5"}
+    source = source_of(fresh, keys=upper, sql=BETWEEN.replace("$|end|", "$|upper|"))
+    pending = backfilled(engine, reading_job(fresh, source), 0, 15)
+    assert pending.done()[0].rows == 25
+    last = max((note["values"] for note in told(pending, "window")), key=lambda values: int(values["end"]))
+    assert last == {"start": "10", "end": "15", "upper": "20"}
+
+
 def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 40)
     broken = reading_job(fresh, sql="select id from source where assert_true(id <> 25, 'not this one') is null")

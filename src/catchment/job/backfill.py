@@ -25,7 +25,7 @@ from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
 from catchment.job.story import Story
-from catchment.job.windows import check_fits, described, is_before, window_from
+from catchment.job.windows import check_fits, described, is_before, window_with
 from catchment.plan.model import Incremental, InputPlan, JobPlan
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
@@ -181,19 +181,20 @@ def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:
 
 def _parts(spark: SparkSession, source: InputPlan, window: Incremental, wanted: Backfill) -> Iterator[InputWindow]:
     """The windows of a range, in order; the last one ends where the range ends."""
-    (end,) = window.state.values()
+    ((start, end),) = window.state.items()
     at = wanted.first
     if not is_before(at, wanted.last):
         raise _not_moving(window, wanted, at, wanted.last)
     for _ in range(MOST_WINDOWS):
-        part = window_from(spark, source, window, at)
+        part = window_with(spark, source, window, {start: at})
         after = part.values[end]
         if not is_before(at, after) and any(key.live for key in window.keys if key.name == end):
             return  # the data, or the clock, is not further yet
         if not is_before(at, after):
             raise _not_moving(window, wanted, at, after)
         if not is_before(after, wanted.last):
-            yield replace(part, values={**part.values, end: wanted.last}, after={})
+            # Keys behind the end are made of it: they must not reach further than the range does.
+            yield replace(window_with(spark, source, window, {start: at, end: wanted.last}), after={})
             return
         yield replace(part, after={})
         at = after

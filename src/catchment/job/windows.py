@@ -26,12 +26,11 @@ def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWi
     return _look_at_history(spark, source, state)
 
 
-def window_from(spark: SparkSession, source: InputPlan, window: Incremental, start: str) -> InputWindow:
-    """The window of an input that starts at a value, whatever is in it."""
+def window_with(spark: SparkSession, source: InputPlan, window: Incremental, given: Mapping[str, str]) -> InputWindow:
+    """The window of an input in which some keys are given, whatever is in it; the others follow from them."""
     _check_settings(spark, source, window, None, _zone(spark))
     _whole(spark, source, window)
-    (key,) = window.state
-    values = _values(spark, window, {key: start})
+    values = _values(spark, window, given)
     if len(values) < len(window.keys):
         missing = next(each for each in window.keys if each.name not in values)
         raise _bad_key(missing, "the source has no value for it", "backfill when there is data")
