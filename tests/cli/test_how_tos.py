@@ -87,7 +87,7 @@ def test_maintain(project: Path) -> None:
     compacted = program.call(*compacting, "-o", "json", cwd=project)
     assert (compacted.data["rewritten_files"], compacted.data["added_files"]) == (1, 1)
     manifests = program.call("table", "rewrite-manifests", ORDERS, "--dry-run", cwd=project)
-    assert (manifests.code, manifests.out) == (0, "nothing to do\n"), manifests.err
+    assert (manifests.code, "would be: 2 rewritten manifests" in manifests.out) == (0, True), manifests.err
     orphans = program.call("table", "remove-orphans", ORDERS, "--yes", cwd=project)
     assert (orphans.code, "0 files gone" in orphans.out) == (0, True), orphans.err
 
