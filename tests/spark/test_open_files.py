@@ -70,6 +70,13 @@ def test_whoever_asks_for_it_fills_them_all_at_once(engine: LiveEngine, fresh: s
     assert not one_after_the_other(engine, fresh)
 
 
+@pytest.mark.parametrize("sort", [None, Sort("partition", (SortColumn("id"),))])
+def test_partitions_that_a_sort_does_not_tell_apart(engine: LiveEngine, fresh: str, sort: Sort | None) -> None:
+    rows = "SELECT id, CAST(concat(IF(id % 2 = 0, '', '-'), '0.0') AS DOUBLE) AS part FROM range(0, 10, 1, 1)"
+    [report] = engine.run(writing(rows, table(fresh), mode="append", partitions=SPEC, sort=sort))
+    assert (report.rows, report.files) == (10, 2)
+
+
 def test_a_merge_goes_by_the_property_of_the_table(engine: LiveEngine, fresh: str) -> None:
     insert = "NOT MATCHED THEN INSERT *"
     engine.run(writing(ROWS, table(fresh), mode="append", partitions=SPEC, properties={FANOUT: "false"}))

@@ -28,4 +28,5 @@ AS_THEY_COME = {ORDERING: "false"}
 def test_one_file_at_a_time_unless_told_otherwise(
     options: dict[str, str], properties: dict[str, str], clustered: bool, added: dict[str, str]
 ) -> None:
-    assert sparing(options, properties, clustered=clustered) == {**options, **added}
+    assert sparing(options, properties, clustered=clustered, sortable=True) == {**options, **added}
+    assert sparing(options, properties, clustered=clustered, sortable=False) == options

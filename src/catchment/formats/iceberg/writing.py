@@ -170,4 +170,5 @@ def _options(write: Write, table: Table) -> dict[str, str]:
     if write.output.sort:
         # The rows are already where they belong; the table's own distribution would shuffle the order away.
         options[ORDERING] = "false"
-    return sparing(options, dict(table.properties()), clustered=write.output.sort is not None)
+    clustered, sortable = write.output.sort is not None, partitions.sortable(table)
+    return sparing(options, dict(table.properties()), clustered=clustered, sortable=sortable)
