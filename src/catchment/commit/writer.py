@@ -20,6 +20,7 @@ from catchment.commit.alone import only_writer
 from catchment.commit.consolidate import TableDestination
 from catchment.commit.files.hadoop import storage_of
 from catchment.commit.files.publishing import Directory
+from catchment.commit.files.stage import dataset_of
 from catchment.commit.fork import Fork
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Base, Conflict, Contents, Intent, Write, WriteMode
@@ -195,7 +196,7 @@ class Writer:
 
     def _admit(self, publisher: Publisher, listener: Listener, *, met_before: bool) -> None:
         if not met_before:
-            patiently(lambda: _recover_what_is_there(publisher, listener))
+            patiently(lambda: recover_what_is_there(publisher, listener))
         self._await_turn(publisher, listener)
 
     def _await_turn(self, publisher: Publisher, listener: Listener) -> None:
@@ -213,7 +214,7 @@ class Writer:
                 time.sleep(LOOK_SECONDS)
 
 
-def _recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
+def recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
     """The first write to a target finishes what engines that are gone have left there.
 
     Stages of plain files are removed; files of tables are not, because only the history tells which of them are live.
@@ -223,6 +224,8 @@ def _recover_what_is_there(publisher: Publisher, listener: Listener) -> None:
     if abandoned:
         further = "`catchment recover` removes the files" if ledger.leftovers(target) else "their files are removed"
         listener.warn(f"{target}: engines that are gone left {', '.join(abandoned)} unfinished; {further}")
+    if stuck := [buffer for _, buffer in ledger.leftovers(target) if dataset_of(buffer)]:
+        listener.warn(f"{target}: what lost writes have left in {', '.join(stuck)} could not be removed")
     if ledger.ownerless(target, "sealed"):
         publisher.consolidate()
 

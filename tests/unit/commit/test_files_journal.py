@@ -13,9 +13,11 @@ from catchment.commit.files.publishing import Directory
 from catchment.commit.files.storage import LocalStorage
 from catchment.commit.ledger import WritesMoved
 from catchment.commit.model import Write, WriteMode
+from catchment.commit.publish import Publisher
+from catchment.commit.writer import recover_what_is_there
 from catchment.errors import LeaseLost, StorageUnavailable
 from catchment.store import open_store
-from tests.unit.commit.datasets import Dataset, Died, Mortal, Parts, expected
+from tests.unit.commit.datasets import TARGET, Dataset, Died, Mortal, Parts, expected
 
 OLD: Parts = {"p=a": ("old a1", "old a2"), "p=b b": ("old b",), "p=c": ("old c",)}
 NEW: Parts = {"p=a": ("new a",), "p=b b": ("new b1", "new b2"), "p=d/q=é": ("new d",)}
@@ -241,6 +243,52 @@ def test_stages_are_tidied_and_buffers_of_tables_are_not(dataset: Dataset, tmp_p
     table.mkdir(parents=True)
     assert Directory(LocalStorage, dataset.ledger).tidy([stage, str(table)]) == (stage,)
     assert (dataset.stages(), table.is_dir()) == ([], True)
+
+
+class Locked(LocalStorage):
+    """A disk that does not let go of one stage."""
+
+    def clear(self, directory: str) -> None:
+        if "r1.j.out" in directory:
+            raise PermissionError(13, "not yours", directory)
+        super().clear(directory)
+
+
+class Heard:
+    """Whoever asked for a write, with all that it was told."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def check(self) -> None:
+        """Nobody wants it to stop."""
+
+    def await_turn(self) -> None:
+        """It is always its turn."""
+
+
+def test_who_meets_a_stage_that_cannot_be_removed_goes_on_and_it_is_not_forgotten(dataset: Dataset) -> None:
+    one, other = (dataset.sealed(f"r{number}/j/out", NEW, "append") for number in (1, 2))
+    for write in (one, other):
+        dataset.ledger.abandon(write, {"code": "engine-lost"})
+    heard, parts = Heard(), (dataset.store, dataset.ledger, TARGET, "engine/2")
+    recover_what_is_there(Publisher(*parts, Directory(Locked, dataset.ledger)), heard)
+    assert dataset.ledger.leftovers(TARGET) == (("r1/j/out", one.intent.buffer),)
+    assert [one.intent.buffer in warning for warning in heard.warnings] == [True]
+    recover_what_is_there(Publisher(*parts, Directory(LocalStorage, dataset.ledger)), heard)
+    assert (dataset.ledger.leftovers(TARGET), dataset.stages(), len(heard.warnings)) == ((), [], 1)
+
+
+def test_a_directory_that_a_disk_does_not_remove_is_an_error(tmp_path: Path) -> None:
+    """One that is gone already is what was wanted."""
+    storage = LocalStorage(str(tmp_path))
+    storage.clear("nothing-here")
+    (tmp_path / "no-directory").write_text("")
+    with pytest.raises(NotADirectoryError):
+        storage.clear("no-directory")
 
 
 def test_an_empty_overwrite_empties_and_an_empty_dynamic_one_changes_nothing(dataset: Dataset) -> None:

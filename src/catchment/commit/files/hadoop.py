@@ -76,7 +76,9 @@ class HadoopStorage:
 
     def clear(self, directory: str) -> None:
         """Remove a directory."""
-        self._system.delete(self._path(directory), True)  # noqa: FBT003
+        path = self._path(directory)
+        if not self._system.delete(path, True) and self._system.exists(path):  # noqa: FBT003
+            raise OSError(f"{path.toString()} could not be removed")
 
     def _path(self, relative: str) -> Any:
         return self._jvm("org.apache.hadoop.fs.Path")(f"{self._root}/{relative}" if relative else self._root)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from catchment.commit import faults
 from catchment.commit.destination import Check, Outcome
@@ -48,10 +49,15 @@ class Directory:
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
         """Remove stages: nothing in them was ever seen by anybody, so nothing else has to be asked."""
-        stages = tuple(buffer for buffer in buffers if dataset_of(buffer))
-        for stage in stages:
+        return tuple(buffer for buffer in buffers if dataset_of(buffer) and self._removed(buffer))
+
+    def _removed(self, stage: str) -> bool:
+        try:
             self._storage(stage).clear(_stage(stage))
-        return stages
+        except (OSError, Py4JJavaError, PySparkException):
+            # Whoever cleans up after others has work of his own, which must not fail; the ledger remembers the stage.
+            return False
+        return True
 
     def _publish_or_refuse(self, write: Write, check: Check, outcome: Outcome) -> None:
         try:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from catchment.commit.files.stage import is_hidden
 
@@ -45,7 +45,7 @@ class Storage(Protocol):
         ...
 
     def clear(self, directory: str) -> None:
-        """Remove a directory and everything in it."""
+        """Remove a directory and everything in it; raises where something of it stays."""
         ...
 
 
@@ -91,10 +91,15 @@ class LocalStorage:
 
     def clear(self, directory: str) -> None:
         """Remove a directory."""
-        shutil.rmtree(self._root / directory, ignore_errors=True)
+        shutil.rmtree(self._root / directory, onerror=_unless_gone)
 
     def _prune(self, directory: Path) -> None:
         with suppress(OSError):  # not empty, or already gone
             while directory != self._root:
                 directory.rmdir()
                 directory = directory.parent
+
+
+def _unless_gone(_: object, __: str, problem: tuple[type[BaseException], BaseException, Any]) -> None:
+    if not isinstance(problem[1], FileNotFoundError):
+        raise problem[1]
