@@ -211,6 +211,28 @@ def test_what_a_half_failed_job_has_committed_is_not_committed_again(
     assert [each.status for each in filled.store.states.windows("workflow", fresh)] == ["done"]
 
 
+@pytest.mark.parametrize("change", ["name", "address"])
+def test_a_window_is_not_finished_into_outputs_that_it_was_not_begun_with(
+    engine: LiveEngine, fresh: str, change: str
+) -> None:
+    arrive(engine, fresh, 1, 5)
+
+    def both(name: str, to: str, condition: str) -> JobPlan:
+        steps = [step("one", "select id from source"), step("two", f"select id from source where {condition}")]
+        outputs = [output("one", table(to), mode="append", name=name)]
+        outputs.append(output("two", table(f"{fresh}_b"), mode="append", name="two"))
+        return job(*outputs, inputs=[source_of(fresh)], steps=steps, name=fresh)
+
+    engine.fail(both("one", fresh, "assert_true(id < 3) is null"))
+    assert ids(engine, fresh) == [1, 2, 3, 4, 5]
+    changed = both("uno", fresh, "true") if change == "name" else both("one", f"{fresh}_c", "true")
+    failed = engine.fail(changed)
+    assert (failed.code, "dataos://lake:raw/" in failed.message) == ("window-mismatch", True)
+    engine.run(both("one", fresh, "true"))
+    assert (ids(engine, fresh), ids(engine, f"{fresh}_b")) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+    assert engine.run(changed) == ()  # what it is called from the next window on is free
+
+
 def test_a_direct_commit_of_a_half_failed_job_is_not_made_again(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 5)
     second = f"{fresh}_b"

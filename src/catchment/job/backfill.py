@@ -81,10 +81,12 @@ class Backfiller:
     def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
             parts = list(_parts(session, source, window, wanted))
-        run_id = self.command.run_id
-        by = f"run {run_id}: {wanted.range}"
+        run_id, outputs = self.command.run_id, dict(self.command.job.reported)
+        template = Window(
+            *(*self._job, 0, "backfill", "open", run_id, {}), opened_by=f"run {run_id}: {wanted.range}", outputs=outputs
+        )
         windows = [
-            Window(*self._job, 0, "backfill", "open", f"{run_id}.b{number}", {source.name: part}, opened_by=by)
+            replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
             for number, part in enumerate(parts, 1)
         ]
         return patiently(lambda: self._states.open(lease, windows))

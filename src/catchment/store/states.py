@@ -49,6 +49,8 @@ class Window:
     opened: float = 0.0
     finished: float | None = None
     opened_by: str = ""
+    outputs: Mapping[str, str] | None = None
+    """The address of each output, by its name; None of a window that was begun before this was remembered."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ def _added(connection: Connection, wanted: Window) -> Window:
         "identity": wanted.identity,
         "opened_by": wanted.opened_by,
         "inputs": inputs,
+        "outputs": _plain(wanted.outputs),
     }
     opened = insert(windows).values(row | {"status": wanted.status, "opened": database_time()})
     connection.execute(opened if wanted.status == "open" else opened.values(finished=database_time()))

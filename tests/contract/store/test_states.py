@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from catchment.errors import JobError, LeaseLost
@@ -112,3 +114,9 @@ def test_resetting_forgets_the_state_and_keeps_the_history(store: Store, lease: 
         {"start": "2"},
         {},
     )
+
+
+def test_a_window_remembers_its_outputs(store: Store, lease: Lease) -> None:
+    outputs = {"rows": "dataos://lake:raw/t"}
+    store.states.open(lease, [replace(window("1", "2"), outputs=outputs), window("2", "3", "run-2")])
+    assert [each.outputs for each in store.states.windows(*JOB)] == [None, outputs]

@@ -18,6 +18,7 @@ from catchment.store.migrations import (
     m0007_ticks,
     m0008_readers,
     m0009_asked_windows,
+    m0010_window_outputs,
 )
 
 Migration = Callable[[Connection], None]
@@ -32,6 +33,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     7: m0007_ticks.apply,
     8: m0008_readers.apply,
     9: m0009_asked_windows.apply,
+    10: m0010_window_outputs.apply,
 }
 NEWEST = max(MIGRATIONS)
 
