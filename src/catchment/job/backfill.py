@@ -52,15 +52,31 @@ class Backfiller:
         """Every window of the range that is not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
-            windows = self._unfinished(window, wanted) or self._listed(lease, source, window, wanted)
+            windows = self._unfinished(lease, window, wanted) or self._done(window)
+            windows = windows or self._listed(lease, source, window, wanted)
             return added_up(self._carried_out(lease, windows))
 
     def resumed(self) -> Backfill | None:
-        """The backfill that this very run has begun, if it has."""
-        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+        """The backfill that this very run has begun, or gone on with, if it has."""
+        own = self._own()
         return Backfill(*own[0].opened_by.partition(": ")[2].split("..", 1)) if own else None
 
-    def _unfinished(self, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
+    def _own(self) -> tuple[Window, ...]:
+        return patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+
+    def _done(self, window: Incremental) -> tuple[Window, ...]:
+        """What this run was to do, whoever has done it: nothing of it is written again."""
+        own = self._own()
+        if any(each.status == "dropped" for each in own):
+            raise JobError(
+                "windows of the backfill of this run were dropped",
+                code="window-dropped",
+                where=window.where,
+                hint="begin anew with `catchment run --backfill`; `catchment state show` tells which windows are done",
+            )
+        return own
+
+    def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
         left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
         ranges = {each.opened_by.partition(": ")[2] for each in left}
@@ -71,20 +87,24 @@ class Backfiller:
                 where=window.where,
                 hint="finish it with the same --backfill, or drop it with `catchment state set` or `state reset`",
             )
-        if left:
-            with self.sessions() as session:
-                for each in left:
-                    check_fits(session, self.command.job, each)
-            self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
-        return left
+        if not left:
+            return ()
+        with self.sessions() as session:
+            for each in left:
+                check_fits(session, self.command.job, each)
+        self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
+        # Were it not remembered, this run would begin the range anew when it is resumed.
+        return patiently(lambda: self._states.take_over(lease, left, self.command.run_id))
 
     def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
             parts = list(_parts(session, source, window, wanted))
-        run_id = self.command.run_id
-        by = f"run {run_id}: {wanted.range}"
+        run_id, outputs = self.command.run_id, dict(self.command.job.reported)
+        template = Window(
+            *(*self._job, 0, "backfill", "open", run_id, {}), opened_by=f"run {run_id}: {wanted.range}", outputs=outputs
+        )
         windows = [
-            Window(*self._job, 0, "backfill", "open", f"{run_id}.b{number}", {source.name: part}, opened_by=by)
+            replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
             for number, part in enumerate(parts, 1)
         ]
         return patiently(lambda: self._states.open(lease, windows))
@@ -134,13 +154,6 @@ class Backfiller:
         return self.command.workflow, self.command.job.name
 
 
-def _raise_first(errors: Sequence[BaseException]) -> None:
-    """The reason, not what followed from it."""
-    reasons = [error for error in errors if not isinstance(error, Cancelled)] or list(errors)
-    if reasons:
-        raise reasons[0]
-
-
 def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
     """Several where computing and committing are two things, and no window needs what the one before it wrote."""
     read = {source.dataset.address for source in job.inputs}
@@ -163,6 +176,13 @@ def _statements(job: JobPlan) -> Iterator[str]:
     yield from (step.sql for step in job.steps)
     for window in (source.incremental for source in job.inputs if source.incremental):
         yield window.window.filled({key.name: "0" for key in window.keys})
+
+
+def _raise_first(errors: Sequence[BaseException]) -> None:
+    """The reason, not what followed from it."""
+    reasons = [error for error in errors if not isinstance(error, Cancelled)] or list(errors)
+    if reasons:
+        raise reasons[0]
 
 
 def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:

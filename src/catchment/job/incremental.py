@@ -75,7 +75,8 @@ class Turns:
         run_id, taken = self.command.run_id, len(self._own())
         # An identity is never used again, not even that of a window that came to nothing.
         identity = f"{run_id}.{taken + 1}" if taken else run_id
-        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=f"run {run_id} on {self.writer.owner}")
+        by, outputs = f"run {run_id} on {self.writer.owner}", dict(self.command.job.reported)
+        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=by, outputs=outputs)
         (opened,) = patiently(lambda: self._states.open(lease, [window]))
         faults.point("window-opened")
         return opened

@@ -17,6 +17,7 @@ from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Wi
 
 ZONE = "spark.sql.session.timeZone"
 ESCAPES = "spark.sql.parser.escapedStringLiterals"
+FINISH_OR_DROP = "run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`"
 
 
 def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
@@ -72,8 +73,22 @@ def check_fits(spark: SparkSession, job: JobPlan, window: Window) -> None:
             "the job has now",
             code="window-mismatch",
             where=job.where,
-            hint="run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`",
+            hint=FINISH_OR_DROP,
         )
+
+
+def check_outputs(job: JobPlan, window: Window) -> None:
+    """Rows may be in an output under the name and address it had: under others they would be written again."""
+    now = dict(job.reported)
+    for name, address in (window.outputs or {}).items():
+        if now.get(name) != address:
+            raise JobError(
+                f"window {window.number} was begun ({window.opened_by}) with the output {name} to {address}, and the "
+                f"job has {f'it at {now[name]}' if name in now else 'no such output'} now",
+                code="window-mismatch",
+                where=job.where,
+                hint="it is done: start a new run" if window.status == "done" else FINISH_OR_DROP,
+            )
 
 
 def _fits(source: InputPlan, part: InputWindow, zone: str) -> bool:

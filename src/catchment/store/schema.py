@@ -147,6 +147,7 @@ windows: TableClause = table(
     column("opened", Double),
     column("finished", Double),
     column("opened_by", String),
+    column("outputs", JSON(none_as_null=True)),
 )
 
 publications: TableClause = table(
