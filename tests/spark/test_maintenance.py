@@ -81,6 +81,7 @@ def test_what_is_wrong_with_a_rewrite(engine: LiveEngine, filled: Filled, fresh:
     assert (failed.code, failed.where) == ("column-not-found", there)
     assert filled.states(f"r-{fresh}/upkeep/rewrite_dataset") == ["abandoned"]
     assert engine.fail(maintaining(table(fresh), Rewrite("sort"))).code == "maintenance-failed"
+    assert engine.fail(maintaining(table(fresh), Rewrite("sort", "colour DESC"))).code == "maintenance-failed"
     assert engine.fail(maintaining(table(f"{fresh}x"), Rewrite())).code == "table-not-found"
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from catchment.engine.failures import from_spark
-from catchment.engine.jvm import is_a
-from catchment.errors import CommitConflict
+from catchment.engine.failures import first_line, from_spark
+from catchment.engine.jvm import causes, is_a, stack_trace
+from catchment.errors import CommitConflict, JobError
 from catchment.formats.attempts import MOST_ATTEMPTS, attempts
+from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
 from catchment.formats.iceberg.changes import OVERTAKEN
 from catchment.maintain.model import Upkeep, Ward
 from catchment.maintain.procedures import call
@@ -21,6 +22,7 @@ from catchment.plan.model import Rewrite, RewriteManifests
 COURTESY_SECONDS = 60.0
 """How long a compaction lets changes of rows go first, which it would force to begin anew."""
 LOOK_SECONDS = 0.25
+VALIDATION = f"{EXCEPTIONS}ValidationException"
 
 
 def rewrite_files(ward: Ward, deed: Rewrite) -> Upkeep:
@@ -77,15 +79,26 @@ def unhurried(ward: Ward, attempt: Callable[[], Upkeep]) -> Upkeep:
     """Try until it succeeds; whoever writes goes first, and what a writer has changed is looked at anew."""
     for number in attempts():
         _let_pass(ward)
+        before = head(ward.table)
         try:
             return attempt()
         except Exception as error:
             if not is_a(error, *OVERTAKEN):
                 raise
+            # Iceberg says with the same exception that something was changed and that something is not there.
+            if is_a(error, VALIDATION) and head(ward.table) == before:
+                raise _refused(error) from error
             if number == MOST_ATTEMPTS:
                 raise _overtaken(ward, number) from error
         ward.listener.check()
     raise AssertionError("the last attempt returns or raises")
+
+
+def head(table: Table) -> int | None:
+    """The current snapshot of a table."""
+    table.refresh()
+    found = table.currentSnapshot()
+    return None if found is None else int(found.snapshotId())
 
 
 def _let_pass(ward: Ward) -> None:
@@ -94,6 +107,12 @@ def _let_pass(ward: Ward) -> None:
     while ward.writer.store.leases.holder(f"rows/{ward.dataset.address}") and time.monotonic() < deadline:
         ward.listener.check()
         time.sleep(LOOK_SECONDS)
+
+
+def _refused(error: Exception) -> JobError:
+    message = first_line(next(causes(error)))
+    hint = "nothing was changed; `catchment table show` tells what the table has"
+    return JobError(message, code="maintenance-failed", hint=hint, detail=stack_trace(error))
 
 
 def _overtaken(ward: Ward, number: int) -> CommitConflict:

@@ -24,7 +24,7 @@ from catchment.formats.model import Write, Written, written
 from catchment.maintain.expiring import expire
 from catchment.maintain.model import Upkeep, Ward
 from catchment.maintain.orphans import remove_orphans
-from catchment.maintain.rewriting import rewrite_files, rewrite_manifests
+from catchment.maintain.rewriting import head, rewrite_files, rewrite_manifests
 from catchment.maintain.shown import require_kept
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
 
@@ -54,7 +54,7 @@ def look_after(
             problem = from_spark(error, otherwise="maintenance-failed")
             patiently(lambda: wrapped.give_up(ledger, known, _told(problem)))
             raise problem from error
-        done = replace(done, snapshot_id=_head(table))
+        done = replace(done, snapshot_id=head(table))
         committed = wrapped.Committed(done.snapshot_id, 0, done.bytes, done.files)
         patiently(lambda: wrapped.finish(ledger, intent, committed))
         return done
@@ -84,12 +84,6 @@ def _intent(spark: SparkSession, table: Table, write: Write, owner: str) -> Inte
 def _own_commit(spark: SparkSession, table: Table, write_id: str) -> wrapped.Committed | None:
     found = history.find_write(spark, table, write_id)
     return found.committed() if found else None
-
-
-def _head(table: Table) -> int | None:
-    table.refresh()
-    head = table.currentSnapshot()
-    return int(head.snapshotId()) if head is not None else None
 
 
 def _told(problem: CatchmentError) -> dict[str, str | None]:
