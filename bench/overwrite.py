@@ -36,9 +36,10 @@ from tests.servers.s3 import S3Server
 
 from catchment.commit.files.filling import Shape
 from catchment.commit.files.writer import FileOrder, write_files
-from catchment.commit.writer import Order, Writer
+from catchment.commit.writer import Writer
 from catchment.errors import Position
 from catchment.formats.delta.writing import commit as commit_delta
+from catchment.formats.iceberg.writing import commit as commit_iceberg
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset, OutputPlan, PartitionField
 from lake import DELTA, Unheard, start
@@ -131,9 +132,9 @@ class Bench:
         write_files(self.writer, self.spark, frame, order, Unheard())
 
     def _iceberg(self, frame: DataFrame, name: str) -> None:
-        target = f"dataos://lake:bench/{name}"
-        order = Order(_write_id(), "bench", target, "lake", "bench", name, "overwrite-partitions")
-        self.writer.write(frame, order, Unheard())
+        place = Dataset(f"dataos://lake:bench/{name}", "lake", "iceberg", "bench", name)
+        output = OutputPlan("out", "rows", place, HERE, mode="overwrite-partitions")
+        commit_iceberg(self.spark, frame, Write(output, "bench", "bench", uuid.uuid4().hex), self.writer, Unheard())
 
     def _delta(self, frame: DataFrame, name: str) -> None:
         place = Dataset(f"dataos://events:bench/{name}", "events", "delta", "bench", name, f"{self.base}/{name}")

@@ -124,6 +124,12 @@ class EngineLost(Retryable):
     code = "engine-lost"
 
 
+class EngineOutOfMemory(EngineLost):
+    """The engine had no memory left and ended. Whether another attempt may help depends on who else was there."""
+
+    code = "out-of-memory"
+
+
 class CommitConflict(Retryable):
     """Another writer committed first and the format could not reconcile the two."""
 

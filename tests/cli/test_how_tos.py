@@ -81,8 +81,13 @@ def test_maintain(project: Path) -> None:
     assert (unsure.code, "not-confirmed" in unsure.err) == (2, True)
     expired = program.call(*expiring, "--yes", cwd=project)
     assert (expired.code, expired.out.count(": gone")) == (0, 2), expired.err
-    compacted = program.call("table", "compact", ORDERS, "--property", "rewrite-all=true", "-o", "json", cwd=project)
+    compacting = ("table", "compact", ORDERS, "--property", "rewrite-all=true")
+    planned = program.call(*compacting, "--dry-run", cwd=project)
+    assert (planned.code, "would be: 1 rewritten files" in planned.out) == (0, True), planned.err
+    compacted = program.call(*compacting, "-o", "json", cwd=project)
     assert (compacted.data["rewritten_files"], compacted.data["added_files"]) == (1, 1)
+    manifests = program.call("table", "rewrite-manifests", ORDERS, "--dry-run", cwd=project)
+    assert (manifests.code, "would be: 2 rewritten manifests" in manifests.out) == (0, True), manifests.err
     orphans = program.call("table", "remove-orphans", ORDERS, "--yes", cwd=project)
     assert (orphans.code, "0 files gone" in orphans.out) == (0, True), orphans.err
 

@@ -39,6 +39,18 @@ def test_a_change_whose_engine_dies_is_made_once(
     assert len(engine.inspect("versions", table(fresh))["versions"]) == 3
 
 
+def test_a_change_that_others_followed_is_not_made_again(engine: LiveEngine, fresh: str) -> None:
+    for number in (1, 2):
+        engine.run(appending(fresh, number))
+    first = engine.inspect("snapshots", table(fresh))["snapshots"][0]["snapshot_id"]
+    plan = job_of(changing(table(fresh), "rollback", snapshot=str(first)))
+    engine.run(plan, run=fresh)
+    engine.run(appending(fresh, 3))
+    engine.run(job_of(changing(table(fresh), "tag_create", tag="mine")), run=f"{fresh}-tag")
+    engine.run(plan, run=fresh, number=2)  # as after an engine that died before it could say that it was done
+    assert engine.rows(f"SELECT id FROM lake.raw.{fresh} ORDER BY id") == [(1,), (3,)]
+
+
 @pytest.mark.slow
 def test_many_changes_and_writes_at_once(engine: LiveEngine, root: Path, start_engine: Start, fresh: str) -> None:
     engine.run(appending(fresh, 0))

@@ -30,9 +30,9 @@ POINTS = ("window-opened", "sealed", "before-state-moved")
 """One of each kind; `test_incremental_seed` meets every one of them."""
 
 
-def kill_at(point: str, start: Start, root: Path, filled: Filled, name: str, run: str) -> None:
+def kill_at(point: str, start: Start, root: Path, filled: Filled, name: str, run: str, windows: int = 1) -> None:
     victim = start(lake_depot(root), key="victim", fault=f"{point}:kill")
-    assert isinstance(victim.start_job(reading_job(name), run=run).answer(), EngineLost)
+    assert isinstance(victim.start_job(reading_job(name), run=run, windows=windows).answer(), EngineLost)
     for lease in (lease_name("workflow", name), f"table/dataos://lake:raw/{name}"):
         if filled.store.leases.holder(lease):
             forget_engine(filled.store, lease)  # it ends in time; end it now
@@ -74,6 +74,18 @@ def test_resuming_the_run_that_died_takes_one_window(
     [report] = engine.run(reading_job(fresh), run=f"r-{fresh}", number=2)
     assert (report.rows, state(filled, fresh)) == (10, {"start": "10"})
     assert ids(engine, fresh) == list(range(1, 11))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["sealed", "state-moved"])
+def test_resuming_a_run_of_several_windows_takes_those_that_are_left(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
+) -> None:
+    arrive(engine, fresh, 1, 45)
+    kill_at(point, start_engine, root, filled, fresh, run=f"r-{fresh}", windows=3)
+    engine.run(reading_job(fresh), run=f"r-{fresh}", number=2, windows=3)
+    assert (ids(engine, fresh), state(filled, fresh)) == (list(range(1, 31)), {"start": "30"})
+    check(engine, fresh)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from catchment.engine.protocol import (
     Facts,
     Failed,
     Inspect,
+    Maintain,
     Note,
     OutputReport,
     Preparing,
@@ -55,7 +56,8 @@ from catchment.spec.tree import ScalarNode
 from catchment.spec.windows import without_end
 
 HERE = Position("workflow.yaml", 1, 1)
-PATIENCE = 120.0
+PATIENCE = 200.0
+"""Seconds; on a fresh machine an engine may wait until another one has made its class archive."""
 _numbers = itertools.count(1)
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """For a handful of rows, making and compiling code takes longer than it saves. Tests by the command line do compile."""
@@ -301,6 +303,14 @@ class LiveEngine:
 
     def change(self, change: ChangePlan, *, dry_run: bool = False) -> Mapping[str, Any]:
         reply = self.start_change(change, dry_run=dry_run).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
+    def start_maintenance(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: Maintain(id, target, deed, "somebody", dry_run))
+
+    def maintain(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_maintenance(target, deed, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
-from catchment.plan.model import Commits, Dataset, JobPlan
+from catchment.plan.model import Commits, Dataset, Expire, JobPlan
 from catchment.store import open_store
-from catchment.store.states import State, lease_name
+from catchment.store.states import InputWindow, State, Window, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
 from tests.spark.lake import (
@@ -22,6 +26,7 @@ from tests.spark.lake import (
     engine_plan,
     job,
     lake_depot,
+    maintaining,
     output,
     reading,
     step,
@@ -44,6 +49,14 @@ def put(source: Dataset, *numbers: int, mode: str = "append") -> JobPlan:
 def known(filled: Filled, name: str) -> dict[str, str]:
     found = filled.store.states.of_job("workflow", name).get("new")
     return dict(found.keys) if found else {}
+
+
+def left_open(filled: Filled, name: str, first: str | None, last: str) -> None:
+    """A window that an engine has begun before it died."""
+    part = InputWindow({"to": last} | ({"from": first} if first else {}), {"snapshot": last}, "UTC")
+    lease = filled.store.leases.acquire(lease_name("workflow", name), "me", 60.0)
+    filled.store.states.open(lease, [Window("workflow", name, 0, "run", "open", f"dead-{name}", {"new": part})])
+    filled.store.leases.release(lease)
 
 
 def test_what_was_appended_is_read_once(engine: LiveEngine, fresh: str, filled: Filled) -> None:
@@ -128,6 +141,95 @@ def test_a_history_that_cannot_be_read_on_from_is_told_with_the_choices(
     assert engine.run(copying(fresh, source))[0].rows == 1
 
 
+FAR = 4_000_000_000_000
+"""A moment that everything is older than."""
+
+
+def history(engine: LiveEngine, source: Dataset) -> list[int]:
+    return [each["snapshot_id"] for each in engine.inspect("snapshots", source)["snapshots"]]
+
+
+def test_expiry_spares_what_is_still_to_be_read(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    for number in (3, 4):
+        engine.run(put(source, number))
+    first, read, between, newest = history(engine, source)
+    looked = engine.maintain(source, Expire(FAR), dry_run=True)
+    assert [each["snapshot_id"] for each in looked["snapshots"]] == [first]
+    assert looked["kept"] == {"incremental": sorted([read, between])}
+    [follower] = looked["followers"]
+    since = datetime.fromtimestamp(filled.store.states.of_job("workflow", fresh)["new"].changed, timezone.utc)
+    expected = ("workflow", fresh, "new", read, since.isoformat(timespec="seconds"))
+    assert tuple(follower.values()) == expected
+    pending = engine.start_job(maintaining(source, Expire(FAR)))
+    pending.done()
+    [warned] = [note.data["message"] for note in pending.notes if note.event == "warning"]
+    assert f"catchment state reset workflow {fresh}" in warned
+    named = engine.maintain(source, Expire(snapshot_ids=(between,)))
+    assert (named["snapshots"], named["kept"]) == ([], {"incremental": [between]})
+    assert history(engine, source) == [read, between, newest]
+    assert engine.run(copying(fresh, source))[0].rows == 2
+    assert engine.maintain(source, Expire(FAR))["followers"] == []
+    assert (history(engine, source), ids(engine, fresh)) == ([newest], [1, 2, 3, 4])
+
+
+def rule_main(root: Path, name: str) -> None:
+    """Give main a rule of its own: snapshots are old after a millisecond. (In SQL it would be a minute at least.)"""
+    with closing(sqlite3.connect(root / "lake" / "catalog.db")) as catalog, catalog:
+        [(place,)] = catalog.execute("SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name,))
+        metadata = json.loads(Path(place.removeprefix("file:")).read_text())
+        metadata["refs"]["main"]["max-snapshot-age-ms"] = 1
+        ruled = place.replace(".metadata.json", "-ruled.metadata.json")
+        Path(ruled.removeprefix("file:")).write_text(json.dumps(metadata))
+        catalog.execute("UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = ?", (ruled, name))
+
+
+def test_no_rule_of_a_branch_takes_what_is_still_to_be_read(engine: LiveEngine, root: Path, fresh: str) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2):
+        engine.run(put(source, number))
+    engine.run(copying(fresh, source))
+    for number in (3, 4):
+        engine.run(put(source, number))
+    before = history(engine, source)
+    rule_main(root, f"{fresh}_source")
+    for deed in (Expire(FAR), Expire(snapshot_ids=(before[0],))):
+        assert engine.start_maintenance(source, deed).failed().code == "snapshots-needed"
+    assert history(engine, source) == before
+    assert engine.run(copying(fresh, source))[0].rows == 2
+
+
+def test_a_state_that_is_reset_lets_go_of_the_history(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = table(f"{fresh}_source")
+    engine.run(put(source, 1))
+    engine.run(copying(fresh, source))
+    engine.run(put(source, 2))
+    assert engine.maintain(source, Expire(FAR))["snapshots"] == []
+    lease = filled.store.leases.acquire(lease_name("workflow", fresh), "me", 60.0)
+    filled.store.states.change(lease, "reset", State("workflow", fresh, "new"), "me")
+    filled.store.leases.release(lease)
+    assert len(engine.maintain(source, Expire(FAR))["snapshots"]) == 1
+
+
+@pytest.mark.parametrize("trouble", ["the first", "the last", "the only"])
+def test_a_window_whose_history_went_while_it_was_open_is_told_with_the_choices(
+    engine: LiveEngine, fresh: str, filled: Filled, trouble: str
+) -> None:
+    source = table(f"{fresh}_source")
+    for number in (1, 2, 3):
+        engine.run(put(source, number))
+    snapshots = history(engine, source)
+    first = None if trouble == "the only" else str(snapshots[0])
+    last = str(snapshots[2 if trouble == "the first" else 1])
+    engine.ask(f"call lake.system.expire_snapshots('raw.{fresh}_source', timestamp '2100-01-01 00:00:00')")
+    left_open(filled, fresh, first, last)
+    failed = engine.fail(copying(fresh, source))
+    assert (failed.code, failed.where, "state reset" in (failed.hint or "")) == ("source-history-gone", HERE, True)
+
+
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveEngine, Path]]:
     root = tmp_path_factory.mktemp("mixed")
@@ -154,3 +256,28 @@ def test_versions_of_delta(mixed: tuple[LiveEngine, Path], fresh: str) -> None:
         assert known(Filled(store), fresh)["snapshot"].startswith("4@")
     here.run(put(source, 5, mode="overwrite"))
     assert here.fail(copying(fresh, source)).code == "source-overwritten"
+
+
+@pytest.mark.slow
+def test_a_window_over_versions_that_went_while_it_was_open_is_not_passed_over(
+    mixed: tuple[LiveEngine, Path], fresh: str
+) -> None:
+    here, root = mixed
+    source = delta_table(f"{fresh}_source", root)
+    here.run(put(source, 1))
+    here.ask(f"alter table delta.`{source.path}` set tblproperties ('delta.checkpointInterval' = '2')")
+    here.run(copying(fresh, source))
+    for number in (2, 3, 4, 5):
+        here.run(put(source, number))
+    with open_store(f"sqlite:///{root}/metastore.db") as store:
+        filled = Filled(store)
+        first, _, table_id = known(filled, fresh)["snapshot"].partition("@")
+        newest = int(first) + 4
+        left_open(filled, fresh, f"{first}@{table_id}", f"{newest}@{table_id}")
+        for version in range(newest - 1):  # as Delta does it with versions that are older than a checkpoint
+            (root / "events" / "raw" / f"{fresh}_source" / "_delta_log" / f"{version:020}.json").unlink()
+        left_open(filled, f"{fresh}_first", None, f"{first}@{table_id}")
+        left_open(filled, f"{fresh}_other", f"{newest - 1}@another-table", f"{newest}@another-table")
+        for name in (fresh, f"{fresh}_first", f"{fresh}_other"):
+            assert here.fail(copying(name, source)).code == "source-history-gone"
+        assert ids(here, fresh) == [1]

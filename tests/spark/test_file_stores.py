@@ -132,7 +132,7 @@ def test_killed_while_publishing_it_is_rolled_forward(
     depot = next(each for each in depots if each.name == store)
     place = at(depot, fresh)
     far.run(marked(place, "old", 3))
-    victim = start_engine(*depots, key="victim", fault=f"{point}:kill")
+    victim = start_engine(*depots, key="victim", fault=f"{point}:kill", conf=UNPREPARED)
     assert isinstance(victim.start_job(marked(place, "new", 3, first=1), run=f"r-{fresh}").answer(), EngineLost)
     [done] = far.recover(place)
     assert done["published"] == [f"r-{fresh}/new/out"]
@@ -146,7 +146,7 @@ def test_an_older_spark_renames_objects_and_shares_the_journal(
     far: LiveEngine, home: Path, depots: tuple[Depot, ...], start_engine: Callable[..., LiveEngine], fresh: str
 ) -> None:
     place = at(depots[1], fresh)
-    older = start_engine(*depots, spark="3.5")
+    older = start_engine(*depots, spark="3.5", conf=UNPREPARED)
     older.ready(patience=280)
     older.run(marked(place, "old", 3))
     far.run(marked(place, "new", 3, first=1))

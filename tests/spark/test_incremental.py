@@ -10,7 +10,7 @@ import pytest
 from catchment.engine.protocol import Backfill
 from catchment.errors import LeaseHeld, Position
 from catchment.plan.model import Commits, InputPlan, JobPlan
-from catchment.store.states import InputWindow, lease_name
+from catchment.store.states import InputWindow, State, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
 from tests.spark.lake import (
@@ -104,6 +104,20 @@ def test_several_windows_in_one_run(engine: LiveEngine, fresh: str, filled: Fill
     assert ids(engine, fresh) == list(range(1, 46))
 
 
+def test_windows_that_a_run_has_done_count_when_it_is_taken_up_again(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 65)
+    same = {"run": f"r-{fresh}", "windows": 4}
+    engine.fail(reading_job(fresh, sql="select id from source where assert_true(id <> 15) is null"), **same)
+    assert state(filled, fresh) == {"start": "10"}
+    [report] = engine.run(reading_job(fresh), number=2, **same)
+    assert (report.rows, state(filled, fresh)) == (30, {"start": "40"})
+    [again] = engine.run(reading_job(fresh), number=3, **same)  # its answer was lost
+    assert (again.rows, again.write_id, state(filled, fresh)) == (10, report.write_id, {"start": "40"})
+    assert ids(engine, fresh) == list(range(1, 41))
+
+
 def test_a_window_up_to_what_the_source_has(engine: LiveEngine, fresh: str) -> None:
     keys = {"start": "select 0", "end": "select max(id) from all_source"}
     work = reading_job(fresh, source_of(fresh, keys=keys))
@@ -195,6 +209,28 @@ def test_what_a_half_failed_job_has_committed_is_not_committed_again(
     assert ids(engine, second) == [1, 2, 3, 4, 5, 6, 7]
     assert state(filled, fresh) == {"start": "10"}
     assert [each.status for each in filled.store.states.windows("workflow", fresh)] == ["done"]
+
+
+@pytest.mark.parametrize("change", ["name", "address"])
+def test_a_window_is_not_finished_into_outputs_that_it_was_not_begun_with(
+    engine: LiveEngine, fresh: str, change: str
+) -> None:
+    arrive(engine, fresh, 1, 5)
+
+    def both(name: str, to: str, condition: str) -> JobPlan:
+        steps = [step("one", "select id from source"), step("two", f"select id from source where {condition}")]
+        outputs = [output("one", table(to), mode="append", name=name)]
+        outputs.append(output("two", table(f"{fresh}_b"), mode="append", name="two"))
+        return job(*outputs, inputs=[source_of(fresh)], steps=steps, name=fresh)
+
+    engine.fail(both("one", fresh, "assert_true(id < 3) is null"))
+    assert ids(engine, fresh) == [1, 2, 3, 4, 5]
+    changed = both("uno", fresh, "true") if change == "name" else both("one", f"{fresh}_c", "true")
+    failed = engine.fail(changed)
+    assert (failed.code, "dataos://lake:raw/" in failed.message) == ("window-mismatch", True)
+    engine.run(both("one", fresh, "true"))
+    assert (ids(engine, fresh), ids(engine, f"{fresh}_b")) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+    assert engine.run(changed) == ()  # what it is called from the next window on is free
 
 
 def test_a_direct_commit_of_a_half_failed_job_is_not_made_again(engine: LiveEngine, fresh: str, filled: Filled) -> None:
@@ -324,6 +360,16 @@ def test_a_backfill_leaves_what_one_window_after_the_other_would_have_left(
     check(engine, fresh)
 
 
+def test_the_last_window_of_a_backfill_has_the_keys_that_its_own_end_gives(engine: LiveEngine, fresh: str) -> None:
+    arrive(engine, fresh, 1, 30)
+    upper = {**TENS, "upper": "select $|end| + 5"}
+    source = source_of(fresh, keys=upper, sql=BETWEEN.replace("$|end|", "$|upper|"))
+    pending = backfilled(engine, reading_job(fresh, source), 0, 15)
+    assert pending.done()[0].rows == 25
+    last = max((note["values"] for note in told(pending, "window")), key=lambda values: int(values["end"]))
+    assert last == {"start": "10", "end": "15", "upper": "20"}
+
+
 def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 40)
     broken = reading_job(fresh, sql="select id from source where assert_true(id <> 25, 'not this one') is null")
@@ -336,6 +382,36 @@ def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngin
     assert ids(engine, fresh) == list(range(1, 41))
     assert engine.run(reading_job(fresh))[0].rows == 10  # and the job itself begins where it would have begun
     assert state(filled, fresh) == {"start": "10"}
+
+
+def test_whoever_went_on_with_the_backfill_of_another_run_does_so_again_when_it_is_taken_up(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    arrive(engine, fresh, 1, 40)
+
+    def but(number: int) -> JobPlan:
+        return reading_job(fresh, sql=f"select id from source where assert_true(id <> {number}) is null")
+
+    backfilled(engine, but(15), 0, 40, run=f"a-{fresh}").failed()
+    backfilled(engine, but(25), 0, 40, run=f"b-{fresh}").failed()
+    backfilled(engine, but(35), 0, 40, run=f"c-{fresh}").failed()
+    engine.run(reading_job(fresh), run=f"b-{fresh}", number=2)
+    assert ids(engine, fresh) == list(range(1, 41))
+    for letter in "abc":  # there is nothing left for any of them
+        [report] = backfilled(engine, reading_job(fresh), 0, 40, run=f"{letter}-{fresh}", number=3).done()
+        assert report.rows == {"a": 40, "b": 30, "c": 20}[letter]
+    assert (ids(engine, fresh), state(filled, fresh)) == (list(range(1, 41)), {})
+
+
+def test_a_backfill_that_was_dropped_is_not_gone_on_with(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    arrive(engine, fresh, 1, 20)
+    broken = reading_job(fresh, sql="select id from source where assert_true(id <> 15) is null")
+    backfilled(engine, broken, 0, 20, run=f"r-{fresh}").failed()
+    lease = filled.store.leases.acquire(lease_name("workflow", fresh), "me", 60.0)
+    filled.store.states.change(lease, "set", State("workflow", fresh, "source", {"start": "20"}), "me")
+    filled.store.leases.release(lease)
+    assert engine.fail(reading_job(fresh), run=f"r-{fresh}", number=2).code == "window-dropped"
+    assert ids(engine, fresh) == list(range(1, 11))
 
 
 def test_a_backfill_knows_the_settings_and_the_clock_of_its_job(engine: LiveEngine, fresh: str, filled: Filled) -> None:

@@ -84,6 +84,55 @@ def test_what_is_wrong_with_a_rewrite(engine: LiveEngine, filled: Filled, fresh:
     assert engine.fail(maintaining(table(f"{fresh}x"), Rewrite())).code == "table-not-found"
 
 
+def test_what_a_rewrite_would_do_is_what_it_does(engine: LiveEngine, fresh: str) -> None:
+    target = table(fresh)
+    appended(engine, fresh, 3, partitions=(by("identity", "part"),))
+    before = snapshots(engine, fresh)
+    assert engine.maintain(target, Rewrite(), dry_run=True)["partitions"] == []  # fewer than five files in each
+    for deed, parts, count in (
+        (Rewrite("sort", "id DESC", clause("part = 1"), {"rewrite-all": "true"}), ["part=1"], 3),
+        (Rewrite(properties={"min-input-files": "2"}), ["part=0"], 3),
+    ):
+        looked = engine.maintain(target, deed, dry_run=True)
+        assert (snapshots(engine, fresh), looked["dry_run"]) == (before, True)
+        [part] = looked["partitions"]
+        assert [part["partition"]] == parts
+        assert (part["files"], part["bytes"]) == (count, looked["rewritten_bytes"])
+        done = engine.maintain(target, deed)
+        for key in ("rewritten_files", "rewritten_bytes"):
+            assert looked[key] == done[key]
+        assert looked["expected_files"] == done["added_files"]
+        before = snapshots(engine, fresh)
+    engine.ask(f"ALTER TABLE lake.raw.{fresh} ADD PARTITION FIELD bucket(2, id)")
+    looked = engine.maintain(target, Rewrite(properties={"min-input-files": "2"}), dry_run=True)
+    assert [(each["partition"], each["files"]) for each in looked["partitions"]] == [(None, 2)]
+    check(engine, fresh)
+
+
+def test_a_rewrite_that_would_be_refused_is_refused_when_it_is_looked_at(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 1)
+    for deed, code in (
+        (Rewrite(condition=clause("colour = 'it\\'s'")), "column-not-found"),
+        (Rewrite("sort"), "maintenance-failed"),
+        (Rewrite("sort", "colour DESC"), "maintenance-failed"),
+        (Rewrite(properties={"min-input-files": "many"}), "maintenance-failed"),
+    ):
+        failed = engine.start_maintenance(table(fresh), deed, dry_run=True).failed()
+        assert failed.code == code, failed
+        assert ("colour" in failed.message) == ("colour" in str(deed)), failed
+
+
+def test_what_becomes_of_manifests_can_be_looked_at(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 3)
+    looked = engine.maintain(table(fresh), RewriteManifests(), dry_run=True)
+    assert len(snapshots(engine, fresh)) == 3
+    assert (looked["rewritten_manifests"], looked["expected_manifests"], looked["rewritten_bytes"] > 0) == (3, 1, True)
+    done = engine.maintain(table(fresh), RewriteManifests())
+    assert (done["rewritten_manifests"], done["added_manifests"]) == (3, 1)
+    looked = engine.maintain(table(fresh), RewriteManifests(), dry_run=True)
+    assert (looked["rewritten_manifests"], looked["expected_manifests"]) == (0, 0)
+
+
 def test_manifests_become_few(engine: LiveEngine, fresh: str) -> None:
     appended(engine, fresh, 3)
     for caching in (False, True):
@@ -136,6 +185,7 @@ def test_the_older_line_of_spark_looks_after_tables_too(
     lost = orphan(older, fresh)
     sorting = Rewrite("sort", "id DESC NULLS LAST", clause("id >= 0"), {"rewrite-all": "true"})
     for deed in (sorting, RewriteManifests(), Expire(FAR, deletes=2), RemoveOrphans()):
+        assert older.maintain(table(fresh), deed, dry_run=True)["dry_run"]
         older.run(maintaining(table(fresh), deed))
     assert (files(older, fresh), len(snapshots(older, fresh)), lost.exists()) == (1, 1, False)
     assert ids(older, fresh) == list(range(30))
@@ -145,5 +195,6 @@ def test_the_older_line_of_spark_looks_after_tables_too(
 @pytest.mark.parametrize("deed", [Rewrite(), RewriteManifests(), Expire(FAR), RemoveOrphans()])
 def test_a_table_without_rows_is_no_problem(engine: LiveEngine, fresh: str, deed: Any) -> None:
     engine.run(writing("SELECT 1L AS id WHERE false", table(fresh), mode="append"))
+    assert engine.maintain(table(fresh), deed, dry_run=True)["dry_run"]
     engine.run(maintaining(table(fresh), deed))
     assert ids(engine, fresh) == []

@@ -34,7 +34,14 @@ class Lake:
 
     def kill(self, start: Start, fault: str, job: JobPlan, run: str) -> None:
         """Run a job in a third engine, which dies at a point of the commit path."""
-        victim = start(*self.depots, key="victim", fault=f"{fault}:kill", metastore=self.metastore, secrets=(SECRET,))
+        victim = start(
+            *self.depots,
+            key="victim",
+            fault=f"{fault}:kill",
+            metastore=self.metastore,
+            secrets=(SECRET,),
+            conf=UNPREPARED,
+        )
         assert isinstance(victim.start_job(job, run=run).answer(), EngineLost)
 
     def files(self, location: str) -> list[Path]:

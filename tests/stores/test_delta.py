@@ -10,7 +10,7 @@ from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
 from catchment.project.model import Depot
 from tests.servers.s3 import SECRET, S3Server
-from tests.spark.lake import LiveEngine, writing
+from tests.spark.lake import UNPREPARED, LiveEngine, writing
 from tests.stores.lakes import Start
 
 JOBS = 8
@@ -28,7 +28,7 @@ def test_two_engines_append_at_once_and_a_third_is_killed(store: S3Server, tmp_p
 
     def start(key: str, fault: str = "") -> LiveEngine:
         metastore = f"sqlite:///{tmp_path}/metastore.db"
-        return start_engine(depot, key=key, fault=fault, metastore=metastore, secrets=(SECRET,))
+        return start_engine(depot, key=key, fault=fault, metastore=metastore, secrets=(SECRET,), conf=UNPREPARED)
 
     here, there = start("here"), start("there")
     pending = [(here, there)[n % 2].start_job(appending(target, n)) for n in range(JOBS)]

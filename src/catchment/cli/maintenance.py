@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from catchment.plan.model import Maintenance
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+NEEDED_BY = {"incremental": "incremental jobs"}
+"""Reasons that are no words of their own."""
 SHOWN = 20
-"""Files that are listed for people; JSON has them all."""
+"""Files or partitions that are listed for people; JSON has them all."""
+
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Show what would be rewritten, and write nothing.")
 
 
 def _destructive(command: Command) -> Command:
@@ -35,9 +40,17 @@ def _destructive(command: Command) -> Command:
 @click.option("--sort", metavar="ORDER", help="Sort the rows: 'col ASC NULLS LAST' or 'zorder(a, b)'.")
 @click.option("--where", "condition", metavar="SQL", help="Only files that may hold such rows.")
 @click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of Iceberg's rewrite.")
+@_dry_run
 @options.reporting
 def compact(
-    address: str, sort: str | None, condition: str | None, properties: Sequence[str], where: Path, output: str
+    address: str,
+    sort: str | None,
+    condition: str | None,
+    properties: Sequence[str],
+    where: Path,
+    output: str,
+    *,
+    dry_run: bool,
 ) -> None:
     """Make few large data files of many small ones.
 
@@ -48,17 +61,18 @@ def compact(
 
     clause = Clause(condition, Position("--where", 1, 1)) if condition else None
     deed = Rewrite("sort" if sort else "binpack", sort, clause, dict(map(_property, properties)))
-    _maintain(address, deed, where, output)
+    _maintain(address, deed, where, output, dry_run=dry_run)
 
 
 @click.command("rewrite-manifests")
 @click.argument("address")
+@_dry_run
 @options.reporting
-def rewrite_manifests(address: str, where: Path, output: str) -> None:
+def rewrite_manifests(address: str, where: Path, output: str, *, dry_run: bool) -> None:
     """Make few large manifests of many small ones, so that queries are planned faster."""
     from catchment.plan.model import RewriteManifests
 
-    _maintain(address, RewriteManifests(), where, output)
+    _maintain(address, RewriteManifests(), where, output, dry_run=dry_run)
 
 
 @click.command()
@@ -81,8 +95,9 @@ def expire(
 ) -> None:
     """Forget old snapshots, and remove the files that only they need.
 
-    What writes on their way, readers of the published catalog, or jobs and queries that run now may need stays. Without
-    --older-than, snapshots go that are older than the table says (five days).
+    What writes on their way, readers of the published catalog, or jobs and queries that run now may need stays, and so
+    does what incremental jobs have still to read. Without --older-than, snapshots go that are older than the table says
+    (five days).
     """
     from catchment.plan.model import Expire
 
@@ -152,17 +167,34 @@ def _echo(facts: Mapping[str, Any]) -> None:
         for snapshot in facts["snapshots"]:
             click.echo(f"snapshot {snapshot['snapshot_id']} of {snapshot['committed_at']}: {would}")
         for reason, kept in facts["kept"].items():
-            click.echo(f"{len(kept)} snapshots kept: needed by {reason}")
+            click.echo(f"{len(kept)} snapshots kept: needed by {NEEDED_BY.get(reason, reason)}")
+        for each in facts["followers"]:
+            let_go = f"`catchment state reset {each['workflow']} {each['job']}` lets go of it"
+            where = f"job {each['job']} of workflow {each['workflow']} (input {each['input']})"
+            click.echo(f"  {where} is at snapshot {each['snapshot_id']} since {each['since']}; {let_go}")
     elif "files" in facts:
         for path in facts["files"][:SHOWN]:
             click.echo(f"{path}: {would}")
         click.echo(f"{len(facts['files'])} files {would}, {facts['spared']} spared for writes on their way")
         return
-    counts = {key: value for key, value in facts.items() if isinstance(value, int) and key != "dry_run"}
+    _echo_partitions(facts.get("partitions", ()))
+    counts = [
+        f"{value} {key.replace('_', ' ')}"
+        for key, value in facts.items()
+        if isinstance(value, int) and key != "dry_run" and (value or not facts["dry_run"])
+    ]
     if counts:
-        click.echo(", ".join(f"{value} {key.replace('_', ' ')}" for key, value in counts.items()))
+        click.echo(f"{'would be: ' if facts['dry_run'] else ''}{', '.join(counts)}")
     elif not facts.get("snapshots"):
         click.echo("nothing to do")
+
+
+def _echo_partitions(parts: Sequence[Mapping[str, Any]]) -> None:
+    for part in parts[:SHOWN]:
+        name = part["partition"] if part["partition"] is not None else "(files of an earlier partitioning)"
+        click.echo(f"{name or '(all)'}: {part['files']} files, {part['bytes']:,} bytes")
+    if len(parts) > SHOWN:
+        click.echo(f"and {len(parts) - SHOWN} more partitions")
 
 
 def _property(text: str) -> tuple[str, str]:

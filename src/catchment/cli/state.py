@@ -37,6 +37,11 @@ def _yes(command: options.Command) -> options.Command:
     return click.option("--yes", is_flag=True, help="Do it without asking.")(command)
 
 
+def _drop_written(command: options.Command) -> options.Command:
+    text = "Drop a window that was begun even if rows of it are in a table; they stay there."
+    return click.option("--drop-written", is_flag=True, help=text)(command)
+
+
 @state.command("ls")
 @click.argument("workflow", required=False)
 @options.reporting
@@ -77,7 +82,9 @@ def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
 @click.argument("job")
 @click.argument("input")
 @click.argument("keys", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.option("--new", is_flag=True, help="The job or the input has not run yet.")
 @click.option("--zone", default="", help="The session time zone that timestamps are meant in; the state's own, or UTC.")
+@_drop_written
 @_dry_run
 @_yes
 @options.reporting
@@ -90,6 +97,8 @@ def set_(
     where: Path,
     output: str,
     *,
+    new: bool,
+    drop_written: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
@@ -102,22 +111,35 @@ def set_(
 
     wanted = State(workflow, job, input, _parsed(keys), zone)
     project = secrecy.open_project(where)
-    _apply(partial(states.set_keys, project, wanted), output, dry_run=dry_run, yes=yes)
+    change = partial(states.set_keys, project, wanted, new=new, drop_written=drop_written)
+    _apply(change, output, dry_run=dry_run, yes=yes)
 
 
 @state.command("reset")
 @click.argument("workflow")
 @click.argument("job")
 @click.argument("input", required=False)
+@_drop_written
 @_dry_run
 @_yes
 @options.reporting
-def reset(workflow: str, job: str, input: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+def reset(
+    workflow: str,
+    job: str,
+    input: str | None,
+    where: Path,
+    output: str,
+    *,
+    drop_written: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
     """Forget where a job stands, or one of its inputs: the next run begins like the first one."""
     from catchment.run import states
 
     project = secrecy.open_project(where)
-    _apply(partial(states.reset, project, workflow, job, input), output, dry_run=dry_run, yes=yes)
+    change = partial(states.reset, project, workflow, job, input, drop_written=drop_written)
+    _apply(change, output, dry_run=dry_run, yes=yes)
 
 
 @state.command("export")
@@ -133,15 +155,17 @@ def export(workflow: str | None, where: Path) -> None:
 
 @state.command("import")
 @click.argument("file", type=click.File())
+@_drop_written
 @_dry_run
 @_yes
 @options.reporting
-def import_(file: Iterable[str], where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+def import_(file: Iterable[str], where: Path, output: str, *, drop_written: bool, dry_run: bool, yes: bool) -> None:
     """Set the states that `state export` printed; FILE may be - for standard input."""
     from catchment.run import states
 
     project, wanted = secrecy.open_project(where), _read("".join(file))
-    _apply(partial(states.bring_in, project, wanted), output, dry_run=dry_run, yes=yes)
+    change = partial(states.bring_in, project, wanted, drop_written=drop_written)
+    _apply(change, output, dry_run=dry_run, yes=yes)
 
 
 class _Change(Protocol):

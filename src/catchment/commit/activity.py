@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, Select, case, func, select
 
-from catchment.commit.model import NO_BRANCH
+from catchment.commit.model import NO_BRANCH, is_directory
 from catchment.store.database import Database, database_time
 from catchment.store.leases import Holder
 from catchment.store.schema import leases, leftovers, writes
@@ -69,7 +69,7 @@ def activity(database: Database) -> tuple[TableActivity, ...]:
         recent = {row.target: row for row in connection.execute(_recent())}
         left = {row.target: row.buffers for row in connection.execute(_leftovers())}
     # A table with a log of its own has its lease by its place, which stands in the ledger as what comes before `#`.
-    places = {write.buffer.partition("#")[0]: write.target for write in active if "#" in write.buffer}
+    places = {write.buffer.rpartition("#")[0]: write.target for write in active if not is_directory(write.buffer)}
     holders = {places.get(name, name): holder for name, holder in holders.items()}
     targets = sorted({write.target for write in active} | {*holders, *recent, *left})
     return tuple(

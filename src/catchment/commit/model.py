@@ -49,7 +49,7 @@ class Intent:
 
 def is_directory(buffer: str) -> bool:
     """Whether a buffer is a place with files of that write alone; otherwise its format commits by itself."""
-    return "#" not in buffer
+    return "#" not in buffer.rpartition("/")[2]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,15 +17,20 @@ READER_SECONDS = 60.0
 
 @contextmanager
 def reading(store: Store, who: str) -> Iterator[None]:
-    """Count as a reader until the work is done."""
-    name, done = f"{who}:{uuid.uuid4().hex[:8]}", threading.Event()
-    try:
-        store.readers.begin(name, READER_SECONDS)
-    except MetastoreUnavailable:
+    """Count as a reader until the work is done; whenever the metastore does not answer, as soon as it does."""
+    name, began, done = f"{who}:{uuid.uuid4().hex[:8]}", time.monotonic(), threading.Event()
+
+    def here() -> None:
         # A question need not fail for that: who would remove files has to ask the same metastore.
-        yield
-        return
-    thread = threading.Thread(target=_renew, args=(store, name, done), name="reading", daemon=True)
+        with suppress(MetastoreUnavailable):
+            store.readers.here(name, time.monotonic() - began, READER_SECONDS)
+
+    def stay() -> None:
+        while not done.wait(READER_SECONDS / 6):
+            here()
+
+    here()
+    thread = threading.Thread(target=stay, name="reading", daemon=True)
     thread.start()
     try:
         yield
@@ -33,9 +39,3 @@ def reading(store: Store, who: str) -> Iterator[None]:
         thread.join()
         with suppress(MetastoreUnavailable):  # then it runs out by itself
             store.readers.end(name)
-
-
-def _renew(store: Store, name: str, done: threading.Event) -> None:
-    while not done.wait(READER_SECONDS / 6):
-        with suppress(MetastoreUnavailable):
-            store.readers.renew(name, READER_SECONDS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -22,8 +23,10 @@ from catchment.engine.protocol import Start, encode
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
 
-MOST_KEPT = 6
+MOST_KEPT = 12
 """Archives are large, and each fits one Java, one Spark and one set of jars."""
+
+SCRATCH = ".new-"
 
 NO_SHARING = "-Xshare:off"
 """Java's own switch; a user who sets it wants no archive made either."""
@@ -54,7 +57,7 @@ def _fingerprint(installed: Installed, java: Java) -> str:
 
 def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as scratch:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=SCRATCH) as scratch:
         made, request = Path(scratch) / path.name, Path(scratch) / "start.json"
         option = f"-XX:ArchiveClassesAtExit={made}"
         plan = _training_plan(engine, scratch)
@@ -80,3 +83,5 @@ def _prune(directory: Path) -> None:
     for old in archives[MOST_KEPT:]:
         with contextlib.suppress(FileNotFoundError):
             old.unlink()
+    for left in directory.glob(f"{SCRATCH}*"):  # whoever made it was killed: archives are made one at a time
+        shutil.rmtree(left, ignore_errors=True)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from catchment.commit.writer import Writer
 from catchment.engine.channel import Channel
 from catchment.engine.failures import from_spark
+from catchment.engine.memory import with_amounts
 from catchment.engine.protocol import (
     Change,
     Done,
@@ -31,7 +32,7 @@ from catchment.engine.protocol import (
     failure,
 )
 from catchment.engine.session import Application
-from catchment.errors import Cancelled, CatchmentError, EngineLost
+from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
 from catchment.formats.inspection import inspect
 from catchment.formats.recovery import recover_tables
 from catchment.job.rows import run_query
@@ -69,8 +70,8 @@ class Attempt:
             with application.session() as session:
                 reply: Reply = self._answer(session, application)
         except Exception as error:
-            if not application.answers():
-                raise EngineLost("Java has ended") from error
+            if (ending := application.ending()) is not None:
+                raise EngineLost(ending) from error
             reply = failure(self._meaning(error), self.id)
         with self._talking:
             self._answered = True
@@ -138,7 +139,10 @@ class Attempt:
 
     def _meaning(self, error: Exception) -> CatchmentError:
         # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.
-        return Cancelled("the job was cancelled") if self._cancelled.is_set() else from_spark(error)
+        if self._cancelled.is_set():
+            return Cancelled("the job was cancelled")
+        problem = from_spark(error)
+        return with_amounts(problem, self._start.engine) if problem.code == EngineOutOfMemory.code else problem
 
 
 def _claim(context: SparkContext, work: Work) -> None:

@@ -21,7 +21,7 @@ from typing import IO, cast
 
 from pydantic import ValidationError
 
-from catchment.engine import protocol
+from catchment.engine import memory, protocol
 from catchment.engine.environment import environment
 from catchment.engine.installed import Installed
 from catchment.engine.packages import install
@@ -136,12 +136,12 @@ class EngineProcess:
         threading.Thread(target=self._write, args=(stdin, start), daemon=True).start()
         with stdout, stderr:
             log = LogPump(stderr, self.log_file, Redactor(self._secrets))
-            reason = self._listen(stdout)
-            code = _bury(process, wait=reason is None)
+            fault = self._listen(stdout)
+            code = _bury(process, wait=fault is None)
             self._outbox.put(None)
             log.finish(FAREWELL_SECONDS)
         if not self._asked_to_end.is_set():
-            self._inbox(self.engine.key, self._lost(reason or _ending(code), log.last_line))
+            self._inbox(self.engine.key, self._lost(fault, code, log.last_line))
 
     def _write(self, stdin: IO[bytes], start: Start) -> None:
         # A broken pipe is no news here: the reading side sees the worker's end and says so.
@@ -152,15 +152,13 @@ class EngineProcess:
                 stdin.flush()
                 command = self._outbox.get()
 
-    def _listen(self, stdout: IO[bytes]) -> str | None:
+    def _listen(self, stdout: IO[bytes]) -> Silence | Nonsense | None:
         """Deliver replies until the worker ends (None) or must be ended (the reason)."""
         try:
             for line in lines(stdout, SILENCE_SECONDS):
                 self._take(line)
-        except Silence:
-            return f"gave no sign of life for {SILENCE_SECONDS:.0f} seconds"
-        except Nonsense as nonsense:
-            return f"sent something that is not a reply: {nonsense}"
+        except (Silence, Nonsense) as fault:
+            return fault
         return None
 
     def _take(self, line: bytes) -> None:
@@ -181,12 +179,13 @@ class EngineProcess:
     def _deliver(self, reply: Reply) -> None:
         self._inbox(self.engine.key, reply)
 
-    def _lost(self, reason: str, last_line: str) -> EngineLost:
+    def _lost(self, fault: Silence | Nonsense | None, code: int, last_line: str) -> EngineLost:
+        if fault is None and code == memory.EXIT_CODE:
+            return memory.out_of_memory(self.engine, str(self.log_file))
         words = f"; the last line of its log is: {last_line[:300]}" if last_line else ""
         return EngineLost(
-            f"engine {self.engine.key} {reason}{words}",
-            hint=f"read {self.log_file}. An engine that is killed without a word has often used too much memory: "
-            "lower spark.driver.memory or run fewer jobs at once.",
+            f"engine {self.engine.key} {_ending(fault, code)}{words}",
+            hint=f"read {self.log_file}. {_suspicion(self.engine, fault)}",
         )
 
 
@@ -214,5 +213,22 @@ def _bury(process: subprocess.Popen[bytes], *, wait: bool) -> int:
     return process.wait()
 
 
-def _ending(code: int) -> str:
+def _suspicion(engine: EnginePlan, fault: Silence | Nonsense | None) -> str:
+    """What is often behind an end that nobody explains."""
+    if isinstance(fault, Silence):
+        return (
+            "A Java that is short of memory does nothing but look for some: it has "
+            f"{memory.amounts(engine)}; give it more, or run fewer jobs at once."
+        )
+    return (
+        "An engine that is killed without a word has often used too much memory of the machine: "
+        f"lower {memory.DRIVER} or run fewer jobs at once."
+    )
+
+
+def _ending(fault: Silence | Nonsense | None, code: int) -> str:
+    if isinstance(fault, Silence):
+        return f"gave no sign of life for {SILENCE_SECONDS:.0f} seconds"
+    if fault is not None:
+        return f"sent something that is not a reply: {fault}"
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended by itself with exit code {code}"

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -25,6 +25,9 @@ from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, published, solitary, spark_settings
 from catchment.errors import CatchmentError, SetupError
 from catchment.store import open_store
+
+FAREWELL_SECONDS = 10.0
+"""How long a JVM may take from the end of its application to its own."""
 
 
 class Application:
@@ -95,6 +98,22 @@ class Application:
             return self.process.poll() is None and bool(self._gateway.jvm.System.nanoTime())
         except (Py4JError, OSError):
             return False
+
+    def ending(self) -> str | None:
+        """Why nothing can run here any more; None where it can."""
+        if not self.answers():
+            return "Java has ended"
+        try:
+            return "Spark has stopped" if self.context._jsc.sc().isStopped() else None
+        except (Py4JError, OSError):
+            return "Java has ended"
+
+    def last_code(self) -> int | None:
+        """The exit code of a JVM that is ending, which takes a while; None where it does not end."""
+        try:
+            return self.process.wait(FAREWELL_SECONDS)
+        except TimeoutExpired:
+            return None
 
     @property
     def process(self) -> Popen[bytes]:

@@ -18,6 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NoReturn
 
 from catchment.engine.channel import Channel
+from catchment.engine.memory import exit_code
 from catchment.engine.protocol import (
     HEARTBEAT_SECONDS,
     VERSION,
@@ -49,6 +50,7 @@ class Worker:
         self._start: Start | None = None
         self._application: Future[Application] = Future()
         self._attempts: dict[str, Attempt] = {}
+        self._ending = threading.Event()
         # Threads are used again: each one that has talked to the JVM holds a connection and a thread there.
         self._threads = ThreadPoolExecutor(MOST_ATTEMPTS, thread_name_prefix="attempt")
 
@@ -63,6 +65,7 @@ class Worker:
 
     def end(self) -> NoReturn:
         """Stop Spark in good order if that works within seconds, and leave nothing running in any case."""
+        self._ending.set()
         threading.Timer(FAREWELL_SECONDS, self._leave).start()
         if self._application.done():
             self._application.result().stop()
@@ -110,7 +113,7 @@ class Worker:
         try:
             attempt.run(self._application.result())
         except EngineLost as lost:
-            _die(lost.message)
+            self._die(lost.message)
         finally:
             del self._attempts[attempt.id]
 
@@ -118,9 +121,15 @@ class Worker:
         while True:
             # A JVM that does not answer stops the heart, and the launcher draws the conclusion.
             if self._application.done() and not self._application.result().answers():
-                _die("Java has ended")
+                self._die("Java has ended")
             self._channel.send(Alive())
             time.sleep(HEARTBEAT_SECONDS)
+
+    def _die(self, last_words: str) -> None:
+        """End because the JVM has; where it is being stopped, that is no news and others see to the end."""
+        if not self._ending.is_set():
+            print(last_words, file=sys.stderr, flush=True)
+            os._exit(exit_code(self._application.result().last_code()))
 
     def _watch(self) -> None:
         context = self._application.result().context
@@ -137,11 +146,6 @@ def _not_started(error: Exception) -> CatchmentError:
     if isinstance(error, CatchmentError):
         return error
     return CatchmentError(f"the engine could not be started: {error!r}", detail=traceback.format_exc())
-
-
-def _die(last_words: str) -> NoReturn:
-    print(last_words, file=sys.stderr, flush=True)
-    os._exit(1)
 
 
 def _end_group() -> NoReturn:

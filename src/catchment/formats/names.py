@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from catchment.plan.model import Dataset
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
@@ -24,6 +26,26 @@ def parsed(sql: str, catalogs: Collection[str]) -> exp.Expr | None:
         return sqlglot.parse_one(sql, read="spark")
     except SqlglotError:
         return None
+
+
+def may_name(sql: str, dataset: Dataset) -> bool:
+    """Whether a statement names a dataset, or nobody can tell that it does not."""
+    own = dataset.table or (dataset.path or "").rstrip("/").rpartition("/")[2]
+    if own.lower() not in sql.lower() and "identifier" not in sql.lower():
+        return False
+    import sqlglot  # slow to import, and needed only where such a word is there
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        statement = sqlglot.parse_one(sql, read="spark")
+    except SqlglotError:
+        return True
+    tables = [f".{'.'.join(part.name for part in table.parts)}.".lower() for table in statement.find_all(exp.Table)]
+    name = f".{dataset.namespace}.{dataset.table}.".lower()
+    return not isinstance(statement, exp.Query) or any(
+        name in table or "/" in table or table == ".identifier." for table in tables
+    )
 
 
 @dataclass(frozen=True)

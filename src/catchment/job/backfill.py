@@ -8,7 +8,7 @@ was cut off goes on with those that are not done.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -20,11 +20,12 @@ from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Backfill, OutputReport, RunJob
 from catchment.errors import Cancelled, JobError
+from catchment.formats.names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
 from catchment.job.story import Story
-from catchment.job.windows import check_fits, described, is_before, window_from
+from catchment.job.windows import check_fits, described, is_before, window_with
 from catchment.plan.model import Incremental, InputPlan, JobPlan
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
@@ -51,15 +52,31 @@ class Backfiller:
         """Every window of the range that is not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
-            windows = self._unfinished(window, wanted) or self._listed(lease, source, window, wanted)
+            windows = self._unfinished(lease, window, wanted) or self._done(window)
+            windows = windows or self._listed(lease, source, window, wanted)
             return added_up(self._carried_out(lease, windows))
 
     def resumed(self) -> Backfill | None:
-        """The backfill that this very run has begun, if it has."""
-        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+        """The backfill that this very run has begun, or gone on with, if it has."""
+        own = self._own()
         return Backfill(*own[0].opened_by.partition(": ")[2].split("..", 1)) if own else None
 
-    def _unfinished(self, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
+    def _own(self) -> tuple[Window, ...]:
+        return patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+
+    def _done(self, window: Incremental) -> tuple[Window, ...]:
+        """What this run was to do, whoever has done it: nothing of it is written again."""
+        own = self._own()
+        if any(each.status == "dropped" for each in own):
+            raise JobError(
+                "windows of the backfill of this run were dropped",
+                code="window-dropped",
+                where=window.where,
+                hint="begin anew with `catchment run --backfill`; `catchment state show` tells which windows are done",
+            )
+        return own
+
+    def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
         left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
         ranges = {each.opened_by.partition(": ")[2] for each in left}
@@ -70,20 +87,24 @@ class Backfiller:
                 where=window.where,
                 hint="finish it with the same --backfill, or drop it with `catchment state set` or `state reset`",
             )
-        if left:
-            with self.sessions() as session:
-                for each in left:
-                    check_fits(session, self.command.job, each)
-            self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
-        return left
+        if not left:
+            return ()
+        with self.sessions() as session:
+            for each in left:
+                check_fits(session, self.command.job, each)
+        self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
+        # Were it not remembered, this run would begin the range anew when it is resumed.
+        return patiently(lambda: self._states.take_over(lease, left, self.command.run_id))
 
     def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
             parts = list(_parts(session, source, window, wanted))
-        run_id = self.command.run_id
-        by = f"run {run_id}: {wanted.range}"
+        run_id, outputs = self.command.run_id, dict(self.command.job.reported)
+        template = Window(
+            *(*self._job, 0, "backfill", "open", run_id, {}), opened_by=f"run {run_id}: {wanted.range}", outputs=outputs
+        )
         windows = [
-            Window(*self._job, 0, "backfill", "open", f"{run_id}.b{number}", {source.name: part}, opened_by=by)
+            replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
             for number, part in enumerate(parts, 1)
         ]
         return patiently(lambda: self._states.open(lease, windows))
@@ -92,7 +113,7 @@ class Backfiller:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
-        at_once = self._at_once()
+        at_once = windows_at_once(self.command.job, self.writer.solitary)
 
         def await_turn(number: int) -> None:
             while number and not done[number - 1].wait(LOOK_SECONDS):
@@ -124,21 +145,6 @@ class Backfiller:
         with self.sessions() as session:
             return self.through(session, self.story.behind(turn), window)
 
-    def _at_once(self) -> int:
-        """Several where computing and committing are two things, and no window needs what the one before it wrote."""
-        job = self.command.job
-        read = {source.dataset.address for source in job.inputs}
-        apart = not job.actions and all(
-            output.dataset.format != "delta"
-            and output.commit == "buffered"
-            and output.mode != "merge"
-            and output.conflict == "last-wins"
-            and output.dataset.address not in read
-            and output.dataset.depot not in self.writer.solitary
-            for output in job.outputs
-        )
-        return AT_ONCE if apart else 1
-
     @property
     def _states(self) -> States:
         return self.writer.store.states
@@ -146,6 +152,30 @@ class Backfiller:
     @property
     def _job(self) -> tuple[str, str]:
         return self.command.workflow, self.command.job.name
+
+
+def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
+    """Several where computing and committing are two things, and no window needs what the one before it wrote."""
+    read = {source.dataset.address for source in job.inputs}
+    statements = list(_statements(job))
+    apart = not job.actions and all(
+        output.dataset.format != "delta"
+        and output.commit == "buffered"
+        and output.mode != "merge"
+        and output.conflict == "last-wins"
+        and output.dataset.address not in read
+        and output.dataset.depot not in solitary
+        and not any(may_name(sql, output.dataset) for sql in statements)
+        for output in job.outputs
+    )
+    return AT_ONCE if apart else 1
+
+
+def _statements(job: JobPlan) -> Iterator[str]:
+    """The SQL that a window is computed with."""
+    yield from (step.sql for step in job.steps)
+    for window in (source.incremental for source in job.inputs if source.incremental):
+        yield window.window.filled({key.name: "0" for key in window.keys})
 
 
 def _raise_first(errors: Sequence[BaseException]) -> None:
@@ -171,19 +201,20 @@ def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:
 
 def _parts(spark: SparkSession, source: InputPlan, window: Incremental, wanted: Backfill) -> Iterator[InputWindow]:
     """The windows of a range, in order; the last one ends where the range ends."""
-    (end,) = window.state.values()
+    ((start, end),) = window.state.items()
     at = wanted.first
     if not is_before(at, wanted.last):
         raise _not_moving(window, wanted, at, wanted.last)
     for _ in range(MOST_WINDOWS):
-        part = window_from(spark, source, window, at)
+        part = window_with(spark, source, window, {start: at})
         after = part.values[end]
         if not is_before(at, after) and any(key.live for key in window.keys if key.name == end):
             return  # the data, or the clock, is not further yet
         if not is_before(at, after):
             raise _not_moving(window, wanted, at, after)
         if not is_before(after, wanted.last):
-            yield replace(part, values={**part.values, end: wanted.last}, after={})
+            # Keys behind the end are made of it: they must not reach further than the range does.
+            yield replace(window_with(spark, source, window, {start: at, end: wanted.last}), after={})
             return
         yield replace(part, after={})
         at = after

@@ -41,23 +41,18 @@ class Turns:
     """Whether every output of a window is in its table."""
 
     def run(self) -> tuple[OutputReport, ...]:
-        """Take as many windows as were asked for, or as there are."""
+        """Take as many windows as were asked for, or as there are; those that this very run has done before count."""
         reports: list[tuple[OutputReport, ...]] = []
         with job_lease(self.writer, self.command, self.story) as lease:
-            while len(reports) < self.command.windows:
-                window = self._left(lease, begun=bool(reports)) or self._opened(lease)
+            done = [window for window in self._own() if window.status == "done"]
+            while len(done) + len(reports) < self.command.windows:
+                window = self._settled(lease) or self._opened(lease)
                 if window is None:
                     break
                 reports.append(self._finished(lease, window))
+            if done and not reports:
+                reports.append(self.through(done[-1]))  # it had taken its last turn before it died
         return added_up(reports)
-
-    def _left(self, lease: Lease, *, begun: bool) -> Window | None:
-        """The window that is to be finished before a new one is opened."""
-        left = self._settled(lease)
-        if left is not None or begun or self.command.windows > 1:
-            return left
-        own = self._own()
-        return own[-1] if own and own[-1].status == "done" else None  # this very run took its turn before it died
 
     def _settled(self, lease: Lease) -> Window | None:
         """What an attempt that died has left: moved on where all of it is committed, otherwise to be finished."""
@@ -80,7 +75,8 @@ class Turns:
         run_id, taken = self.command.run_id, len(self._own())
         # An identity is never used again, not even that of a window that came to nothing.
         identity = f"{run_id}.{taken + 1}" if taken else run_id
-        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=f"run {run_id} on {self.writer.owner}")
+        by, outputs = f"run {run_id} on {self.writer.owner}", dict(self.command.job.reported)
+        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=by, outputs=outputs)
         (opened,) = patiently(lambda: self._states.open(lease, [window]))
         faults.point("window-opened")
         return opened

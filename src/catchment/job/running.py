@@ -21,7 +21,7 @@ from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
-from catchment.job.windows import described
+from catchment.job.windows import check_outputs, described
 from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
 from catchment.maintain.model import Asker
@@ -99,6 +99,8 @@ def _prepared(attempt: _Attempt, sessions: Sessions) -> Iterator[SparkSession]:
 
 def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:
     """The job from its inputs to its outputs, again where others changed what it replaces and it wants that."""
+    if attempt.window is not None:
+        check_outputs(attempt.job, attempt.window)
     for _ in range(MOST_RERUNS):
         try:
             return _pass(attempt)

@@ -10,6 +10,7 @@ from catchment.engine.failures import from_spark
 from catchment.engine.jvm import causes
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats.delta.names import found_by_spark
+from catchment.formats.iceberg.names import refuse_writing
 from catchment.formats.names import Edited
 from catchment.plan.model import StepPlan
 from catchment.project.model import Depot
@@ -19,6 +20,7 @@ def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> Da
     """Run a step's SQL, over views and tables of these depots, and make its result a view of the session."""
     handed = found_by_spark(step.sql, depots)
     try:
+        refuse_writing(step.sql, depots)
         frame = spark.sql(handed.sql)
         if frame.columns:  # a command such as CACHE TABLE has no result to look at
             frame.createOrReplaceTempView(step.name)

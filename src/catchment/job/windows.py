@@ -13,12 +13,11 @@ from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats import format_of, history_of
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
-from catchment.store.states import InputWindow, State, Window
+from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Window
 
 ZONE = "spark.sql.session.timeZone"
 ESCAPES = "spark.sql.parser.escapedStringLiterals"
-FIRST, LAST, SNAPSHOT = "from", "to", "snapshot"
-"""The keys of a window over a table's history, and the one that its state remembers."""
+FINISH_OR_DROP = "run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`"
 
 
 def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
@@ -28,12 +27,11 @@ def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWi
     return _look_at_history(spark, source, state)
 
 
-def window_from(spark: SparkSession, source: InputPlan, window: Incremental, start: str) -> InputWindow:
-    """The window of an input that starts at a value, whatever is in it."""
+def window_with(spark: SparkSession, source: InputPlan, window: Incremental, given: Mapping[str, str]) -> InputWindow:
+    """The window of an input in which some keys are given, whatever is in it; the others follow from them."""
     _check_settings(spark, source, window, None, _zone(spark))
     _whole(spark, source, window)
-    (key,) = window.state
-    values = _values(spark, window, {key: start})
+    values = _values(spark, window, given)
     if len(values) < len(window.keys):
         missing = next(each for each in window.keys if each.name not in values)
         raise _bad_key(missing, "the source has no value for it", "backfill when there is data")
@@ -75,8 +73,22 @@ def check_fits(spark: SparkSession, job: JobPlan, window: Window) -> None:
             "the job has now",
             code="window-mismatch",
             where=job.where,
-            hint="run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`",
+            hint=FINISH_OR_DROP,
         )
+
+
+def check_outputs(job: JobPlan, window: Window) -> None:
+    """Rows may be in an output under the name and address it had: under others they would be written again."""
+    now = dict(job.reported)
+    for name, address in (window.outputs or {}).items():
+        if now.get(name) != address:
+            raise JobError(
+                f"window {window.number} was begun ({window.opened_by}) with the output {name} to {address}, and the "
+                f"job has {f'it at {now[name]}' if name in now else 'no such output'} now",
+                code="window-mismatch",
+                where=job.where,
+                hint="it is done: start a new run" if window.status == "done" else FINISH_OR_DROP,
+            )
 
 
 def _fits(source: InputPlan, part: InputWindow, zone: str) -> bool:

@@ -16,9 +16,10 @@ from catchment.errors import Position
 from catchment.formats.iceberg.catalogs import require_table
 from catchment.formats.model import Write
 from catchment.maintain.expiring import choose
+from catchment.maintain.looking import look_at_files, look_at_manifests
 from catchment.maintain.model import Upkeep, Ward
 from catchment.maintain.upkeep import do, look_after
-from catchment.plan.model import Dataset, Expire, OutputPlan, RemoveOrphans
+from catchment.plan.model import Dataset, Expire, OutputPlan, RemoveOrphans, Rewrite, RewriteManifests
 
 WORKFLOW = "by hand"
 
@@ -41,11 +42,15 @@ def maintain_by_hand(spark: SparkSession, command: Maintain, writer: Writer, lis
 
 def _looked(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Upkeep:
     ward = Ward(spark, command.table, require_table(spark, command.table), writer, listener)
-    if isinstance(command.deed, Expire):
-        return Upkeep(facts=choose(ward, command.deed).facts())
-    if isinstance(command.deed, RemoveOrphans):
-        return do(ward, replace(command.deed, dry_run=True))
-    raise AssertionError("what cannot be looked at is not asked for")
+    match command.deed:
+        case Rewrite():
+            return look_at_files(ward, command.deed)
+        case RewriteManifests():
+            return look_at_manifests(ward)
+        case Expire():
+            return Upkeep(facts=choose(ward, command.deed).facts())
+        case RemoveOrphans():
+            return do(ward, replace(command.deed, dry_run=True))
 
 
 def _done(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Upkeep:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -16,6 +16,7 @@ from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
 from catchment.errors import CommitConflict
 from catchment.formats.iceberg import history
 from catchment.maintain.expiry import History
+from catchment.maintain.followers import Follower, followers
 from catchment.maintain.model import Upkeep, Ward
 from catchment.maintain.procedures import call
 from catchment.maintain.rewriting import unhurried
@@ -26,6 +27,7 @@ REASONS = {
     "writes": "writes that are not published yet began after them (`catchment recover` ends those of lost engines)",
     "readers": "jobs or queries that run now may read them",
     "published": "readers of the published catalog see them",
+    "incremental": "incremental jobs have not read on from there yet",
 }
 
 
@@ -37,12 +39,22 @@ class Choice:
     gone: tuple[int, ...]
     kept: Mapping[str, frozenset[int]]
     """By reason: what would go by its age, and is needed."""
+    followers: tuple[Follower, ...]
+    """The incremental jobs that need some of it."""
+
+    def reasons(self) -> Iterator[str]:
+        """In words, what is kept and why."""
+        for reason, kept in self.kept.items():
+            if kept:
+                who = "".join(f"; {each}" for each in self.followers if reason == "incremental")
+                yield f"{len(kept)} old snapshots are kept: {REASONS[reason]}{who}"
 
     def facts(self) -> dict[str, Any]:
         """For people."""
         return {
             "snapshots": [{"snapshot_id": each, "committed_at": _told(self.history.time(each))} for each in self.gone],
             "kept": {reason: sorted(kept) for reason, kept in self.kept.items() if kept},
+            "followers": [each.facts() for each in self.followers],
         }
 
 
@@ -59,23 +71,29 @@ def choose(ward: Ward, deed: Expire) -> Choice:
     found = History(json.loads(history.metadata(ward.spark, ward.table)))
     now = int(time.time() * 1000)
     old = found.expired(deed, now)
-    kept = {reason: ids & {*old} for reason, ids in _needs(ward, found).items()}
-    needs = frozenset().union(*kept.values())
-    if needs & found.by_own_rule(now):
+    following = {each: found.after(each.snapshot) for each in followers(ward.writer.store.states, found.snapshots)}
+    reasons = {**_needs(ward, found), "incremental": frozenset().union(*following.values())}
+    needs = frozenset().union(*reasons.values())
+    if lost := needs & found.by_own_rule(now):
         raise CommitConflict(
             f"{ward.dataset.address}: a branch has a rule of its own for the age of snapshots, and by it Iceberg would "
-            f"expire {len(needs)} that are still needed",
+            f"expire {len(lost)} that are still needed",
             code="snapshots-needed",
-            hint="try again when the jobs that need them are done; `catchment writers` shows who writes",
+            hint="try again when the jobs that need them are done; `catchment writers` shows who writes, "
+            "`catchment state ls` which incremental jobs go on from where",
         )
-    return Choice(found, tuple(snapshot for snapshot in old if snapshot not in needs), kept)
+    return Choice(
+        found,
+        tuple(snapshot for snapshot in old if snapshot not in needs),
+        {reason: ids & {*old} for reason, ids in reasons.items()},
+        tuple(each for each, ids in following.items() if ids & {*old}),
+    )
 
 
 def _expire(ward: Ward, deed: Expire) -> Upkeep:
     choice = choose(ward, deed)
-    for reason, kept in choice.kept.items():
-        if kept:
-            ward.listener.warn(f"{ward.dataset.address}: {len(kept)} old snapshots are kept: {REASONS[reason]}")
+    for reason in choice.reasons():
+        ward.listener.warn(f"{ward.dataset.address}: {reason}")
     if not choice.gone:
         return Upkeep(facts={**choice.facts(), "removed_files": 0})
     done = call(

@@ -67,6 +67,14 @@ class History:
             seen.update([snapshot for snapshot in self.line(ref) if self.time(snapshot) <= moment][:1])
         return frozenset((seen | self._logged_since(moment)) & {*self.snapshots})
 
+    def after(self, snapshot: int) -> frozenset[int]:
+        """A snapshot and all that came of it, on whatever branch: nobody can go on from it with less."""
+        found = {snapshot} & {*self.snapshots}
+        for each, entry in self.snapshots.items():  # a parent stands before its children
+            if entry.get("parent-snapshot-id") in found:
+                found.add(each)
+        return frozenset(found)
+
     def _logged_since(self, moment: int) -> set[int]:
         """The same of main by its log, which knows also what was rolled back."""
         log = [

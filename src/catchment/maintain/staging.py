@@ -1,6 +1,6 @@
 """A change of a table's metadata: one compare-and-swap of the very metadata that was looked at.
 
-Whoever loses the swap looks again and begins anew on what others have committed. The table remembers the last change,
+Whoever loses the swap looks again and begins anew on what others have committed. The table remembers the last changes,
 so that one whose answer was lost, or whose engine died after it, is not made twice.
 """
 
@@ -35,6 +35,8 @@ REFUSALS = (
 """How Iceberg says that a change cannot be made."""
 MOST_LOOKS = 20
 LONGEST_PAUSE_SECONDS = 0.2
+MOST_REMEMBERED = 20
+"""Changes that may come between one whose engine died and its run's resumption."""
 
 Stage = Callable[[Any, Metadata], None]
 """Puts a change into a transaction, by the metadata that it begins from."""
@@ -53,7 +55,7 @@ def commit(spark: SparkSession, table: Table, name: str, stage: Stage, asker: As
         staged = Staged(before, _json(spark, transaction.currentMetadata()))
         if dry_run or not staged.changed:
             return staged
-        transaction.updateProperties().set(CHANGED, _stamp(name, asker)).commit()
+        transaction.updateProperties().set(CHANGED, _stamp(name, asker, before)).commit()
         sent = staged
         if _swap(transaction):
             return staged
@@ -95,13 +97,18 @@ def _swap(transaction: Any) -> bool:
 
 
 def _is_made(before: Metadata, asker: Asker) -> bool:
+    return asker.id in _made(before)
+
+
+def _made(before: Metadata) -> list[str]:
+    """The last changes of a table by their ids, newest first."""
     last = json.loads(before.get("properties", {}).get(CHANGED, "{}"))
-    return bool(last.get("id") == asker.id)
+    return [last["id"], *last.get("earlier", ())] if last else []
 
 
-def _stamp(name: str, asker: Asker) -> str:
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return json.dumps({"change": name, "by": asker.by, "at": now, "id": asker.id})
+def _stamp(name: str, asker: Asker, before: Metadata) -> str:
+    now, earlier = datetime.now(timezone.utc).isoformat(timespec="seconds"), _made(before)[:MOST_REMEMBERED]
+    return json.dumps({"change": name, "by": asker.by, "at": now, "id": asker.id, "earlier": earlier})
 
 
 def _json(spark: SparkSession, metadata: Any) -> Metadata:

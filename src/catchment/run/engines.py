@@ -39,6 +39,8 @@ class RunningEngine:
     plan: EnginePlan
     process: Process
     ready: bool = False
+    exhausted: bool = False
+    """Whether it ran out of memory under an attempt that knew it."""
 
     @property
     def key(self) -> str:

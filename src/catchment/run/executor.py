@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Ready, Reply, RunJob
-from catchment.errors import EngineLost
+from catchment.errors import EngineLost, EngineOutOfMemory
 from catchment.events.hub import Hub
 from catchment.plan.model import JobPlan
 from catchment.run.board import Board
@@ -18,7 +18,7 @@ from catchment.run.facts import RunFacts
 from catchment.run.heartbeat import Heartbeat
 from catchment.run.options import Options
 from catchment.run.record import Record, report
-from catchment.run.retries import kind_of, pause_before_next
+from catchment.run.retries import blamed, kind_of, pause_before_next
 
 TICK_SECONDS = 0.2
 """How often the loop looks up to see whether it was asked to stop."""
@@ -120,7 +120,7 @@ class Executor:
         attempt.engine.process.send(
             RunJob(
                 *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
-                windows=self._options.windows,
+                windows=facts.windows,
                 backfill=self._options.backfill,
                 wait=self._options.wait,
             )
@@ -155,8 +155,10 @@ class Executor:
     def _engine_lost(self, engine: RunningEngine, lost: EngineLost) -> None:
         self._engines.forget(engine)
         self._hub.emit("engine-lost", engine=engine.key, data={"error": asdict(report(lost))})
-        for attempt in self._on(engine):
-            self._attempt_fails(attempt, lost)
+        attempts = self._on(engine)
+        for attempt in attempts:
+            alone = len(attempts) == 1 and not engine.exhausted
+            self._attempt_fails(attempt, blamed(lost, attempt.id, alone=alone))
 
     def _engine_refused(self, engine: RunningEngine, failed: Failed) -> None:
         self._engines.retire(engine.key, self._timing.stop)
@@ -174,6 +176,7 @@ class Executor:
         elif isinstance(reply, Done):
             self._attempt_succeeds(attempt, reply)
         else:
+            engine.exhausted |= reply.code == EngineOutOfMemory.code
             self._attempt_fails(attempt, reply)
 
     def _attempt_succeeds(self, attempt: Attempt, done: Done) -> None:

@@ -16,6 +16,8 @@ class RunFacts:
     reference_time: str
     """ISO-8601, UTC: the same on every attempt and after every resume."""
     plan: Plan
+    windows: int = 1
+    """How many windows its incremental jobs may take, whoever executes it and how often."""
     resumed: bool = False
     earlier: tuple[JobResult, ...] = ()
     """What the jobs of a resumed run had come to. Those that succeeded are kept, attempts count on."""

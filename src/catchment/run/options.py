@@ -38,7 +38,7 @@ class Options:
     launch: Launch = EngineProcess.start
     timing: Timing = Timing()
     windows: int = 1
-    """How many windows a job that moves takes at most."""
+    """How many windows a job that moves takes at most; a run that is resumed knows that itself."""
     backfill: Backfill | None = None
     """Incremental jobs go through this range instead of going on."""
     wait: bool = False

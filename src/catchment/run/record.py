@@ -47,6 +47,7 @@ class Record:
                 reference_time=self._facts.reference_time,
                 job_names=names,
                 at=self._began,
+                windows=self._facts.windows,
             )
         for job in self._jobs.values():
             if job.name in self._facts.kept:

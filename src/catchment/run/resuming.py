@@ -28,7 +28,8 @@ def resume_run(run_id: str, project: Project, options: Options) -> Run:
 
 def _take_up(found: RunRecord, project: Project, options: Options, store: Store, heartbeat: Heartbeat) -> Run:
     _, plan = prepare(Path(found.file), project=project).require()
-    facts = RunFacts(found.id, found.reference_time, plan, resumed=True, earlier=job_results(store, found.id))
+    earlier = job_results(store, found.id)
+    facts = RunFacts(found.id, found.reference_time, plan, found.windows, resumed=True, earlier=earlier)
     with Execution(facts, project, options) as execution:
         execution.warm_up()
         return execution.carry_out(store, heartbeat)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from catchment.engine.protocol import Failed
-from catchment.errors import EngineLost
+from catchment.errors import EngineLost, EngineOutOfMemory
 from catchment.spec.model import Retry, RetryStrategy
 
 FailureKind = Literal["job", "transient", "engine", "setup"]
@@ -36,6 +36,17 @@ def kind_of(failure: Failed | EngineLost) -> FailureKind:
     if failure.retryable:
         return "transient"
     return "setup" if failure.setup else "job"
+
+
+def blamed(lost: EngineLost, attempt: str, *, alone: bool) -> Failed | EngineLost:
+    """What the loss of an engine means for one of its attempts.
+
+    An attempt that had the engine to itself and used up its memory would do so again: the job failed. Where others ran
+    beside it, nobody knows whose memory it was, and each may have another attempt.
+    """
+    if alone and isinstance(lost, EngineOutOfMemory):
+        return Failed(attempt, lost.code, lost.message, retryable=False, hint=lost.hint)
+    return lost
 
 
 def pause_before_next(retry: Retry, kind: FailureKind, failures: int, seconds: float) -> float | None:

@@ -20,9 +20,11 @@ class Progress:
         self._lease = lease
         self._run_id = run_id
 
-    def begin(self, *, workflow: str, file: str, reference_time: str, job_names: Sequence[str], at: float) -> None:
+    def begin(
+        self, *, workflow: str, file: str, reference_time: str, job_names: Sequence[str], at: float, windows: int = 1
+    ) -> None:
         """The run begins: its row and one for each of its jobs."""
-        row = {"workflow": workflow, "file": file, "reference_time": reference_time, "started": at}
+        row = {"workflow": workflow, "file": file, "reference_time": reference_time, "started": at, "windows": windows}
         with self._leases.holding(self._lease) as connection:
             connection.execute(insert(runs).values(id=self._run_id, status="running", **row))
             self._queue(connection, job_names, known=())

@@ -14,17 +14,14 @@ class Readers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, name: str, seconds: float) -> None:
-        """Somebody begins to read; counts for so many seconds unless it is heard from again."""
-        row = {"name": name, "since": database_time(), "expires": database_time() + seconds}
+    def here(self, name: str, age: float, seconds: float) -> None:
+        """Somebody has been reading for `age` seconds; counts for `seconds` more unless it is heard from again."""
+        now = database_time()
         with self._database.writing() as connection:
-            connection.execute(delete(readers).where(readers.c.expires < database_time()))
-            connection.execute(insert(readers).values(row))
-
-    def renew(self, name: str, seconds: float) -> None:
-        """It still reads."""
-        with self._database.writing() as connection:
-            connection.execute(update(readers).where(readers.c.name == name).values(expires=database_time() + seconds))
+            connection.execute(delete(readers).where(readers.c.name != name, readers.c.expires < now))
+            known = update(readers).where(readers.c.name == name).values(expires=now + seconds)
+            if not connection.execute(known).rowcount:  # new, or taken for dead while the metastore was away
+                connection.execute(insert(readers).values(name=name, since=now - age, expires=now + seconds))
 
     def end(self, name: str) -> None:
         """It is done."""

@@ -23,6 +23,8 @@ class RunRecord:
     """When it finished; for a dead run when its lease ran out, for a running one now."""
     jobs: int
     succeeded: int
+    windows: int
+    """How many windows its incremental jobs may take."""
 
 
 @dataclass(frozen=True)

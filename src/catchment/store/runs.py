@@ -63,6 +63,7 @@ def _runs() -> Select[Any]:
         runs.c.reference_time,
         runs.c.started,
         runs.c.resumed,
+        runs.c.windows,
         case(
             (lost, func.coalesce(func.nullif(leases.c.expires, 0.0), runs.c.started)),
             else_=func.coalesce(runs.c.finished, database_time()),

@@ -15,6 +15,7 @@ runs: TableClause = table(
     column("started", Double),
     column("resumed", Double),
     column("finished", Double),
+    column("windows", Integer),
 )
 
 jobs: TableClause = table(
@@ -146,6 +147,7 @@ windows: TableClause = table(
     column("opened", Double),
     column("finished", Double),
     column("opened_by", String),
+    column("outputs", JSON(none_as_null=True)),
 )
 
 publications: TableClause = table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -16,6 +16,10 @@ from catchment.store.schema import states, windows
 Cause = Literal["run", "backfill", "set", "reset", "import"]
 """Who moved the state, or wanted to."""
 WindowStatus = Literal["open", "done", "failed", "dropped"]
+SNAPSHOT = "snapshot"
+"""The key of a state that goes on from a commit."""
+FIRST, LAST = "from", "to"
+"""The values of a window over commits; without the first one it is the table as the last one left it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Window:
     opened: float = 0.0
     finished: float | None = None
     opened_by: str = ""
+    outputs: Mapping[str, str] | None = None
+    """The address of each output, by its name; None of a window that was begun before this was remembered."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +104,17 @@ class States:
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
 
+    def begun(self) -> tuple[Window, ...]:
+        """The windows of all jobs that runs have begun, and that are neither done nor given up."""
+        found = select(windows).where(windows.c.status == "open", windows.c.cause == "run")
+        with self._database.reading() as connection:
+            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.opened)))
+
     def of_run(self, workflow: str, job: str, run_id: str, cause: Cause = "run") -> tuple[Window, ...]:
-        """The windows that a run has begun, the oldest first."""
+        """The windows that a run has begun or taken over, the oldest first."""
         own = (windows.c.identity == run_id) | windows.c.identity.like(f"{run_id}.%")
+        for end in (",", ":"):
+            own |= windows.c.opened_by.contains(f", run {run_id}{end}", autoescape=True)
         found = select(windows).where(*_of(workflow, job), own, windows.c.cause == cause)
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
@@ -112,6 +126,15 @@ class States:
         """
         with self._leases.holding(lease) as connection:
             return tuple(_known(connection, each) or _added(connection, each) for each in wanted)
+
+    def take_over(self, lease: Lease, left: Sequence[Window], run_id: str) -> tuple[Window, ...]:
+        """Remember, with the windows of a backfill that another run has left, who goes on with them."""
+        with self._leases.holding(lease) as connection:
+            taken = tuple(_taken(each, run_id) for each in left)
+            for each in taken:
+                this = update(windows).where(*_this(each, each.number))
+                connection.execute(this.values(opened_by=each.opened_by))
+            return taken
 
     def finish(self, lease: Lease, window: Window) -> None:
         """The outputs of a window are committed: it is done, and the state moves, in one step."""
@@ -174,10 +197,17 @@ def _added(connection: Connection, wanted: Window) -> Window:
         "identity": wanted.identity,
         "opened_by": wanted.opened_by,
         "inputs": inputs,
+        "outputs": _plain(wanted.outputs),
     }
     opened = insert(windows).values(row | {"status": wanted.status, "opened": database_time()})
     connection.execute(opened if wanted.status == "open" else opened.values(finished=database_time()))
     return _window(connection.execute(select(windows).where(*_this(wanted, number))).one())
+
+
+def _taken(window: Window, run_id: str) -> Window:
+    runs, _, span = window.opened_by.partition(": ")
+    known = f"run {run_id}" in runs.split(", ")
+    return window if known else replace(window, opened_by=f"{runs}, run {run_id}: {span}")
 
 
 def _plain(keys: Mapping[str, str] | None) -> dict[str, str] | None:

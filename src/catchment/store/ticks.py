@@ -125,7 +125,7 @@ class Ticks:
         with self._leases.holding(lease) as connection:
             changed = connection.execute(
                 update(ticks)
-                .where(*_this(tick), ticks.c.outcome.is_(None), not_(_run_ended(tick)))
+                .where(*_this(tick), ticks.c.outcome.is_(None), not_(_run_ended()))
                 .values(outcome=outcome, reason=reason, error=error)
             ).rowcount
             if changed:
@@ -184,12 +184,12 @@ def _unsettled(connection: Connection, workflow: str) -> str | None:
 
 
 def _ask(connection: Connection, reason: str, *which: ColumnElement[bool]) -> None:
-    open_ = (*which, ticks.c.outcome.is_(None), ticks.c.asked.is_(None))
+    open_ = (*which, ticks.c.outcome.is_(None), ticks.c.asked.is_(None), not_(_run_ended()))
     connection.execute(update(ticks).where(*open_).values(asked=reason))
 
 
-def _run_ended(tick: TickRecord) -> ColumnElement[bool]:
-    return select(runs.c.id).where(runs.c.id == tick.run_id, runs.c.status != "running").exists()
+def _run_ended() -> ColumnElement[bool]:
+    return select(runs.c.id).where(runs.c.id == ticks.c.run_id, runs.c.status != "running").exists()
 
 
 def _end_run(connection: Connection, run_id: str, outcome: str) -> None:

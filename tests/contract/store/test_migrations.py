@@ -20,7 +20,7 @@ from tests.contract.store.writes import CONTENTS, TABLE, intent
 from tests.ledgers import Filled
 
 PROCESSES = 4
-PLACES = 9
+PLACES = 10
 """The migration that put the writes of files under their places."""
 LEDGER = 3
 """The migration that brought the ledger; stores of the issue before have those before it."""
@@ -84,7 +84,11 @@ def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
     with _as_it_was(url, monkeypatch) as old:
         lease = old.leases.acquire(lease_name("r1"), "me", 600.0)
         progress = old.progress(lease, "r1")
-        progress.begin(workflow="w", file="w.yaml", reference_time="2024", job_names=["a"], at=100.0)
+        with old.database.writing() as connection:
+            connection.execute(
+                text("INSERT INTO runs VALUES ('r1', 'w', 'w.yaml', 'running', '2024', 100, NULL, NULL)")
+            )
+            connection.execute(text("INSERT INTO jobs VALUES ('r1', 'a', 0, 'queued', 0, NULL, NULL, NULL)"))
         progress.attempt_begins("a", 1, "default", 101.0)
         progress.job_ends("a", 1, "succeeded", at=102.0, written=[written])
         old.events.append(lease, "r1", [told])
@@ -92,6 +96,9 @@ def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
     with open_store(url) as store:
         assert (store.runs.jobs("r1"), store.runs.attempts("r1"), store.events.of_run("r1")) == before
         assert store.runs.jobs("r1")[0].outputs == (written,)
+        run = store.runs.find("r1")
+        assert run is not None
+        assert run.windows == 1
         store.progress(lease, "r1").finish("succeeded", 103.0)
         ledger = Ledger(store.database)
         ledger.open(intent())

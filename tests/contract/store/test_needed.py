@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from sqlalchemy import update
 
 from catchment.commit.model import FATE_UNKNOWN
@@ -63,3 +64,14 @@ def test_the_oldest_reader_that_is_heard_from_counts(store: Store) -> None:
             assert later is not None
             assert later >= first
     assert store.readers.oldest() is None
+
+
+def test_a_reader_that_was_taken_for_dead_counts_again_as_the_old_one_it_is(store: Store) -> None:
+    store.readers.here("slow", age=0.0, seconds=-1.0)
+    store.readers.here("quick", age=0.0, seconds=60.0)
+    begun = store.readers.oldest()
+    store.readers.here("slow", age=500.0, seconds=60.0)
+    since = store.readers.oldest()
+    assert begun
+    assert since
+    assert begun - since == pytest.approx(500, abs=100)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from catchment.errors import JobError, LeaseLost
@@ -112,3 +114,22 @@ def test_resetting_forgets_the_state_and_keeps_the_history(store: Store, lease: 
         {"start": "2"},
         {},
     )
+
+
+def test_a_window_remembers_its_outputs(store: Store, lease: Lease) -> None:
+    outputs = {"rows": "dataos://lake:raw/t"}
+    store.states.open(lease, [replace(window("1", "2"), outputs=outputs), window("2", "3", "run-2")])
+    assert [each.outputs for each in store.states.windows(*JOB)] == [None, outputs]
+
+
+def test_a_window_that_was_taken_over_belongs_to_both_runs(store: Store, lease: Lease) -> None:
+    begun = replace(window("1", "2", "run-1.b1"), cause="backfill", opened_by="run run-1: 1..2")
+    left = store.states.open(lease, [begun])
+    for _ in range(2):
+        left = store.states.take_over(lease, left, "run-2")
+    store.states.take_over(lease, left, "run-31")
+    [taken] = store.states.windows(*JOB)
+    assert (taken.opened_by, taken.identity) == ("run run-1, run run-2, run run-31: 1..2", "run-1.b1")
+    for run in ("run-1", "run-2", "run-31"):
+        assert store.states.of_run(*JOB, run, "backfill") == (taken,)
+    assert store.states.of_run(*JOB, "run-3", "backfill") == ()

@@ -48,6 +48,14 @@ def test_a_tick_is_claimed_once(store: Store) -> None:
     assert store.ticks.find("w", 1001.0) is None
 
 
+def test_a_tick_that_replaces_asks_nobody_whose_run_is_over(store: Store) -> None:
+    store.ticks.claim(FIRST)
+    _run(store).finish("succeeded", 107.5)
+    assert store.ticks.claim(SECOND) == "claimed"
+    assert store.ticks.claim(Claim("w", 3000.0, "me", "r3", "replace")) == "busy"
+    assert (_tick(store).asked, _tick(store, SECOND).asked) == (None, "a later tick takes its place")
+
+
 def test_what_a_tick_came_to_is_what_its_run_came_to(store: Store) -> None:
     store.ticks.claim(FIRST)
     progress = _run(store)

@@ -74,6 +74,11 @@ def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledge
     assert filled.left() == []
 
 
+def test_a_place_may_have_any_sign_in_its_name() -> None:
+    assert wrapped.is_directory("/c#/lake/raw/t/data/r.j.1")
+    assert not wrapped.is_directory(wrapped.attempt_name("/c#/events/raw/t", "r/j/1"))
+
+
 def test_an_attempt_that_failed_leaves_nothing_open_and_the_next_one_begins(filled: Filled, ledger: Ledger) -> None:
     write = wrapped.begin(ledger, intent("r/j/1", buffer=wrapped.attempt_name("/events/raw/t", "r/j/1")))
     wrapped.give_up(ledger, write, {"code": "schema-mismatch"})

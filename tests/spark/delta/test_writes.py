@@ -15,6 +15,7 @@ from tests.ledgers import Filled, forget_engine
 from tests.spark.delta.engines import started
 from tests.spark.lake import (
     HERE,
+    UNPREPARED,
     LiveEngine,
     by,
     delta_depot,
@@ -276,7 +277,7 @@ def test_a_table_that_is_not_there(here: LiveEngine, target: Dataset) -> None:
 def test_both_lines_of_spark_write_one_table(
     here: LiveEngine, start_engine: Callable[..., LiveEngine], place: Path, target: Dataset
 ) -> None:
-    older = start_engine(delta_depot(place), key="older", spark="3.5")
+    older = start_engine(delta_depot(place), key="older", spark="3.5", conf=UNPREPARED)
     older.run(replacing(target, "a", "1, 2"))
     here.run(replacing(target, "b", "2, NULL"))
     [report] = older.run(replacing(target, "c", "NULL", conflict="fail"), run=f"r-{target.table}")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from catchment.engine import launcher
+from catchment.engine import launcher, memory
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import Cancel, Done, Failed, Ready, Reply, RunJob
-from catchment.errors import EngineLost, Position
+from catchment.errors import EngineLost, EngineOutOfMemory, Position
 from catchment.plan.model import EnginePlan, JobPlan
 from catchment.project.model import Engine
 
@@ -110,6 +110,26 @@ def test_a_worker_that_exits_is_lost_with_code_and_last_words(bench: Bench) -> N
     bench.nothing_more()
 
 
+def test_a_worker_whose_java_ran_out_of_memory_says_so_by_its_exit_code(bench: Bench) -> None:
+    bench.start("leave", str(memory.EXIT_CODE))
+    lost = bench.lost()
+    assert (type(lost), lost.code) == (EngineOutOfMemory, "out-of-memory")
+    assert "engine default ran out of memory and ended; it had 1g (spark.driver.memory is not set)" in lost.message
+    assert "engine-default.log" in str(lost.hint)
+
+
+def test_on_a_cluster_the_memory_of_executors_counts_too() -> None:
+    engine = Engine(name="big", master="spark://somewhere:7077")
+    lost = memory.out_of_memory(EnginePlan("big-2", engine, conf={"spark.executor.memory": "8g"}), "the log")
+    assert lost.message.endswith("it had 1g (spark.driver.memory is not set) and 8g (spark.executor.memory)")
+    assert "raise spark.driver.memory or spark.executor.memory in `conf` of engine big" in str(lost.hint)
+
+
+@pytest.mark.parametrize(("java", "passed_on"), [(52, 52), (3, 52), (1, 1), (-9, 1), (143, 1), (None, 1)])
+def test_what_a_worker_passes_on_of_the_end_of_its_java(java: int | None, passed_on: int) -> None:
+    assert memory.exit_code(java) == passed_on
+
+
 def test_a_killed_worker_is_lost_with_its_signal(bench: Bench) -> None:
     bench.start("die")
     assert "SIGKILL" in bench.lost().message
@@ -127,7 +147,9 @@ def test_a_silent_worker_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(launcher, "SILENCE_SECONDS", 1.5)
     bench.start("deaf")
     worker = int(bench.ready().application_id)
-    assert "no sign of life" in bench.lost().message
+    lost = bench.lost()
+    assert "no sign of life" in lost.message
+    assert "short of memory does nothing but look for some: it has 1g" in str(lost.hint)
     assert gone(worker)
 
 

@@ -98,6 +98,11 @@ def test_a_reader_may_have_seen_what_was_rolled_back(days: int, seen: set[int]) 
     assert rolled_back.current_since(NOW - days * DAY_MS) == seen
 
 
+def test_whoever_goes_on_from_a_snapshot_needs_all_that_came_of_it() -> None:
+    found = history(20, 10, 4, 2, 0, refs={"main": branch(4)})
+    assert [sorted(found.after(snapshot)) for snapshot in (3, 5, 9)] == [[3, 4, 5], [5], []]
+
+
 def test_rules_of_a_branch_take_what_they_take() -> None:
     assert history(20, 10, 0).by_own_rule(NOW) == frozenset()
     ruled = history(20, 10, 0, refs={"main": branch(3, max_snapshot_age_ms=15 * DAY_MS)})

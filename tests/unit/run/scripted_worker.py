@@ -1,7 +1,7 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · note · fail KIND [N] · die [N] · nonsense [N] · hang · stubborn
+  sleep S · until FILE · note · fail KIND [N] · die [N] · exhaust [N] · overdraw · nonsense [N] · hang · stubborn
 With N, only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
 """
 
@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 TRACE = os.environ.get("TRACE", os.devnull)
@@ -47,15 +48,21 @@ def failed(attempt: str | None, kind: str) -> None:
 
 def act(command: dict[str, Any], words: list[str]) -> None:
     attempt, verb = command["attempt"], words[0]
-    limit = int(words[-1]) if verb in {"fail", "die", "nonsense"} and words[-1].isdigit() else sys.maxsize
+    limit = int(words[-1]) if verb in {"fail", "die", "exhaust", "nonsense"} and words[-1].isdigit() else sys.maxsize
     if verb == "sleep":
         time.sleep(float(words[1]))
+    elif verb == "until":
+        while not Path(words[1]).exists():
+            time.sleep(0.05)
     elif verb == "note":
         say("note", attempt=attempt, event="progress", data={"done": 1, "total": 2})
         say("note", attempt=attempt, event="warning", data={"message": "mind the gap"})
     elif verb == "hang":
         cancelled[attempt].wait()
         say("failed", attempt=attempt, code="cancelled", message="cancelled", retryable=False)
+        raise Over
+    elif verb == "overdraw":
+        say("failed", attempt=attempt, code="out-of-memory", message="Java heap space", retryable=False)
         raise Over
     elif verb == "stubborn":
         time.sleep(600)
@@ -69,6 +76,8 @@ def misbehave(attempt: str, words: list[str]) -> None:
         raise Over
     if words[0] == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if words[0] == "exhaust":
+        os._exit(52)  # what Spark's own exit code for it becomes
     if words[0] == "nonsense":
         with speaking:
             sys.stdout.write("Exception in thread main\n")
@@ -79,7 +88,7 @@ def misbehave(attempt: str, words: list[str]) -> None:
 def run_job(command: dict[str, Any]) -> None:
     job, attempt = command["job"], command["attempt"]
     told = {"job": job["name"], "number": command["number"], "reference_time": command["reference_time"]}
-    trace("begin", run=command["run_id"], **told)
+    trace("begin", run=command["run_id"], windows=command["windows"], **told)
     try:
         for words in job["steps"][0]["sql"].split(";"):
             if words.strip():

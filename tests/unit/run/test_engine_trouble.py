@@ -38,6 +38,29 @@ def test_without_a_retry_a_lost_attempt_is_a_failure(lab: Lab) -> None:
     assert (only.status, only.attempts) == ("failed", 1)
 
 
+def test_a_job_that_uses_up_the_memory_of_its_engine_would_do_so_again(lab: Lab, recorder: Recorder) -> None:
+    (only,) = lab.run(job("a", "exhaust", retry=Retry(3, "OnTransientError")), sinks=[recorder]).jobs
+    assert (only.status, only.attempts) == ("failed", 1)
+    assert only.error is not None
+    assert only.error.code == "out-of-memory"
+    assert "engine default ran out of memory and ended; it had 1g" in only.error.message
+    assert "spark.driver.memory" in str(only.error.hint)
+    assert len(recorder.of("engine-lost")) == 1
+
+
+def test_of_jobs_that_share_an_engine_nobody_knows_whose_memory_it_was(lab: Lab) -> None:
+    again = Retry(1, "OnTransientError")
+    result = lab.run(job("a", "sleep 0.3; exhaust 1", retry=again), job("b", "sleep 0.6", retry=again), jobs=2)
+    assert [(each.status, each.attempts) for each in result.jobs] == [("succeeded", 2), ("succeeded", 2)]
+
+
+def test_a_job_whose_neighbour_is_known_to_have_used_up_the_memory_is_not_to_blame(lab: Lab) -> None:
+    again = Retry(1, "OnTransientError")
+    greedy = job("a", "sleep 0.3; overdraw", retry=again)
+    result = lab.run(greedy, job("b", "sleep 0.6; exhaust 1", retry=again), jobs=2)
+    assert [(each.status, each.attempts) for each in result.jobs] == [("failed", 1), ("succeeded", 2)]
+
+
 def test_an_engine_that_talks_nonsense_is_lost(lab: Lab) -> None:
     result = lab.run(job("a", "nonsense 1", retry=Retry(1)), job("b", "", "a"))
     assert statuses(result) == {"a": "succeeded", "b": "succeeded"}

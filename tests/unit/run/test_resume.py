@@ -73,6 +73,13 @@ def test_a_resumed_run_may_fail_again(lab: Lab) -> None:
     assert _resume(lab, first.run_id).jobs[0].attempts == 3
 
 
+def test_a_resumed_run_takes_as_many_windows_as_it_was_asked_for(lab: Lab) -> None:
+    asked = _start(lab, {"a": ("fail job", [])}, windows=7)
+    _resume(lab, asked.run_id)
+    _resume(lab, asked.run_id)
+    assert [line["windows"] for line in lab.trace("begin")] == [7, 7, 7]
+
+
 def test_changed_outputs_of_a_kept_job_are_told(lab: Lab, recorder: Recorder) -> None:
     first = _start(lab, {"a": ("", []), "b": ("fail job", [])})
     _write(lab, {"a": ("", []), "b": ("", [])}, table="other")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catchment.engine.protocol import Failed
-from catchment.errors import EngineLost
-from catchment.run.retries import FailureKind, kind_of, pause_before_next
+from catchment.errors import EngineLost, EngineOutOfMemory
+from catchment.run.retries import FailureKind, blamed, kind_of, pause_before_next
 from catchment.spec.model import Retry, RetryStrategy
 from catchment.store import open_store
 from tests.unit.run.conftest import Lab, Recorder, job, statuses
@@ -63,6 +63,19 @@ def test_no_retry_begins_after_the_longest_duration() -> None:
 )
 def test_kinds_of_failures(failure: Failed | EngineLost, kind: FailureKind) -> None:
     assert kind_of(failure) == kind
+
+
+@pytest.mark.parametrize(
+    ("lost", "alone", "kind"),
+    [
+        (EngineOutOfMemory("full"), True, "job"),
+        (EngineOutOfMemory("full"), False, "engine"),
+        (EngineLost("gone"), True, "engine"),
+    ],
+)
+def test_who_is_to_blame_for_a_lost_engine(lost: EngineLost, alone: bool, kind: FailureKind) -> None:
+    failure = blamed(lost, "a.1", alone=alone)
+    assert (kind_of(failure), failure.code, failure.message) == (kind, lost.code, lost.message)
 
 
 def test_a_job_that_fails_twice_and_then_succeeds(lab: Lab, recorder: Recorder) -> None:

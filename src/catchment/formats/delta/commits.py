@@ -7,11 +7,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.engine.jvm import is_a
 from catchment.formats import commits
 from catchment.formats.delta.log import Log, log_of, require_head
 from catchment.plan.model import InputPlan
 
 ADD, REMOVE = "AddFile", "RemoveFile"
+NO_VERSION = "org.apache.spark.sql.delta.VersionNotFoundException"
 
 
 def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
@@ -22,17 +24,28 @@ def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str
     if first is not None and (first > head.version or (known or "").partition("@")[2] not in ("", head.id)):
         raise commits.gone(source, f"version {first}, which was read last,")
     if first is not None:
-        _check(source, log, first, head.version)
+        _additions(source, log, first, head.version)
     return (None if first is None else f"{first}@{head.id}"), f"{head.version}@{head.id}"
 
 
 def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
     """The rows that were added after one version, up to another."""
-    log, newest = log_of(spark, source.dataset), _version(last)
+    head, log, newest = require_head(spark, source.dataset), log_of(spark, source.dataset), _version(last)
+    # The window may have been begun long ago: what it was begun over must still be there.
+    if newest > head.version or last.partition("@")[2] not in ("", head.id):
+        raise commits.gone(source, f"version {newest}, up to which a window was begun,")
     if first is None:
-        return spark.read.format("delta").options(**source.options).load(log.path, versionAsOf=newest)
-    added = (action for _, action in log.changes(_version(first) + 1, newest) if _changes(action, ADD))
-    return log.rows_of(added, newest)
+        return _whole(spark, source, log, newest)
+    return log.rows_of(_additions(source, log, _version(first), newest), newest)
+
+
+def _whole(spark: SparkSession, source: InputPlan, log: Log, version: int) -> DataFrame:
+    try:
+        return spark.read.format("delta").options(**source.options).load(log.path, versionAsOf=version)
+    except Exception as error:
+        if is_a(error, NO_VERSION):
+            raise commits.gone(source, f"version {version}, as which the table was to be read,") from error
+        raise
 
 
 def _version(known: str) -> int:
@@ -54,16 +67,20 @@ def _at(source: InputPlan, log: Log, newest: int, moment: datetime | None) -> in
     return None
 
 
-def _check(source: InputPlan, log: Log, first: int, newest: int) -> None:
-    seen = first
+def _additions(source: InputPlan, log: Log, first: int, newest: int) -> list[Any]:
+    """The files that were added after a version, up to another; raises where anything else happened in between."""
+    seen, added = first, []
     for version, action in log.changes(first + 1, newest):
         if version > seen + 1:
             raise commits.gone(source, f"version {seen + 1}")
         seen = version
         if _changes(action, REMOVE):
             raise commits.overwritten(source, version, "overwrite")
+        if _changes(action, ADD):
+            added.append(action)
     if seen < newest:
         raise commits.gone(source, f"version {seen + 1}")
+    return added
 
 
 def _changes(action: Any, kind: str) -> bool:

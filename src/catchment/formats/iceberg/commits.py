@@ -32,6 +32,12 @@ def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str
 
 def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
     """The rows that were appended after one snapshot, up to another."""
+    # The window may have been begun long ago: what it was begun over must still be there.
+    line = _line(LakeTable(spark, catalogs.require_table(spark, source.dataset)).metadata(), int(last))
+    if not line:
+        raise commits.gone(source, f"the snapshot {last}, up to which a window was begun,")
+    if first is not None:
+        _check(source, line, int(first))
     span = {"versionAsOf": last} if first is None else {"start-snapshot-id": first, "end-snapshot-id": last}
     return spark.read.format("iceberg").options(**source.options, **span).load(source.dataset.identifier)
 

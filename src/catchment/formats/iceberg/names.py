@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from catchment.errors import RequestError
+from catchment.errors import JobError, RequestError
 from catchment.formats.names import Edit, Edited, parsed
 from catchment.project.model import Depot
+
+_COMMANDS_THAT_READ = frozenset({"SHOW", "EXPLAIN", "DESC", "DESCRIBE"})
 
 
 def in_published(sql: str, depots: Sequence[Depot]) -> str:
@@ -40,18 +42,27 @@ def published_tables(sql: str, depots: Sequence[Depot]) -> tuple[tuple[str, str,
 
 
 def refuse_writing(sql: str, depots: Sequence[Depot]) -> None:
-    """Refuse a statement that would write where readers see what was published."""
-    from sqlglot import exp
-
-    statement = parsed(sql, [depot.publish for depot in depots if depot.publish])
-    if statement is None or isinstance(statement, exp.Query | exp.Describe | exp.Command):
-        return
-    if tables := published_tables(sql, depots):
-        raise RequestError(
-            f"{'.'.join(tables[0])} is what readers see of a table: it is moved, never written",
+    """Refuse a statement that would write where readers see what was published, or that might."""
+    catalogs = {depot.publish for depot in depots if depot.publish}
+    named = next((name for name in sorted(catalogs) if name in sql), None)
+    if named is not None and not _only_reads(sql, catalogs):
+        raise JobError(
+            f"a statement that names {named} may only read: it is what readers see, moved and never written",
             code="published-read-only",
             hint="write to the depot, then publish with `catchment table publish`",
         )
+
+
+def _only_reads(sql: str, catalogs: Collection[str]) -> bool:
+    """Whether a statement is sure to leave these catalogs as they are; one that cannot be read is not."""
+    from sqlglot import exp
+
+    statement = parsed(sql, catalogs)
+    if isinstance(statement, exp.Insert | exp.Update | exp.Delete | exp.Merge | exp.Create):
+        return not any(table.catalog in catalogs for table in statement.this.find_all(exp.Table))
+    if isinstance(statement, exp.Command):
+        return statement.name.upper() in _COMMANDS_THAT_READ
+    return isinstance(statement, exp.Query | exp.Describe | exp.Show | exp.Cache | exp.Refresh)
 
 
 def _required(depot: str, published: Mapping[str, str | None]) -> str:

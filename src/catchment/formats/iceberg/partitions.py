@@ -51,6 +51,15 @@ def clustering(table: Any, depot: str) -> list[Column]:
     return [F.expr(_expression(transform, column, depot)) for transform, column, _ in fields if transform != "void"]
 
 
+def sortable(table: Any) -> bool:
+    """Whether sorting rows by the table's partitions brings those of each one together.
+
+    To a sort, 0.0 and -0.0 are the same; to Iceberg they are two partitions.
+    """
+    kinds = (str(table.schema().findType(field.sourceId()).toString()) for field in table.spec().fields())
+    return not {"float", "double"}.intersection(kinds)
+
+
 def column_of(frame: DataFrame, field: PartitionField, write: Write) -> str:
     """The column that a partition field means, spelled as in the data."""
     found: str | None = next((name for name in frame.columns if name.lower() == field.column.lower()), None)

@@ -14,6 +14,7 @@ from catchment.engine.jvm import causes
 from catchment.formats.iceberg import catalogs, history, partitions
 from catchment.formats.iceberg.branches import ensure_branch
 from catchment.formats.iceberg.catalogs import Table
+from catchment.formats.iceberg.fanout import ORDERING, sparing
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.merging import merge
 from catchment.formats.model import Write, Written, written
@@ -29,8 +30,8 @@ RETRIES = {
     "commit.retry.max-wait-ms": "2000",
     "commit.retry.total-timeout-ms": "1800000",
 }
-MOST_SCHEMA_CHANGES = 20
-"""How often other writers may change the schema under one write."""
+MOST_CHANGES = 20
+"""How often others may change the schema or the partitioning under one write."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
@@ -50,7 +51,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
 def _through_buffer(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
-    order = _order(write)
+    order = _order(write, table)
     done = _fitted(spark, frame, write, table, lambda rows: writer.write(rows, order, listener))
     if done.contents is None or (done.contents.files == 0 and order.mode == "overwrite-partitions"):
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
@@ -67,16 +68,16 @@ def _directly(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
         )
         return done.written()
-    _fitted(spark, frame, write, table, lambda rows: _move(rows, write))
+    _fitted(spark, frame, write, table, lambda rows: _move(rows, write, table))
     table.refresh()
     # Ours is found by its write id: by now the current snapshot may be somebody else's.
     made = history.find_write(spark, table, write.id)
     return made.written() if made else Written(rows=0, files=0)
 
 
-def _order(write: Write) -> Order:
+def _order(write: Write, table: Table) -> Order:
     output, dataset = write.output, write.output.dataset
-    options = _options(write)
+    options = _options(write, table)
     return Order(
         write.id,
         write.workflow,
@@ -117,14 +118,17 @@ def _warn_of_properties(table: Table, write: Write, listener: Listener) -> None:
 def _fitted(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, put: Callable[[DataFrame], Done]
 ) -> Done:
-    """Put the rows where they belong; where another job changes the table's schema meanwhile, begin again."""
-    for _ in range(MOST_SCHEMA_CHANGES - 1):
+    """Put the rows where they belong; where another job changes the table's form meanwhile, begin again."""
+    for _ in range(MOST_CHANGES - 1):
+        spec = table.spec().specId()
         try:
             return put(_ready(spark, frame, write, table))
         except Exception as error:
-            if not (write.output.merge_schema and _schema_has_moved(error)):
+            if not (write.output.merge_schema or write.output.sort):
                 raise
             table.refresh()
+            if not (_schema_has_moved(error, write) or _spec_has_moved(spec, write, table)):
+                raise
     return put(_ready(spark, frame, write, table))
 
 
@@ -133,15 +137,21 @@ def _ready(spark: SparkSession, frame: DataFrame, write: Write, table: Table) ->
     return sorted_rows(fitted, write, partitions.clustering(table, write.output.dataset.depot))
 
 
-def _schema_has_moved(error: Exception) -> bool:
+def _schema_has_moved(error: Exception, write: Write) -> bool:
     conditions = (cause.condition or "" for cause in causes(error))
-    return any(condition.startswith("INCOMPATIBLE_DATA_FOR_TABLE") for condition in conditions)
+    incompatible = any(condition.startswith("INCOMPATIBLE_DATA_FOR_TABLE") for condition in conditions)
+    return write.output.merge_schema and incompatible
 
 
-def _move(frame: DataFrame, write: Write) -> None:
+def _spec_has_moved(before: int, write: Write, table: Table) -> bool:
+    """Whether rows were sorted for partitions that are no more: a task that fills one file at a time refuses them."""
+    return write.output.sort is not None and table.spec().specId() != before
+
+
+def _move(frame: DataFrame, write: Write, table: Table) -> None:
     # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
-    options, output = _options(write), write.output
+    options, output = _options(write, table), write.output
     # The branch belongs to the name: not every line of Iceberg minds the option, and those that do not write to main.
     target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
     writer = frame.writeTo(target).options(**options, **stamped)
@@ -153,11 +163,12 @@ def _move(frame: DataFrame, write: Write) -> None:
         writer.overwrite(F.lit(True))  # noqa: FBT003
 
 
-def _options(write: Write) -> dict[str, str]:
+def _options(write: Write, table: Table) -> dict[str, str]:
     options = dict(write.output.options)
     if write.output.compression:
         options["compression-codec"] = write.output.compression
     if write.output.sort:
         # The rows are already where they belong; the table's own distribution would shuffle the order away.
-        options["use-table-distribution-and-ordering"] = "false"
-    return options
+        options[ORDERING] = "false"
+    clustered, sortable = write.output.sort is not None, partitions.sortable(table)
+    return sparing(options, dict(table.properties()), clustered=clustered, sortable=sortable)

@@ -56,17 +56,17 @@ class Course:
         changed, self.stamp = stamp != self.stamp, stamp
         return changed
 
-    def take(self, followed: Followed) -> None:
-        """Go on with what the file says now."""
+    def take(self, followed: Followed, since: datetime) -> None:
+        """Go on with what the file says now; ticks up to `since` are no concern of it."""
         self.followed = followed
+        self.since = since
         self.paused = False
         self.next = next(followed.calendar.after(self.since), None)
 
     def pause(self) -> None:
-        """Tick no more until the file has a schedule again."""
+        """Tick no more until the file has a schedule again; what is pending waits as well."""
         self.paused = True
         self.next = None
-        self.pending.clear()
 
     def due(self, now: datetime, late: timedelta) -> Due:
         """The ticks that have come since this was last asked; they are pending now."""

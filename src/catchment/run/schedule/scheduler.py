@@ -131,14 +131,24 @@ class Scheduler:
 
     def _go_on(self, course: Course, found: Followed) -> None:
         if found.workflow == course.workflow:
-            self._decided(found)
-            course.take(found)
+            course.take(found, self._since(course, found))
             self._announce(course)
         else:
             self._courses = [self._course(found) if each is course else each for each in self._courses]
 
+    def _since(self, course: Course, found: Followed) -> datetime:
+        """From when on ticks count: nothing was missed before a rule held, or while there was no schedule."""
+        decided = self._decided(found)
+        if course.paused:
+            now = datetime.now(timezone.utc)
+            self._store.ticks.pass_over(course.workflow, now.timestamp())
+            return now
+        return course.since if found.calendar.rule == course.followed.calendar.rule else decided
+
     def _follow(self, course: Course, now: datetime) -> bool:
         """Claim the ticks that are due; says whether any was decided."""
+        if course.paused:
+            return False
         late = timedelta(seconds=self._pace.late)
         due = course.due(now, late)
         if due.passed_over:

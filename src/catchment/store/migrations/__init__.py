@@ -17,7 +17,9 @@ from catchment.store.migrations import (
     m0006_publications,
     m0007_ticks,
     m0008_readers,
-    m0009_places,
+    m0009_asked_windows,
+    m0010_places,
+    m0011_window_outputs,
 )
 
 Migration = Callable[[Connection], None]
@@ -31,7 +33,9 @@ MIGRATIONS: Mapping[int, Migration] = {
     6: m0006_publications.apply,
     7: m0007_ticks.apply,
     8: m0008_readers.apply,
-    9: m0009_places.apply,
+    9: m0009_asked_windows.apply,
+    10: m0010_places.apply,
+    11: m0011_window_outputs.apply,
 }
 NEWEST = max(MIGRATIONS)
 

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,14 @@ def claimed_by_a_ghost(flow: Project) -> None:
     with open_store(followed.project.metastore) as store:
         store.ticks.follow("flow", followed.calendar.rule, time.time())
         store.ticks.claim(Claim("flow", LAST_YEAR.timestamp(), "ghost", "20250304-000000-aaaaaa"))
+
+
+def held_up(flow: Project) -> Path:
+    """A tick whose run goes on when the file that is returned comes into being."""
+    go_on = flow.root / "go-on"
+    flow.write(f"until {go_on}", cron=NEVER)
+    claimed_by_a_ghost(flow)
+    return go_on
 
 
 def over(flow: Project) -> bool:
@@ -60,13 +69,14 @@ def test_killed_between_the_claim_and_the_start_of_the_run(flow: Project) -> Non
 
 @pytest.mark.slow
 def test_a_run_goes_on_when_its_scheduler_is_killed_and_is_not_started_again(flow: Project) -> None:
-    flow.write("sleep 4", cron=NEVER)
-    claimed_by_a_ghost(flow)
+    go_on = held_up(flow)
     with flow.scheduler() as first:
         wait_until(flow.begun, "the run begins")
         first.signal(signal.SIGKILL)
         first.ends()
     with flow.scheduler() as second:
+        wait_until(lambda: "looks after it now" in second.told, "the next scheduler has found it")
+        go_on.touch()
         wait_until(lambda: second.settled, "the next scheduler sees its end")
     tick = flow.ticks()[0]
     assert (tick.status, tick.starts, tick.run_id) == ("succeeded", 1, second.settled[0]["run_id"])
@@ -75,23 +85,23 @@ def test_a_run_goes_on_when_its_scheduler_is_killed_and_is_not_started_again(flo
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_taken_up_by_its_scheduler(flow: Project) -> None:
-    flow.write("sleep 2", cron=NEVER)
-    claimed_by_a_ghost(flow)
+    go_on = held_up(flow)
     with flow.scheduler() as scheduler:
         wait_until(flow.begun, "the run begins")
         flow.kill("tick")
+        go_on.touch()
         wait_until(lambda: over(flow), "the run is over")
         assert "takes up run" in scheduler.told
     _taken_up(flow)
 
 
 def test_scheduler_and_run_killed_together(flow: Project) -> None:
-    flow.write("sleep 2", cron=NEVER)
-    claimed_by_a_ghost(flow)
+    go_on = held_up(flow)
     with flow.scheduler() as first:
         wait_until(flow.begun, "the run begins")
         first.signal(signal.SIGKILL)
         flow.kill("tick")
+    go_on.touch()
     with flow.scheduler():
         wait_until(lambda: over(flow), "the run is over")
     _taken_up(flow)

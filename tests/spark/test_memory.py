@@ -1,0 +1,44 @@
+"""An engine with too little memory says so, whether it goes on or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from catchment.engine.protocol import Failed
+from catchment.errors import EngineOutOfMemory
+from tests.spark.lake import UNPREPARED, LiveEngine, lake_depot, table, writing
+
+IN_THE_DRIVER = "SELECT size(sequence(1, 200000000)) AS n"
+"""A constant: the planner computes it."""
+FOR_A_SORT = "SELECT id FROM range(0, 1000, 1, 1) SORT BY hash(id)"
+"""Of what Spark sets apart for sorts and the like; the task fails, and Java does not notice."""
+IN_A_TASK = "SELECT size(sequence(1, 100000000 + id)) AS n FROM range(1)"
+LONG = "SELECT count(*) AS n FROM range(0, 1000000000000, 1, 1)"
+"""On one core, so that the other is free."""
+
+
+def test_an_engine_that_runs_out_of_memory_says_so(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
+    conf = {**UNPREPARED, "spark.driver.memory": "512m", "spark.memory.fraction": "0.0001"}
+    engine = start_engine(lake_depot(tmp_path), conf=conf)
+    engine.ready()
+
+    for name, sql in (("planned", IN_THE_DRIVER), ("sorted", FOR_A_SORT)):
+        failed = engine.fail(writing(sql, table(name), name=name))
+        assert (failed.code, failed.retryable) == ("out-of-memory", False)
+        assert failed.message.endswith("engine default has 512m (spark.driver.memory)")
+        assert failed.message.count("512m") == engine.log(name).count("512m (") == 1
+        assert "`conf` of engine default in catchment.yaml" in str(failed.hint)
+    [report] = engine.run(writing("SELECT 1 AS n", table("t")))
+    assert report.rows == 1  # that one job failed, and nothing else
+
+    beside = engine.start_job(writing(LONG, table("u"), name="beside"))
+    beside.wait_for("progress")
+    told = engine.start_job(writing(IN_A_TASK, table("t"), name="computed")).answer()
+    assert isinstance(told, Failed | EngineOutOfMemory)  # the task may still say so before Spark ends Java
+    assert told.code == "out-of-memory"
+    lost = beside.answer()
+    assert isinstance(lost, EngineOutOfMemory)
+    assert lost.message == "engine default ran out of memory and ended; it had 512m (spark.driver.memory)"
+    assert "driver: {memory: …}" in str(lost.hint)
+    assert "engine-default.log" in str(lost.hint)

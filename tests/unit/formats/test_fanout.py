@@ -1,0 +1,32 @@
+"""Whether a write asks for one file at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from catchment.formats.iceberg.fanout import ORDERING, sparing
+
+ONE = {"fanout-enabled": "false"}
+AS_THEY_COME = {ORDERING: "false"}
+
+
+@pytest.mark.parametrize(
+    ("options", "properties", "clustered", "added"),
+    [
+        ({}, {}, False, ONE),
+        ({"compression-codec": "zstd"}, {"comment": "x"}, False, ONE),
+        ({"fanout-enabled": "true"}, {}, False, {}),
+        ({"FanOut-Enabled": "true"}, {}, True, {}),
+        ({}, {"write.spark.fanout.enabled": "true"}, False, {}),
+        ({}, {"write.spark.fanout.enabled": "false"}, False, {}),
+        (AS_THEY_COME, {}, True, ONE),
+        (AS_THEY_COME, {}, False, {}),
+        ({ORDERING: "true"}, {}, False, ONE),
+        ({"Output-Spec-Id": "1"}, {}, True, {}),
+    ],
+)
+def test_one_file_at_a_time_unless_told_otherwise(
+    options: dict[str, str], properties: dict[str, str], clustered: bool, added: dict[str, str]
+) -> None:
+    assert sparing(options, properties, clustered=clustered, sortable=True) == {**options, **added}
+    assert sparing(options, properties, clustered=clustered, sortable=False) == options
