@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from catchment.plan.model import Dataset, JobPlan
@@ -112,7 +113,8 @@ def test_each_output_replaces_in_its_own_way(engine: LiveEngine, fresh: str, tmp
 def test_staged_files_are_not_seen_and_wait_their_turn(
     start_engine: Callable[..., LiveEngine], store: Store, root: Path, fresh: str, tmp_path: Path
 ) -> None:
-    place = files(tmp_path / fresh, "parquet")
+    drop = tmp_path / "drop"
+    place = files(drop / fresh, "parquet")
     busy = start_engine(lake_depot(root), files_depot(root), settings=Settings(max_pending=1))
     busy.run(replacing(place, "old", "0, 1, 2"))
     lease = store.leases.acquire(f"table/{place.target}", "somebody who takes his time", 600.0)
@@ -121,12 +123,15 @@ def test_staged_files_are_not_seen_and_wait_their_turn(
     same = replace(place, address="dataos://other:none/d")  # another way to the same place: the queue is one
     waiting = busy.start_job(replacing(same, "late", "2"))
     assert "max_pending is 1" in waiting.wait_for("warning").data["message"]
-    assert len(list((tmp_path / fresh).glob(".catchment-stage/*/part=1/*.parquet"))) > 0
-    assert marks(busy, tmp_path / fresh) == [(part, "old", 3) for part in range(3)]
+    assert len(list(drop.glob(f".catchment-stage/.{fresh}/*/part=1/*.parquet"))) > 0
+    assert marks(busy, drop / fresh) == [(part, "old", 3) for part in range(3)]
+    # Patterns match hidden names as well, DuckDB's at any depth; Spark looks into what its pattern has matched.
+    assert busy.rows(f"SELECT DISTINCT mark FROM parquet.`{drop}/*`") == [("old",)]
+    assert duckdb.sql(f"SELECT DISTINCT mark FROM '{drop / fresh}/**/*.parquet'").fetchall() == [("old",)]
     store.leases.release(lease)
     for each in (sealed, waiting):
         assert each.done()[0].rows == 3
-    assert marks(busy, tmp_path / fresh) == [(0, "old", 3), (1, "new", 3), (2, "late", 3)]
+    assert marks(busy, drop / fresh) == [(0, "old", 3), (1, "new", 3), (2, "late", 3)]
 
 
 @pytest.mark.slow

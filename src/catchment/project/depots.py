@@ -79,9 +79,9 @@ def place(depot: Depot, segments: Sequence[str]) -> str:
     # Not `Path.resolve`: before Python 3.13 it raises where a link leads to itself.
     base = Path(realpath(depot.files))
     path = Path(realpath(base.joinpath(*segments)))
-    if not path.is_relative_to(base):
+    if base not in path.parents:
         raise AddressEscapes(
-            f"`{'/'.join(segments)}` is a symbolic link that leads out of depot `{depot.name}`",
+            f"`{'/'.join(segments)}` is a symbolic link that leads to depot `{depot.name}` itself or out of it",
             hint="put the data inside the depot, or configure a depot for the place it is in",
         )
     return str(path)

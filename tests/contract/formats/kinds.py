@@ -49,7 +49,7 @@ class Kind:
         if target.format == "iceberg":
             check_table(engine, str(target.table))
         elif target.path:
-            assert list(Path(target.path).glob(".catchment-stage/*")) == []
+            assert list(Path(target.path).parent.glob(f".catchment-stage/.{Path(target.path).name}/*")) == []
 
 
 def _by_path(target: Dataset) -> str:

@@ -65,9 +65,9 @@ class Dataset:
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.store.database)
 
-    def sealed(self, write_id: str, parts: Parts, mode: WriteMode) -> Write:
+    def sealed(self, write_id: str, parts: Parts, mode: WriteMode, stage: str = "") -> Write:
         """A write whose files are staged and sealed."""
-        stage = new_stage(str(self.root), write_id)
+        stage = stage or new_stage(str(self.root), write_id)
         intent = Intent(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None))
         self.ledger.open(intent)
         additions = [
@@ -105,7 +105,7 @@ class Dataset:
         return seen
 
     def stages(self) -> list[str]:
-        return sorted(stage.name for stage in self.root.glob(".catchment-stage/*"))
+        return sorted(stage.name for stage in self.root.parent.glob(f".catchment-stage/.{self.root.name}/*"))
 
 
 def expected(parts: Parts) -> dict[str, Counter[str]]:

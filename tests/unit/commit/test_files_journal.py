@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from catchment.commit.files.publishing import Directory
@@ -43,6 +44,37 @@ def test_each_mode_changes_what_it_says(dataset: Dataset, mode: WriteMode) -> No
     assert dataset.rows() == expected(AFTER[mode])
     assert dataset.stages() == []
     assert [file.name for file in dataset.root.rglob("*.crc")] == []
+
+
+def test_tools_that_look_into_hidden_directories_see_no_staged_row(dataset: Dataset) -> None:
+    """DuckDB's patterns match names that begin with a dot."""
+
+    def seen() -> list[str]:
+        found = duckdb.sql(f"SELECT content FROM read_text('{dataset.root}/**/*.txt') ORDER BY ALL").fetchall()
+        return [content for (content,) in found]
+
+    dataset.write("r1/j/out", {"p=a": ("old",)}, "append")
+    dataset.sealed("r2/j/out", {"p=a": ("one", "two")}, "append")
+    assert seen() == ["old"]
+    with pytest.raises(Died):
+        dataset.publish(lambda root: Mortal(root, 1))
+    assert seen() == ["old", "one"]
+    dataset.publish()
+    assert seen() == ["old", "one", "two"]
+
+
+def test_a_stage_that_an_earlier_version_left_inside_the_dataset_is_published(dataset: Dataset) -> None:
+    dataset.write("r1/j/out", OLD, "append")
+    inside = f"{dataset.root}/.catchment-stage/r2.j.out.0"
+    dataset.sealed("r2/j/out", NEW, "overwrite", stage=inside)
+    dataset.publish()
+    assert dataset.rows() == expected(NEW)
+    assert not Path(inside).exists()
+
+
+def test_a_write_without_rows_leaves_a_directory_to_read(dataset: Dataset) -> None:
+    dataset.write("r1/j/out", {}, "append")
+    assert dataset.root.is_dir()
 
 
 @pytest.mark.parametrize("mode", AFTER)

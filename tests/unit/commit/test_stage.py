@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.commit.files.stage import dataset_of, is_hidden, new_stage, published_name
+from catchment.commit.files.stage import dataset_of, from_dataset, is_hidden, new_stage, published_name
 
 UUID = "43702519-8b1c-4ec2-aa97-cb8d542c46b7"
 
 
-def test_every_attempt_has_a_stage_of_its_own_inside_the_dataset() -> None:
+def test_every_attempt_has_a_stage_of_its_own_beside_the_dataset() -> None:
     one, other = (new_stage("s3a://lake/raw/trips/", "run-1/load/out") for _ in range(2))
     assert one != other
-    assert one.startswith("s3a://lake/raw/trips/.catchment-stage/run-1.load.out.")
+    assert one.startswith("s3a://lake/raw/.catchment-stage/.trips/run-1.load.out.")
     assert dataset_of(one) == "s3a://lake/raw/trips"
+    assert from_dataset(one) == f"../.catchment-stage/.trips/{one.rpartition('/')[2]}"
 
 
-@pytest.mark.parametrize("buffer", ["/p/.catchment/depots/l/raw/t/data/r.j.o.1", "/d/.catchment-stage/a/b", "x"])
+def test_a_volume_of_its_own_keeps_its_stages() -> None:
+    """Files are not renamed from one volume to another."""
+    assert new_stage("/dev", "r/j/o").startswith("/dev/.catchment-stage/r.j.o.")
+
+
+def test_stages_of_earlier_versions_lie_inside_the_dataset() -> None:
+    assert dataset_of("/lake/d/.catchment-stage/r.j.o.1") == "/lake/d"
+    assert from_dataset("/lake/d/.catchment-stage/r.j.o.1") == ".catchment-stage/r.j.o.1"
+
+
+@pytest.mark.parametrize(
+    "buffer",
+    ["/p/.catchment/depots/l/raw/t/data/r.j.o.1", "/d/.catchment-stage/a/b", "/d/.catchment-stage/.a/b/c", "x"],
+)
 def test_other_buffers_are_no_stages(buffer: str) -> None:
     assert dataset_of(buffer) is None
 

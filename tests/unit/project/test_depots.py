@@ -72,10 +72,11 @@ def test_a_symbolic_link_may_not_lead_out(tmp_path: Path) -> None:
     (depot / "inside").symlink_to(depot / "real")
     (depot / "outside").symlink_to(tmp_path / "secret")
     (depot / "loop").symlink_to(depot / "loop")
+    (depot / "itself").symlink_to(depot)
     found = Depot("d", "files", str(depot))
     assert depots.place(found, ["inside", "x"]) == str(depot.resolve() / "real" / "x")
     assert depots.place(found, ["loop"]) == str(depot.resolve() / "loop")
-    for name in ("outside", "outside/x"):
+    for name in ("outside", "outside/x", "itself"):
         with pytest.raises(AddressEscapes):
             depots.place(found, name.split("/"))
 

@@ -80,6 +80,10 @@ class HadoopStorage:
         if not self._system.delete(path, True) and self._system.exists(path):  # noqa: FBT003
             raise OSError(f"{path.toString()} could not be removed")
 
+    def make(self) -> None:
+        """Make the directory."""
+        self._system.mkdirs(self._path(""))
+
     def _path(self, relative: str) -> Any:
         return self._jvm("org.apache.hadoop.fs.Path")(f"{self._root}/{relative}" if relative else self._root)
 

@@ -16,7 +16,7 @@ from catchment.commit import faults
 from catchment.commit.destination import Check, Outcome
 from catchment.commit.files import changes as journal
 from catchment.commit.files.changes import Addition, Changes
-from catchment.commit.files.stage import STAGES, dataset_of
+from catchment.commit.files.stage import dataset_of, from_dataset
 from catchment.commit.files.storage import Missing, Move, Storage
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Contents, Write
@@ -53,7 +53,7 @@ class Directory:
 
     def _removed(self, stage: str) -> bool:
         try:
-            self._storage(stage).clear(_stage(stage))
+            self._storage(stage).clear(from_dataset(stage))
         except (OSError, Py4JJavaError, PySparkException):
             # Whoever cleans up after others has work of his own, which must not fail; the ledger remembers the stage.
             return False
@@ -81,7 +81,7 @@ class Directory:
         return f"{len(placed)} files that were published already were removed again"
 
     def _publish(self, write: Write, check: Check) -> None:
-        storage, stage = self._storage(write.intent.buffer), _stage(write.intent.buffer)
+        storage, stage = self._storage(write.intent.buffer), from_dataset(write.intent.buffer)
         contents = write.contents or NOTHING
         left = _staged(storage, stage, journal.changes_of(contents))  # complete, or nothing is touched
         changes = journal.changes_of(contents)
@@ -89,6 +89,8 @@ class Directory:
             changes = Changes(changes.additions, _old(storage, write, changes))
             self.ledger.mark_planned(write, journal.planned(contents, changes))
         faults.point("planned")
+        if not changes.additions:
+            storage.make()  # readers find a dataset without rows, not a place that is not there
         _roll_forward(storage, stage, Changes(left, changes.removals), check)
         # While the stage is there the write is not done: its end is the sign that every change was made.
         storage.clear(stage)
@@ -136,10 +138,6 @@ def _staged(storage: Storage, stage: str, changes: Changes) -> tuple[Addition, .
     if lost := [each.path for each in gone.additions if there.get(each.path) != each.bytes]:
         raise _Damaged(lost[0])
     return left
-
-
-def _stage(buffer: str) -> str:
-    return f"{STAGES}/{buffer.rpartition('/')[2]}"
 
 
 def _refusal(write: Write, damaged: _Damaged, published: str) -> JobError:

@@ -1,10 +1,11 @@
-"""The stage of a write: a hidden directory in the dataset, named after the write, that no reader looks into."""
+"""The stage of a write: a hidden directory beside the dataset, named after the write, that no reader looks into."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import uuid
+from os.path import ismount
 
 STAGES = ".catchment-stage"
 """Spark, Hive, Arrow and their kin skip names that begin with a dot, whatever follows."""
@@ -19,13 +20,29 @@ def new_stage(path: str, write_id: str) -> str:
     name = re.sub(r"[^A-Za-z0-9._-]", "_", write_id.replace("/", "."))
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME - 17]}.{hashlib.sha256(write_id.encode()).hexdigest()[:16]}"
-    return f"{path.rstrip('/')}/{STAGES}/{name}.{uuid.uuid4().hex[:8]}"
+    return f"{_stages(path.rstrip('/'))}/{name}.{uuid.uuid4().hex[:8]}"
+
+
+def _stages(path: str) -> str:
+    # Beside the dataset: some tools' patterns match hidden names as well, and would find staged files below it.
+    parent, _, dataset = path.rpartition("/")
+    # A volume of its own is the exception: nothing can be renamed into it from outside.
+    return f"{path}/{STAGES}" if ismount(path) else f"{parent}/{STAGES}/.{dataset}"
 
 
 def dataset_of(buffer: str) -> str | None:
     """The dataset that a stage belongs to; None for the buffer of a table."""
-    path, _, name = buffer.rpartition(f"/{STAGES}/")
-    return path if path and "/" not in name else None
+    place, found, stage = buffer.rpartition(f"/{STAGES}/")
+    dataset, beside, _ = stage.rpartition("/")
+    if not found or "/" in dataset or dataset.startswith(".") != bool(beside):
+        return None
+    return f"{place}/{dataset[1:]}" if beside else place
+
+
+def from_dataset(buffer: str) -> str:
+    """A stage as it is reached from its dataset."""
+    _, _, stage = buffer.rpartition(f"/{STAGES}/")
+    return f"../{STAGES}/{stage}" if "/" in stage else f"{STAGES}/{stage}"
 
 
 def published_name(staged: str, stage: str) -> str:

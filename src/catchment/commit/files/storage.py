@@ -6,7 +6,8 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from os.path import normpath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from catchment.commit.files.stage import is_hidden
@@ -48,6 +49,10 @@ class Storage(Protocol):
         """Remove a directory and everything in it; raises where something of it stays."""
         ...
 
+    def make(self) -> None:
+        """Make the dataset's own directory, where it is not there."""
+        ...
+
 
 class LocalStorage:
     """A disk: a rename is atomic and costs nothing, so files change one by one, directory after directory."""
@@ -61,13 +66,12 @@ class LocalStorage:
         """The visible files, with their lengths."""
         found: dict[str, int] = {}
         for directory in directories:
-            base = self._root / directory
+            base = self._at(directory)
             for here, inner, names in os.walk(base):
                 inner[:] = [name for name in inner if not is_hidden(name)]
-                for name in names:
+                for name in (each for each in names if not is_hidden(each)):
                     path = Path(here, name)
-                    if not is_hidden(name):
-                        found[path.relative_to(self._root).as_posix()] = path.stat().st_size
+                    found[(PurePosixPath(directory) / path.relative_to(base)).as_posix()] = path.stat().st_size
         return found
 
     def place(self, moves: Sequence[Move]) -> None:
@@ -76,7 +80,7 @@ class LocalStorage:
             directory.mkdir(parents=True, exist_ok=True)
         for move in moves:
             try:
-                (self._root / move.source).rename(self._root / move.target)
+                self._at(move.source).rename(self._root / move.target)
             except FileNotFoundError as error:
                 raise Missing(move.source) from error
 
@@ -91,7 +95,15 @@ class LocalStorage:
 
     def clear(self, directory: str) -> None:
         """Remove a directory."""
-        shutil.rmtree(self._root / directory, onerror=_unless_gone)
+        shutil.rmtree(self._at(directory), onerror=_unless_gone)
+
+    def make(self) -> None:
+        """Make the directory."""
+        self._root.mkdir(parents=True, exist_ok=True)
+
+    def _at(self, relative: str) -> Path:
+        """Stages are beside a dataset that may not be there yet, so that no disk could follow the way through it."""
+        return Path(normpath(self._root / relative))
 
     def _prune(self, directory: Path) -> None:
         with suppress(OSError):  # not empty, or already gone
