@@ -141,7 +141,7 @@ class EngineProcess:
             self._outbox.put(None)
             log.finish(FAREWELL_SECONDS)
         if not self._asked_to_end.is_set():
-            self._inbox(self.engine.key, self._lost(fault, code, log.last_line))
+            self._inbox(self.engine.key, self._lost(fault, code, log.last_line, Path(scratch)))
 
     def _write(self, stdin: IO[bytes], start: Start) -> None:
         # A broken pipe is no news here: the reading side sees the worker's end and says so.
@@ -179,8 +179,9 @@ class EngineProcess:
     def _deliver(self, reply: Reply) -> None:
         self._inbox(self.engine.key, reply)
 
-    def _lost(self, fault: Silence | Nonsense | None, code: int, last_line: str) -> EngineLost:
-        if fault is None and code == memory.EXIT_CODE:
+    def _lost(self, fault: Silence | Nonsense | None, code: int, last_line: str, scratch: Path) -> EngineLost:
+        choked = isinstance(fault, Silence) and (scratch / memory.MARK).exists()
+        if choked or (fault is None and code == memory.EXIT_CODE):
             return memory.out_of_memory(self.engine, str(self.log_file))
         words = f"; the last line of its log is: {last_line[:300]}" if last_line else ""
         return EngineLost(

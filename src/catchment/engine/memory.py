@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from catchment.errors import CatchmentError, EngineOutOfMemory
 from catchment.plan.model import EnginePlan
 
@@ -11,6 +14,13 @@ JAVA_EXIT_CODES = frozenset({EXIT_CODE, 3})
 """Also Java's, where it was told to exit by -XX:+ExitOnOutOfMemoryError."""
 DRIVER, EXECUTOR = "spark.driver.memory", "spark.executor.memory"
 SPARKS_DEFAULT = "1g"
+MARK = "out-of-memory"
+"""A file in the engine's scratch directory: Java has run out of memory, whether or not it could say so."""
+
+
+def java_option(scratch: Path) -> str:
+    """What lets Java leave the mark, even where none of its threads can answer any more."""
+    return f"-XX:OnOutOfMemoryError=touch {shlex.quote(str(scratch / MARK))}"
 
 
 def exit_code(java: int | None) -> int:

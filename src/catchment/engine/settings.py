@@ -7,6 +7,7 @@ from pathlib import Path
 
 from catchment.commit.fork import FORKS, catalog_class
 from catchment.engine.coordinates import PACKAGES_SETTING
+from catchment.engine.memory import java_option
 from catchment.engine.protocol import Start
 from catchment.errors import SetupError
 from catchment.plan.model import EnginePlan
@@ -184,6 +185,7 @@ def _in_scratch(settings: Settings, scratch: Path) -> dict[str, str]:
         settings.get("spark.driver.extraJavaOptions", ""),
         f'"-Djava.io.tmpdir={scratch}"',
         f'"-Dderby.system.home={scratch}"',
+        f'"{java_option(scratch)}"',
     )
     return {
         "spark.driver.extraJavaOptions": " ".join(option for option in options if option),

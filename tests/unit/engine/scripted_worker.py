@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+from catchment.engine.memory import MARK
 from catchment.engine.protocol import Alive, Done, Failed, Ready, Reply, commands, encode
 
 
@@ -62,6 +64,11 @@ def refuse() -> None:
     sys.exit(1)
 
 
+def choke() -> None:
+    (Path(os.environ["TMPDIR"]) / MARK).touch()
+    deaf()
+
+
 def deaf() -> None:
     ready()
     time.sleep(60)
@@ -73,7 +80,7 @@ def with_child() -> None:
     time.sleep(60)
 
 
-BEHAVIOURS = (serve, say, leave, die, babble, old, refuse, deaf, with_child)
+BEHAVIOURS = (serve, say, leave, die, babble, old, refuse, deaf, choke, with_child)
 
 if __name__ == "__main__":
     reply(Alive())

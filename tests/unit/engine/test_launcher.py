@@ -153,6 +153,15 @@ def test_a_silent_worker_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch)
     assert gone(worker)
 
 
+def test_a_silent_worker_whose_java_left_the_mark_ran_out_of_memory(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "SILENCE_SECONDS", 3.0)
+    bench.start("choke")
+    bench.ready()
+    assert isinstance(bench.lost(), EngineOutOfMemory)
+
+
 def test_a_refused_start_is_a_failure_and_not_a_loss(bench: Bench) -> None:
     bench.start("refuse")
     failed = bench.next()
