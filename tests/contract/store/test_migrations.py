@@ -21,6 +21,8 @@ from tests.contract.store.writes import CONTENTS, TABLE, intent
 PROCESSES = 4
 LEDGER = 3
 """The migration that brought the ledger; stores of the issue before have those before it."""
+ASKED = 11
+"""The migration that lets a run remember its range."""
 
 
 def _open(url: str, number: int, barrier: Barrier) -> int:
@@ -29,10 +31,10 @@ def _open(url: str, number: int, barrier: Barrier) -> int:
         return store.leases.acquire("anything", f"process {number}", 0).fence
 
 
-def _as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store as a Catchment without the ledger makes it."""
+def _as_it_was(url: str, monkeypatch: pytest.MonkeyPatch, newest: int = LEDGER - 1) -> Store:
+    """A store as an older Catchment makes it; if nothing is said, one without the ledger."""
     with monkeypatch.context() as past:
-        past.setattr(migrations, "NEWEST", LEDGER - 1)
+        past.setattr(migrations, "NEWEST", newest)
         return open_store(url)
 
 
@@ -101,6 +103,18 @@ def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
         ledger.open(intent())
         ledger.seal(intent(), CONTENTS)
         assert [write.write_id for write in ledger.pending(TABLE, limit=10)] == [intent().write_id]
+
+
+def test_runs_from_before_know_the_range_that_they_go_through(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = "INSERT INTO runs VALUES (:id, 'w', 'w.yaml', 'failed', '2024', 100, NULL, NULL, 1)"
+    window = "INSERT INTO windows VALUES ('w', 'a', 1, 'backfill', 'open', 'r1.b1', '{}', 100, NULL, :by, NULL)"
+    with _as_it_was(url, monkeypatch, ASKED - 1) as old, old.database.writing() as connection:
+        for id in ("r1", "r"):
+            connection.execute(text(run), {"id": id})
+        connection.execute(text(window), {"by": "run r1: 2024-01-01 00:00:00..2024-07-01"})
+    with open_store(url) as store:
+        known = {run.id: run.backfill for run in store.runs.newest(10)}
+        assert known == {"r1": "2024-01-01 00:00:00..2024-07-01", "r": None}
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(url: str) -> None:

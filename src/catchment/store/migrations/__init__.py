@@ -19,6 +19,7 @@ from catchment.store.migrations import (
     m0008_readers,
     m0009_asked_windows,
     m0010_window_outputs,
+    m0011_asked_backfill,
 )
 
 Migration = Callable[[Connection], None]
@@ -34,6 +35,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     8: m0008_readers.apply,
     9: m0009_asked_windows.apply,
     10: m0010_window_outputs.apply,
+    11: m0011_asked_backfill.apply,
 }
 NEWEST = max(MIGRATIONS)
 
