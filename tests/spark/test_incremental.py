@@ -395,7 +395,7 @@ def test_whoever_went_on_with_the_backfill_of_another_run_does_so_again_when_it_
     backfilled(engine, but(15), 0, 40, run=f"a-{fresh}").failed()
     backfilled(engine, but(25), 0, 40, run=f"b-{fresh}").failed()
     backfilled(engine, but(35), 0, 40, run=f"c-{fresh}").failed()
-    engine.run(reading_job(fresh), run=f"b-{fresh}", number=2)
+    backfilled(engine, reading_job(fresh), 0, 40, run=f"b-{fresh}", number=2).done()
     assert ids(engine, fresh) == list(range(1, 41))
     for letter in "abc":  # there is nothing left for any of them
         [report] = backfilled(engine, reading_job(fresh), 0, 40, run=f"{letter}-{fresh}", number=3).done()
@@ -410,7 +410,7 @@ def test_a_backfill_that_was_dropped_is_not_gone_on_with(engine: LiveEngine, fre
     lease = filled.store.leases.acquire(lease_name("workflow", fresh), "me", 60.0)
     filled.store.states.change(lease, "set", State("workflow", fresh, "source", {"start": "20"}), "me")
     filled.store.leases.release(lease)
-    assert engine.fail(reading_job(fresh), run=f"r-{fresh}", number=2).code == "window-dropped"
+    assert backfilled(engine, reading_job(fresh), 0, 20, run=f"r-{fresh}", number=2).failed().code == "window-dropped"
     assert ids(engine, fresh) == list(range(1, 11))
 
 
@@ -446,7 +446,7 @@ def test_where_windows_need_each_other_a_backfill_ends_with_the_first_failure(
     good = replace(
         merging("select id from source", table(fresh), "old.id = new.id", INSERTS), inputs=work.inputs, name=fresh
     )
-    engine.run(good, run=f"r-{fresh}", number=2)  # whoever resumes the run goes on with its backfill
+    backfilled(engine, good, 0, 40, run=f"r-{fresh}", number=2).done()  # whoever resumes the run goes on with it
     assert (ids(engine, fresh), state(filled, fresh)) == (list(range(1, 41)), {})
 
 

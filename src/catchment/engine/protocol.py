@@ -45,6 +45,11 @@ class Backfill:
     first: str
     last: str
 
+    @classmethod
+    def of(cls, text: str) -> Backfill:
+        """The range as `range` writes it."""
+        return cls(*text.split("..", 1))
+
     @property
     def range(self) -> str:
         return f"{self.first}..{self.last}"

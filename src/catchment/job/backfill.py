@@ -56,17 +56,9 @@ class Backfiller:
             windows = windows or self._listed(lease, source, window, wanted)
             return added_up(self._carried_out(lease, windows))
 
-    def resumed(self) -> Backfill | None:
-        """The backfill that this very run has begun, or gone on with, if it has."""
-        own = self._own()
-        return Backfill(*own[0].opened_by.partition(": ")[2].split("..", 1)) if own else None
-
-    def _own(self) -> tuple[Window, ...]:
-        return patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
-
     def _done(self, window: Incremental) -> tuple[Window, ...]:
         """What this run was to do, whoever has done it: nothing of it is written again."""
-        own = self._own()
+        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
         if any(each.status == "dropped" for each in own):
             raise JobError(
                 "windows of the backfill of this run were dropped",

@@ -71,11 +71,9 @@ def run_job(
     `sessions` gives further ones to those who do several things at once.
     """
     attempt = _Attempt(spark, command, story, writer, depots)
-    if attempt.job.moves:
+    if attempt.job.moves and command.backfill is not None:
         filling = Backfiller(partial(_prepared, attempt, sessions), command, story, writer, partial(_apart, attempt))
-        backfill = command.backfill or filling.resumed()
-        if backfill is not None:
-            return filling.run(backfill)
+        return filling.run(command.backfill)
     _prepare(attempt)
     if command.job.change is not None:
         return (_change(attempt, command.job.change),)

@@ -121,7 +121,7 @@ class Executor:
             RunJob(
                 *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
                 windows=facts.windows,
-                backfill=self._options.backfill,
+                backfill=facts.backfill,
                 wait=self._options.wait,
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from catchment.engine.protocol import Backfill
 from catchment.plan.model import Plan
 from catchment.run.model import JobResult
 
@@ -18,6 +19,8 @@ class RunFacts:
     plan: Plan
     windows: int = 1
     """How many windows its incremental jobs may take, whoever executes it and how often."""
+    backfill: Backfill | None = None
+    """The range that they go through instead."""
     resumed: bool = False
     earlier: tuple[JobResult, ...] = ()
     """What the jobs of a resumed run had come to. Those that succeeded are kept, attempts count on."""

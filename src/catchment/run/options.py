@@ -40,7 +40,7 @@ class Options:
     windows: int = 1
     """How many windows a job that moves takes at most; a run that is resumed knows that itself."""
     backfill: Backfill | None = None
-    """Incremental jobs go through this range instead of going on."""
+    """Incremental jobs go through this range instead of going on; a run that is resumed knows that itself."""
     wait: bool = False
     """Whether a job that moves waits for another run of it, however long that takes."""
 

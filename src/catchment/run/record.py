@@ -48,6 +48,7 @@ class Record:
                 job_names=names,
                 at=self._began,
                 windows=self._facts.windows,
+                backfill=self._facts.backfill.range if self._facts.backfill else None,
             )
         for job in self._jobs.values():
             if job.name in self._facts.kept:

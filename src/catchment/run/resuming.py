@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from catchment.engine.protocol import Backfill
 from catchment.plan import prepare
 from catchment.project.model import Project
 from catchment.run.execution import Execution
@@ -29,7 +30,8 @@ def resume_run(run_id: str, project: Project, options: Options) -> Run:
 def _take_up(found: RunRecord, project: Project, options: Options, store: Store, heartbeat: Heartbeat) -> Run:
     _, plan = prepare(Path(found.file), project=project).require()
     earlier = job_results(store, found.id)
-    facts = RunFacts(found.id, found.reference_time, plan, found.windows, resumed=True, earlier=earlier)
+    asked = found.windows, Backfill.of(found.backfill) if found.backfill else None
+    facts = RunFacts(found.id, found.reference_time, plan, *asked, resumed=True, earlier=earlier)
     with Execution(facts, project, options) as execution:
         execution.warm_up()
         return execution.carry_out(store, heartbeat)

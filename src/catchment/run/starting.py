@@ -16,7 +16,7 @@ from catchment.run.options import Options
 def start_run(plan: Plan, project: Project, options: Options, as_of: str | None = None) -> Run:
     """Run a plan to its end, as of now or of another moment."""
     now = datetime.now(timezone.utc)
-    facts = RunFacts(new_run_id(now), as_of or now.isoformat(), plan, options.windows)
+    facts = RunFacts(new_run_id(now), as_of or now.isoformat(), plan, options.windows, options.backfill)
     with Execution(facts, project, options) as execution:
         execution.warm_up()
         # Only now: these load the metastore's library, which is slow, while the engines are starting.

@@ -21,12 +21,21 @@ class Progress:
         self._run_id = run_id
 
     def begin(
-        self, *, workflow: str, file: str, reference_time: str, job_names: Sequence[str], at: float, windows: int = 1
+        self,
+        *,
+        workflow: str,
+        file: str,
+        reference_time: str,
+        job_names: Sequence[str],
+        at: float,
+        windows: int = 1,
+        backfill: str | None = None,
     ) -> None:
         """The run begins: its row and one for each of its jobs."""
-        row = {"workflow": workflow, "file": file, "reference_time": reference_time, "started": at, "windows": windows}
+        row = {"workflow": workflow, "file": file, "reference_time": reference_time, "started": at}
+        asked = {"windows": windows, "backfill": backfill}
         with self._leases.holding(self._lease) as connection:
-            connection.execute(insert(runs).values(id=self._run_id, status="running", **row))
+            connection.execute(insert(runs).values(id=self._run_id, status="running", **row, **asked))
             self._queue(connection, job_names, known=())
 
     def take_up(self, *, job_names: Sequence[str], at: float) -> None:

@@ -25,6 +25,8 @@ class RunRecord:
     succeeded: int
     windows: int
     """How many windows its incremental jobs may take."""
+    backfill: str | None
+    """The range that they go through instead."""
 
 
 @dataclass(frozen=True)

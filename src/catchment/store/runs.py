@@ -64,6 +64,7 @@ def _runs() -> Select[Any]:
         runs.c.started,
         runs.c.resumed,
         runs.c.windows,
+        runs.c.backfill,
         case(
             (lost, func.coalesce(func.nullif(leases.c.expires, 0.0), runs.c.started)),
             else_=func.coalesce(runs.c.finished, database_time()),

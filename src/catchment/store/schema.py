@@ -16,6 +16,7 @@ runs: TableClause = table(
     column("resumed", Double),
     column("finished", Double),
     column("windows", Integer),
+    column("backfill", String),
 )
 
 jobs: TableClause = table(

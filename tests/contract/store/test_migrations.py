@@ -24,6 +24,8 @@ PLACES = 10
 """The migration that put the writes of files under their places."""
 LEDGER = 3
 """The migration that brought the ledger; stores of the issue before have those before it."""
+ASKED = 12
+"""The migration that lets a run remember its range."""
 
 
 def _open(url: str, number: int, barrier: Barrier) -> int:
@@ -32,10 +34,10 @@ def _open(url: str, number: int, barrier: Barrier) -> int:
         return store.leases.acquire("anything", f"process {number}", 0).fence
 
 
-def _as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store as a Catchment without the ledger makes it."""
+def _as_it_was(url: str, monkeypatch: pytest.MonkeyPatch, newest: int = LEDGER - 1) -> Store:
+    """A store as an older Catchment makes it; if nothing is said, one without the ledger."""
     with monkeypatch.context() as past:
-        past.setattr(migrations, "NEWEST", LEDGER - 1)
+        past.setattr(migrations, "NEWEST", newest)
         return open_store(url)
 
 
@@ -110,19 +112,14 @@ def test_writes_of_files_come_under_their_place_in_the_order_of_their_seals(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two addresses of one place had two queues, each with a first seal."""
-    with monkeypatch.context() as past:
-        past.setattr(migrations, "NEWEST", PLACES - 1)
-        with open_store(url) as old:
-            filled = Filled(old)
-            for write_id, target in (("r/j/1", "drop:none/a/b"), ("r/j/2", "drop:a/b"), ("r/j/3", "drop:none/a/b")):
-                filled.seal(
-                    write_id,
-                    target=f"dataos://{target}",
-                    buffer=f"/drop/a/b/.catchment-stage/{write_id.replace('/', '.')}",
-                )
-            filled.commit("r/j/0", None, target="dataos://drop:none/a/b", buffer="/drop/a/b/.catchment-stage/r.j.0")
-            filled.abandon("r/j/x", target="dataos://drop:a/b", buffer="/drop/a/b/.catchment-stage/r.j.x")
-            filled.seal("r/j/table")
+    with _as_it_was(url, monkeypatch, PLACES - 1) as old:
+        filled = Filled(old)
+        for write_id, target in (("r/j/1", "drop:none/a/b"), ("r/j/2", "drop:a/b"), ("r/j/3", "drop:none/a/b")):
+            stage = f"/drop/a/b/.catchment-stage/{write_id.replace('/', '.')}"
+            filled.seal(write_id, target=f"dataos://{target}", buffer=stage)
+        filled.commit("r/j/0", None, target="dataos://drop:none/a/b", buffer="/drop/a/b/.catchment-stage/r.j.0")
+        filled.abandon("r/j/x", target="dataos://drop:a/b", buffer="/drop/a/b/.catchment-stage/r.j.x")
+        filled.seal("r/j/table")
     with open_store(url) as store:
         filled = Filled(store)
         assert [write.write_id for write in filled.ledger.pending("/drop/a/b", limit=9)] == ["r/j/1", "r/j/2", "r/j/3"]
@@ -131,6 +128,18 @@ def test_writes_of_files_come_under_their_place_in_the_order_of_their_seals(
         assert filled.find("r/j/0").intent.target == "/drop/a/b"
         assert filled.ledger.leftovers("/drop/a/b") == (("r/j/x", "/drop/a/b/.catchment-stage/r.j.x"),)
         assert filled.ledger.targets() == ("/drop/a/b", filled.find("r/j/table").intent.target)
+
+
+def test_runs_from_before_know_the_range_that_they_go_through(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = "INSERT INTO runs VALUES (:id, 'w', 'w.yaml', 'failed', '2024', 100, NULL, NULL, 1)"
+    window = "INSERT INTO windows VALUES ('w', 'a', 1, 'backfill', 'open', 'r1.b1', '{}', 100, NULL, :by, NULL)"
+    with _as_it_was(url, monkeypatch, ASKED - 1) as old, old.database.writing() as connection:
+        for id in ("r1", "r"):
+            connection.execute(text(run), {"id": id})
+        connection.execute(text(window), {"by": "run r1: 2024-01-01 00:00:00..2024-07-01"})
+    with open_store(url) as store:
+        known = {run.id: run.backfill for run in store.runs.newest(10)}
+        assert known == {"r1": "2024-01-01 00:00:00..2024-07-01", "r": None}
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(url: str) -> None:

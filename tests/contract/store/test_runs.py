@@ -16,7 +16,9 @@ OUTPUT = OutputRecord("out", "dataos://lake:raw/t", "r1/a/out", 3, 1, 2**62)
 def _begin(store: Store, run_id: str = "r1", *, seconds: float = 600.0, started: float = 100.0) -> Progress:
     lease = store.leases.acquire(lease_name(run_id), "me", seconds)
     progress = store.progress(lease, run_id)
-    progress.begin(workflow="w", file="w.yaml", reference_time="2024", job_names=["b", "a"], at=started, windows=5)
+    progress.begin(
+        workflow="w", file="w.yaml", reference_time="2024", job_names=["b", "a"], at=started, windows=5, backfill="1..9"
+    )
     return progress
 
 
@@ -24,7 +26,8 @@ def test_a_run_that_begins_has_its_jobs_queued_in_order(store: Store) -> None:
     _begin(store)
     run = store.runs.find("r1")
     assert run is not None
-    assert (run.status, run.jobs, run.succeeded, run.started, run.windows) == ("running", 2, 0, 100.0, 5)
+    assert (run.status, run.jobs, run.succeeded, run.started) == ("running", 2, 0, 100.0)
+    assert (run.windows, run.backfill) == (5, "1..9")
     assert [(job.name, job.status) for job in store.runs.jobs("r1")] == [("b", "queued"), ("a", "queued")]
 
 

@@ -80,6 +80,14 @@ def test_a_resumed_run_takes_as_many_windows_as_it_was_asked_for(lab: Lab) -> No
     assert [line["windows"] for line in lab.trace("begin")] == [7, 7, 7]
 
 
+def test_a_resumed_run_goes_through_the_range_that_it_was_asked_for(lab: Lab) -> None:
+    asked = _start(lab, {"a": ("fail job", []), "b": ("", ["a"])}, backfill=("2024-01-01", "2024-07-01"))
+    _write(lab, {"a": ("", []), "b": ("", ["a"])})
+    _resume(lab, asked.run_id)
+    told = [(line["job"], line["backfill"]) for line in lab.trace("begin")]
+    assert told == [(name, {"first": "2024-01-01", "last": "2024-07-01"}) for name in ("a", "a", "b")]
+
+
 def test_changed_outputs_of_a_kept_job_are_told(lab: Lab, recorder: Recorder) -> None:
     first = _start(lab, {"a": ("", []), "b": ("fail job", [])})
     _write(lab, {"a": ("", []), "b": ("", [])}, table="other")

@@ -20,6 +20,7 @@ from catchment.store.migrations import (
     m0009_asked_windows,
     m0010_places,
     m0011_window_outputs,
+    m0012_asked_backfill,
 )
 
 Migration = Callable[[Connection], None]
@@ -36,6 +37,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     9: m0009_asked_windows.apply,
     10: m0010_places.apply,
     11: m0011_window_outputs.apply,
+    12: m0012_asked_backfill.apply,
 }
 NEWEST = max(MIGRATIONS)
 
