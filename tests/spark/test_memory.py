@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from catchment.engine.protocol import Failed
 from catchment.errors import EngineOutOfMemory
 from tests.spark.lake import UNPREPARED, LiveEngine, lake_depot, table, writing
@@ -18,6 +20,7 @@ LONG = "SELECT count(*) AS n FROM range(0, 1000000000000, 1, 1)"
 """On one core, so that the other is free."""
 
 
+@pytest.mark.slow
 def test_an_engine_that_runs_out_of_memory_says_so(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
     conf = {**UNPREPARED, "spark.driver.memory": "512m", "spark.memory.fraction": "0.0001"}
     engine = start_engine(lake_depot(tmp_path), conf=conf)
