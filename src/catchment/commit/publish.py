@@ -13,8 +13,8 @@ from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.lost import Rounds, abandon_lost
 from catchment.commit.model import Write
 from catchment.commit.patience import patiently
-from catchment.commit.renewal import LEASE_SECONDS, checked, held
-from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseHeld, LeaseLost
+from catchment.commit.renewal import checked, held, taken
+from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
 from catchment.store import Store
 from catchment.store.leases import Lease
 
@@ -105,7 +105,7 @@ class Publisher:
         return patiently(lambda: self.ledger.state(write_id)) == "sealed"
 
     def _consolidate(self) -> bool:
-        lease = self._lease()
+        lease = taken(self.store, f"table/{self.target}", self.owner)
         if lease is None:
             return False
         faults.point("lease-taken")
@@ -116,15 +116,6 @@ class Publisher:
             if self.rounds.due():
                 self.give_up_lost()
         return True
-
-    def _lease(self) -> Lease | None:
-        name = f"table/{self.target}"
-        if self.store.leases.holder(name) is not None:
-            return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
-        try:
-            return self.store.leases.acquire(name, self.owner, LEASE_SECONDS)
-        except LeaseHeld:
-            return None
 
     def _work(self, lease: Lease) -> None:
         deadline, check = time.monotonic() + TURN_SECONDS, checked(self.store, lease)

@@ -7,13 +7,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from catchment.errors import LeaseLost, MetastoreUnavailable
+from catchment.errors import LeaseHeld, LeaseLost, MetastoreUnavailable
 from catchment.store import Lease, Store
 
 LEASE_SECONDS = 10.0
 """How long a lease outlives a holder that died."""
 CHECK_SECONDS = 1.0
 """How long a holder trusts in its lease before it looks again."""
+
+
+def taken(store: Store, name: str, owner: str) -> Lease | None:
+    """A lease that nobody holds; None where somebody does."""
+    if store.leases.holder(name) is not None:
+        return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
+    try:
+        return store.leases.acquire(name, owner, LEASE_SECONDS)
+    except LeaseHeld:
+        return None
 
 
 @contextmanager

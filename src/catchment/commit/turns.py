@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from typing import Literal
 
 from catchment.commit.patience import patiently
-from catchment.commit.renewal import LEASE_SECONDS, held
+from catchment.commit.renewal import held, taken
 from catchment.commit.writer import Listener
-from catchment.errors import LeaseHeld
-from catchment.store import Lease, Store
+from catchment.store import Store
 
 LOOK_SECONDS = 0.1
 """How often a writer that waits for its turn looks whether it has come."""
@@ -24,17 +23,8 @@ Right = Literal["table", "rows", "published"]
 @contextmanager
 def turn(store: Store, target: str, owner: str, listener: Listener, right: Right = "table") -> Iterator[None]:
     """Hold a lease of a table; whoever finds it held waits, however long the other one takes."""
-    while (lease := patiently(lambda: _taken(store, f"{right}/{target}", owner))) is None:
+    while (lease := patiently(lambda: taken(store, f"{right}/{target}", owner))) is None:
         listener.check()
         time.sleep(LOOK_SECONDS)
     with held(store, lease):
         yield
-
-
-def _taken(store: Store, name: str, owner: str) -> Lease | None:
-    if store.leases.holder(name) is not None:
-        return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
-    try:
-        return store.leases.acquire(name, owner, LEASE_SECONDS)
-    except LeaseHeld:
-        return None
