@@ -10,7 +10,7 @@ import pytest
 
 from catchment.project.model import Depot
 from catchment.store import open_store
-from tests.ledgers import Filled
+from tests.ledgers import Filled, forget_readers
 from tests.spark.lake import LiveEngine, engine_plan, files_depot, lake_depot
 
 _names = itertools.count(1)
@@ -49,7 +49,7 @@ def filled(root: Path) -> Iterator[Filled]:
 
 
 @pytest.fixture
-def start_engine(tmp_path: Path) -> Iterator[Callable[..., LiveEngine]]:
+def start_engine(tmp_path: Path, root: Path) -> Iterator[Callable[..., LiveEngine]]:
     """Start engines of one's own; they end with the test."""
     started: list[LiveEngine] = []
 
@@ -61,3 +61,6 @@ def start_engine(tmp_path: Path) -> Iterator[Callable[..., LiveEngine]]:
     yield start
     for live in started:
         live.process.stop(grace=5)
+    if (root / "metastore.db").exists():
+        with open_store(f"sqlite:///{root}/metastore.db") as store:
+            forget_readers(store)

@@ -10,7 +10,7 @@ from sqlalchemy import delete
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import Base, Contents, Intent, Write, WriteMode
 from catchment.store import Lease, Store
-from catchment.store.schema import writes
+from catchment.store.schema import readers, writes
 
 TARGET = "dataos://lake:raw/t"
 ALIVE, LOST = "engine/here:1:aaaaaaaa", "engine/there:2:bbbbbbbb"
@@ -79,6 +79,12 @@ class Filled:
 
     def left(self, target: str = TARGET) -> list[str]:
         return [buffer for _, buffer in self.ledger.leftovers(target)]
+
+
+def forget_readers(store: Store) -> None:
+    """As if a minute had passed: engines that were killed while they read do not count any more."""
+    with store.database.writing() as connection:
+        connection.execute(delete(readers))
 
 
 def forget_engine(store: Store, owner: str) -> None:
