@@ -18,11 +18,13 @@ FOR_A_SORT = "SELECT id FROM range(0, 1000, 1, 1) SORT BY hash(id)"
 IN_A_TASK = "SELECT size(sequence(1, 100000000 + id)) AS n FROM range(1)"
 LONG = "SELECT count(*) AS n FROM range(0, 1000000000000, 1, 1)"
 """On one core, so that the other is free."""
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""Interpreted, a count takes memory as a sort does."""
 
 
 @pytest.mark.slow
 def test_an_engine_that_runs_out_of_memory_says_so(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
-    conf = {**UNPREPARED, "spark.driver.memory": "512m", "spark.memory.fraction": "0.0001"}
+    conf = {**UNPREPARED, **COMPILED, "spark.driver.memory": "512m", "spark.memory.fraction": "0.0001"}
     engine = start_engine(lake_depot(tmp_path), conf=conf)
     engine.ready()
 
