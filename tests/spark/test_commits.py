@@ -149,13 +149,19 @@ def history(engine: LiveEngine, source: Dataset) -> list[int]:
     return [each["snapshot_id"] for each in engine.inspect("snapshots", source)["snapshots"]]
 
 
-def test_expiry_spares_what_is_still_to_be_read(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+def half_read(engine: LiveEngine, fresh: str) -> Dataset:
+    """A table of four commits, of which a job has read two."""
     source = table(f"{fresh}_source")
     for number in (1, 2):
         engine.run(put(source, number))
     engine.run(copying(fresh, source))
     for number in (3, 4):
         engine.run(put(source, number))
+    return source
+
+
+def test_expiry_spares_what_is_still_to_be_read(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    source = half_read(engine, fresh)
     first, read, between, newest = history(engine, source)
     looked = engine.maintain(source, Expire(FAR), dry_run=True)
     assert [each["snapshot_id"] for each in looked["snapshots"]] == [first]
@@ -188,12 +194,7 @@ def rule_main(root: Path, name: str) -> None:
 
 
 def test_no_rule_of_a_branch_takes_what_is_still_to_be_read(engine: LiveEngine, root: Path, fresh: str) -> None:
-    source = table(f"{fresh}_source")
-    for number in (1, 2):
-        engine.run(put(source, number))
-    engine.run(copying(fresh, source))
-    for number in (3, 4):
-        engine.run(put(source, number))
+    source = half_read(engine, fresh)
     before = history(engine, source)
     rule_main(root, f"{fresh}_source")
     for deed in (Expire(FAR), Expire(snapshot_ids=(before[0],))):
