@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.fork import FORKS, catalog_class
 from catchment.commit.presence import announce
 from catchment.commit.writer import Writer
 from catchment.engine.settings import DELTA_EXTENSION, SNAPSHOT_PARTITIONS
+from catchment.formats.iceberg.buffer import FORKS, catalog_class
 from catchment.store import open_store
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

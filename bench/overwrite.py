@@ -34,11 +34,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.servers import s3
 from tests.servers.s3 import S3Server
 
-from catchment.commit.files.filling import Shape
-from catchment.commit.files.writer import FileOrder, write_files
 from catchment.commit.writer import Writer
 from catchment.errors import Position
 from catchment.formats.delta.writing import commit as commit_delta
+from catchment.formats.files.filling import Shape
+from catchment.formats.files.writing import write_files
 from catchment.formats.iceberg.writing import commit as commit_iceberg
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset, OutputPlan, PartitionField
@@ -127,9 +127,10 @@ class Bench:
         writer.parquet(f"{self.base}/{name}")
 
     def _files(self, frame: DataFrame, name: str) -> None:
-        target, shape = f"dataos://drop:none/{name}", Shape("parquet", COLUMNS, {})
-        order = FileOrder(_write_id(), "bench", target, f"{self.base}/{name}", "overwrite-partitions", shape)
-        write_files(self.writer, self.spark, frame, order, Unheard())
+        place = Dataset(f"dataos://drop:none/{name}", "drop", "parquet", path=f"{self.base}/{name}")
+        output = OutputPlan("out", "rows", place, HERE, mode="overwrite-partitions")
+        write, shape = Write(output, "bench", "bench", uuid.uuid4().hex), Shape("parquet", COLUMNS, {})
+        write_files(self.writer, self.spark, frame, write, shape, Unheard())
 
     def _iceberg(self, frame: DataFrame, name: str) -> None:
         place = Dataset(f"dataos://lake:bench/{name}", "lake", "iceberg", "bench", name)
@@ -153,10 +154,6 @@ def rows(spark: SparkSession, partitions: int, count: int, mark: str) -> DataFra
     frame = frame.withColumn("mark", F.lit(mark)).withColumn("campaign", F.concat(F.lit("c"), (part % 10)))
     frame = frame.withColumn("date", F.date_add(F.lit("2026-01-01").cast("date"), F.floor(part / 10).cast("int")))
     return frame.repartition(2, *COLUMNS)
-
-
-def _write_id() -> str:
-    return f"{uuid.uuid4().hex}/bench/out"
 
 
 def _verbs(log: str) -> Iterator[str]:

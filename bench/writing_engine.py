@@ -16,7 +16,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.writer import Order, Writer
+from catchment.commit.writer import Writer
+from catchment.errors import Position
+from catchment.formats.iceberg.buffered import seal
+from catchment.formats.iceberg.catalogs import require_table
+from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.iceberg.writing import commit
+from catchment.formats.model import Write
+from catchment.plan.model import Dataset, OutputPlan
 from lake import Unheard, start
 
 RETRIES = {
@@ -66,9 +73,9 @@ class Bench:
 
     def lease(self, table: str, buffers: int) -> float:
         """Seconds under the lease for one commit of so many sealed buffers."""
-        orders = [_order(table) for _ in range(buffers)]
-        for order in orders:
-            publisher = self.writer.seal(self._frame(order.write_id), order, Unheard())
+        for write in [_write(table) for _ in range(buffers)]:
+            loaded = LakeTable(self.writer.session, require_table(self.writer.session, write.output.dataset))
+            publisher = seal(self.writer, self._frame(write.id), loaded, write, {}, Unheard())
         began = time.monotonic()
         publisher.consolidate()
         return time.monotonic() - began
@@ -80,12 +87,12 @@ class Bench:
         sessions = self.spark._jvm.org.apache.spark.sql.SparkSession
         sessions.setActiveSession(self.spark._jsparkSession)
         for _ in range(each):
-            order = _order(table)
-            frame = self._frame(order.write_id)
+            write = _write(table)
+            frame = self._frame(write.id)
             began = time.monotonic()
             try:
                 if way == "catchment":
-                    self.writer.write(frame, order, Unheard())
+                    commit(self.spark, frame, write, self.writer, Unheard())
                 else:
                     frame.writeTo(f"lake.bench.{table}").append()
                 self.seconds.append(time.monotonic() - began)
@@ -93,9 +100,10 @@ class Bench:
                 self.failures.append(str(error)[:200])
 
 
-def _order(table: str) -> Order:
-    write_id = f"{uuid.uuid4().hex}/bench/out"
-    return Order(write_id, "bench", f"dataos://lake:bench/{table}", "lake", "bench", table, "append")
+def _write(table: str) -> Write:
+    place = Dataset(f"dataos://lake:bench/{table}", "lake", "iceberg", "bench", table)
+    output = OutputPlan("out", "rows", place, Position("bench", 1, 1), mode="append")
+    return Write(output, "bench", "bench", uuid.uuid4().hex)
 
 
 def _requests(spark: SparkSession) -> int:

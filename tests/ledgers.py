@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import delete
 
 from catchment.commit.ledger import Ledger
-from catchment.commit.model import Base, Contents, Intent, Write, WriteMode
+from catchment.commit.model import Base, Contents, Entry, Intent, WriteMode
 from catchment.store import Lease, Store
 from catchment.store.schema import readers, writes
 
@@ -48,23 +48,23 @@ class Filled:
         """An engine that is heard from."""
         return self.store.leases.acquire(owner, owner, 600.0)
 
-    def open(self, write_id: str, **more: Any) -> Write:
+    def open(self, write_id: str, **more: Any) -> Entry:
         return self.ledger.open(intent(write_id, **more))
 
-    def seal(self, write_id: str, *, rows: int = 10, **more: Any) -> Write:
+    def seal(self, write_id: str, *, rows: int = 10, **more: Any) -> Entry:
         self.ledger.seal(self.open(write_id, **more).intent, contents(rows))
         return self.find(write_id)
 
-    def commit(self, write_id: str, snapshot: int | None, **more: Any) -> Write:
+    def commit(self, write_id: str, snapshot: int | None, **more: Any) -> Entry:
         self.seal(write_id, **more)
         self.ledger.mark_committed({write_id: snapshot})
         return self.find(write_id)
 
-    def abandon(self, write_id: str, error: Mapping[str, Any] = REFUSED, **more: Any) -> Write:
+    def abandon(self, write_id: str, error: Mapping[str, Any] = REFUSED, **more: Any) -> Entry:
         assert self.ledger.abandon(self.seal(write_id, **more), error)
         return self.find(write_id)
 
-    def find(self, write_id: str) -> Write:
+    def find(self, write_id: str) -> Entry:
         found = self.ledger.find(write_id)
         assert found is not None
         return found

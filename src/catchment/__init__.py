@@ -109,9 +109,9 @@ class Project:
 
     def writers(self) -> tuple[TableActivity, ...]:
         """Who writes which table now."""
-        from catchment.run import writers
+        from catchment.run import tables
 
-        return writers.writers(self.settings)
+        return tables.writers(self.settings)
 
     def recover(self, address: str | None = None, *, remove: bool = False) -> Mapping[str, Any]:
         """Finish what writes of lost engines have left unfinished; with `remove`, also remove their files."""
@@ -130,9 +130,9 @@ class Project:
         self, address: str, name: ChangeName, arguments: Mapping[str, Any], *, dry_run: bool = False
     ) -> Mapping[str, Any]:
         """Change a table as a toolbox job would: `project.change(address, "set_version", {"value": "latest"})`."""
-        from catchment.run import changes
+        from catchment.run import tables
 
-        return changes.change(self.settings, address, name, arguments, dry_run=dry_run)
+        return tables.change(self.settings, address, name, arguments, dry_run=dry_run)
 
     def inspect(self, what: What, target: str) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or about the table at an address."""

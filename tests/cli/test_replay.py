@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from catchment.project import load
-from catchment.run.replay import find
+from catchment.run.start import find
 from tests.cli import program, projects
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "replay.md"

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from catchment.commit.consolidate import BATCH, MERGE_MANIFESTS_AT
-from catchment.commit.model import Contents, Write
-from catchment.commit.publish import TURN_SECONDS
+from catchment.commit.model import Contents, Entry
+from catchment.commit.publisher import TURN_SECONDS
+from catchment.formats.iceberg.buffered import BATCH
+from catchment.formats.iceberg.consolidate import MERGE_MANIFESTS_AT
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check
 from tests.concurrency.waiting import await_pending, await_sleep, held, worker_of
@@ -31,14 +32,14 @@ def one_row(name: str) -> JobPlan:
     return writing("SELECT id FROM range(0, 1, 1, 1)", table(name), mode="append")
 
 
-def sealed(engine: LiveEngine, filled: Filled, name: str) -> tuple[Pending, Write]:
+def sealed(engine: LiveEngine, filled: Filled, name: str) -> tuple[Pending, Entry]:
     """Let an engine seal a write while nobody can publish it."""
     waiting = engine.start_job(one_row(name))
     await_pending(filled, name, 1)
     return waiting, filled.ledger.pending(table(name).address, limit=1)[0]
 
 
-def seal_copies(filled: Filled, write: Write, count: int, *branches: str) -> None:
+def seal_copies(filled: Filled, write: Entry, count: int, *branches: str) -> None:
     """Seal copies of a write, each with a file of its own, to the branches in turn: as very many engines would."""
     assert write.contents is not None
     [descriptor] = write.contents.descriptors

@@ -9,7 +9,7 @@ import pytest
 
 from catchment.engine.protocol import Facts, Failed
 from catchment.errors import EngineLost
-from catchment.formats.iceberg.changes import HOLDS_AFTER
+from catchment.formats.iceberg.row_changes import HOLDS_AFTER
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled, forget_engine

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from catchment.engine.archive import NO_SHARING
+from catchment.engine.class_archive import NO_SHARING
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     Cancel,
@@ -51,9 +51,9 @@ from catchment.plan.model import (
 from catchment.project.model import Catalog, Depot, Engine, Settings
 from catchment.spec.findings import Findings
 from catchment.spec.model import ChangeName, SourceLine
-from catchment.spec.placeholders import read_template
+from catchment.spec.reading.incremental import without_end
+from catchment.spec.reading.placeholders import read_template
 from catchment.spec.tree import ScalarNode
-from catchment.spec.windows import without_end
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 200.0

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from catchment.cli import options, outcome, secrecy
-from catchment.cli.interruption import stop_on_signal
+from catchment.cli.prompts import stop_on_signal
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`catchment run FILE`."""
+"""`catchment run FILE`, and `catchment apply -f FILE`, which people who come from other tools type for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from catchment.cli import diagnostics, options, outcome, printing, secrecy
-from catchment.cli.interruption import stop_on_signal
-from catchment.cli.tick import run_tick, tick_time
+from catchment.cli.prompts import stop_on_signal
+from catchment.cli.ticks import run_tick, tick_time
 
 MOST_WINDOWS = 10_000
 
@@ -72,7 +72,7 @@ def run(
         else:
             run_file(file, asked)
         return
-    from catchment.run.replay import find
+    from catchment.run.start import find
 
     replayed = find(secrecy.open_project(file or where), earlier)
     run_file(file or replayed.file, asked, as_of=replayed.reference_time)
@@ -113,3 +113,14 @@ def run_file(file: Path, asked: Asked, as_of: str | None = None) -> None:
             wait=asked.wait,
         )
     outcome.conclude(result, quiet=asked.quiet, output=asked.output)
+
+
+@click.command()
+@click.option("-f", "--file", "file", required=True, type=options.WORKFLOW_FILE, help="The workflow file.")
+@options.jobs
+@options.quiet
+@options.output("text", "json")
+@options.debug
+def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+    """Run a workflow: the same as `catchment run FILE`."""
+    run_file(file, Asked(jobs=jobs, quiet=quiet, output=output))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catchment.cli import diagnostics, failures, options, printing, secrecy
-from catchment.cli.interruption import stop_on_signal
+from catchment.cli.prompts import stop_on_signal
 
 if TYPE_CHECKING:
-    from catchment.run.schedule.following import Followed
     from catchment.run.schedule.reports import TickReport
+    from catchment.run.schedule.workflows import Followed
 
 
 @click.command()
@@ -36,7 +36,7 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
     Several schedulers may follow the same files: each tick is run once. Standard output has a line for each tick when
     it is over. The first Ctrl-C cancels what runs and leaves, a second one does not wait.
     """
-    from catchment.run.schedule.following import check_together
+    from catchment.run.schedule.workflows import check_together
 
     followed = [_read(file, quiet=quiet) for file in files]
     check_together(followed)
@@ -49,7 +49,7 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
 
 
 def _read(file: Path, *, quiet: bool) -> Followed:
-    from catchment.run.schedule.following import read
+    from catchment.run.schedule.workflows import read
 
     prepared = secrecy.prepare(file)
     found = read(file, prepared)

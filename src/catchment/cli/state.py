@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from catchment.cli import confirmation, options, printing, secrecy
+from catchment.cli import options, printing, prompts, secrecy
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _apply(change: _Change, output: str, *, dry_run: bool, yes: bool) -> None:
     """Show what would change, ask, change it, and say what was changed."""
     if not dry_run and not yes:
         _echo_changes(change(dry_run=True), "text", dry_run=True, err=True)
-        confirmation.require("Change the state?")
+        prompts.require("Change the state?")
     _echo_changes(change(dry_run=dry_run), output, dry_run=dry_run)
 
 

@@ -1,14 +1,16 @@
-"""`catchment ticks [WORKFLOW]`."""
+"""`catchment ticks [WORKFLOW]`, and `catchment run FILE --tick TIME`, which `catchment schedule` starts."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import failures, options, outcome, printing, secrecy
+from catchment.cli.prompts import stop_on_signal
 
 if TYPE_CHECKING:
     from catchment.run.schedule.reports import TickReport
@@ -37,3 +39,30 @@ def _row(tick: TickReport) -> tuple[object, ...]:
     at = tick.tick.strftime("%Y-%m-%d %H:%M:%S UTC")
     why = tick.reason or (tick.error.message if tick.error else None)
     return at, tick.workflow, tick.status, tick.run_id, round(tick.seconds, 1), secrecy.redactor().text(why or "")
+
+
+def tick_time(text: str) -> datetime:
+    """A tick as the command line has it; raises ValueError where that is no time, or has no offset from UTC."""
+    tick = datetime.fromisoformat(text)
+    if tick.tzinfo is None:
+        raise ValueError(text)
+    return tick
+
+
+def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, output: str) -> None:
+    """Carry out the run of one tick, and leave with the exit code that its outcome stands for."""
+    from catchment.run.options import Options
+    from catchment.run.schedule import ticking
+    from catchment.run.schedule.calendar import calendar_of
+
+    prepared = secrecy.prepare(file)
+    project, plan = prepared.require()
+    schedule = prepared.workflow and prepared.workflow.schedule
+    end = calendar_of(schedule).end if schedule else None
+    with stop_on_signal() as stop:
+        options = Options(jobs, outcome.sinks(quiet=quiet), stop)
+        result = ticking.run_tick(tick, plan, project, options, end)
+    if result is None:
+        printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was called off before its run began")
+        raise click.exceptions.Exit(failures.INTERRUPTED)
+    outcome.conclude(result, quiet=quiet, output=output)

@@ -24,9 +24,9 @@ _COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
 @options.reporting
 def writers(where: Path, output: str, *, watch: bool) -> None:
     """Show who writes which table now: open and sealed buffers, who consolidates, commits per minute."""
-    from catchment.run import writers
+    from catchment.run import tables
 
-    looks = writers.watch(secrecy.open_project(where))
+    looks = tables.watch(secrecy.open_project(where))
     for look in looks if watch else islice(looks, 1):
         if output == "json":
             printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
-from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Intent, Write, WriteState
+from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 from catchment.errors import EngineLost, JobError
 from catchment.store.database import Database, database_time, insert_missing
 from catchment.store.schema import leases, leftovers, seals, writes
@@ -32,18 +32,18 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, write_id: str) -> Write | None:
+    def find(self, write_id: str) -> Entry | None:
         """One write, if the ledger knows it."""
         with self._database.reading() as connection:
             return _find(connection, write_id)
 
-    def beginning_with(self, prefix: str) -> tuple[Write, ...]:
+    def beginning_with(self, prefix: str) -> tuple[Entry, ...]:
         """The writes whose ids begin so."""
         these = select(writes).where(writes.c.write_id.startswith(prefix, autoescape=True))
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(these.order_by(writes.c.write_id)))
 
-    def open(self, intent: Intent) -> Write:
+    def open(self, intent: Intent) -> Entry:
         """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is.
 
         May be repeated where the answer was lost, as may every step of the ledger.
@@ -60,7 +60,7 @@ class Ledger:
                 # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
                 again = _row(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
                 connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
-        return Write(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
+        return Entry(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
 
     def seal(self, intent: Intent, contents: Contents) -> None:
         """The promise: from here on the write will be published, even if this engine dies."""
@@ -87,7 +87,7 @@ class Ledger:
                     hint="nothing was published by this attempt; look at what the other one did",
                 )
 
-    def pending(self, target: str, *, limit: int) -> tuple[Write, ...]:
+    def pending(self, target: str, *, limit: int) -> tuple[Entry, ...]:
         """The sealed writes of a table, in the order of their seals."""
         sealed = (
             select(writes)
@@ -109,7 +109,7 @@ class Ledger:
         with self._database.reading() as connection:
             return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
 
-    def mark_tried(self, batch: Sequence[Write]) -> None:
+    def mark_tried(self, batch: Sequence[Entry]) -> None:
         """Remember that a swap is about to be sent: from here on only the table's history tells what became of it.
 
         Raises WritesMoved for a consolidator that slept while another one worked: a write that was abandoned since may
@@ -123,7 +123,7 @@ class Ledger:
                 raise WritesMoved
             connection.execute(update(writes).where(these).values(tried=1))
 
-    def mark_planned(self, write: Write, contents: Contents) -> None:
+    def mark_planned(self, write: Entry, contents: Contents) -> None:
         """Remember what publishing a write of files will change, before its first change.
 
         Files have no history to look into: what the ledger says here is what a roll-forward does. Raises WritesMoved
@@ -174,7 +174,7 @@ class Ledger:
         with self._database.writing() as connection:
             connection.execute(update(writes).where(*ours).values(done))
 
-    def abandon(self, write: Write, error: Mapping[str, Any]) -> bool:
+    def abandon(self, write: Entry, error: Mapping[str, Any]) -> bool:
         """Give up a write that cannot be published; its files stay until recovery removes them.
 
         False where the write has moved on since it was read: an engine that was taken for dead may have sealed it.
@@ -191,7 +191,7 @@ class Ledger:
                 _leave(connection, write, error)
             return given_up.rowcount == 1
 
-    def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Write, ...]:
+    def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Entry, ...]:
         """The writes of a table whose engine is no longer heard from."""
         alive = select(leases.c.name).where(leases.c.expires > database_time())
         lost = select(writes).where(writes.c.target == target, writes.c.state == state, writes.c.owner.not_in(alive))
@@ -223,12 +223,12 @@ class Ledger:
             connection.execute(gone, [{"removed": buffer} for buffer in removed])
 
 
-def _find(connection: Connection, write_id: str) -> Write | None:
+def _find(connection: Connection, write_id: str) -> Entry | None:
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
     return _write(row) if row is not None else None
 
 
-def _is_ours(known: Write, intent: Intent) -> bool:
+def _is_ours(known: Entry, intent: Intent) -> bool:
     """Whether this very attempt has opened the write already, and only the answer was lost."""
     return known.state == "open" and known.intent.buffer == intent.buffer
 
@@ -239,7 +239,7 @@ def _was_sealed(connection: Connection, intent: Intent) -> bool:
     return known is not None and known.intent.buffer == intent.buffer and known.state in ("sealed", "committed")
 
 
-def _check_elsewhere(known: Write, intent: Intent) -> None:
+def _check_elsewhere(known: Entry, intent: Intent) -> None:
     """A run that is resumed after its output was given another address writes there; what it promised comes first."""
     if known.state == "sealed":
         raise JobError(
@@ -250,7 +250,7 @@ def _check_elsewhere(known: Write, intent: Intent) -> None:
         )
 
 
-def _locked(connection: Connection, write_id: str) -> Write:
+def _locked(connection: Connection, write_id: str) -> Entry:
     return _write(connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one())
 
 
@@ -270,7 +270,7 @@ def _in_order(keys: Iterable[str]) -> list[str]:
     return sorted(set(keys))
 
 
-def _leave(connection: Connection, write: Write, error: Mapping[str, Any] | None) -> None:
+def _leave(connection: Connection, write: Entry, error: Mapping[str, Any] | None) -> None:
     if error is not None and error.get("code") == FATE_UNKNOWN:
         return
     intent = write.intent
@@ -299,7 +299,7 @@ def _row(intent: Intent) -> dict[str, Any]:
     }
 
 
-def _write(row: Row[Any]) -> Write:
+def _write(row: Row[Any]) -> Entry:
     base = Base(row.table_uuid, row.base_schema, row.base_sequence, row.base_snapshot)
     intent = Intent(
         *(row.write_id, row.workflow, row.target, row.branch, row.mode, row.conflict, row.owner, row.buffer, base),
@@ -309,7 +309,7 @@ def _write(row: Row[Any]) -> Write:
     if row.sealed is not None:
         descriptors = _unpacked(row.descriptors) if row.descriptors else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
-    return Write(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error)
+    return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error)
 
 
 def _packed(descriptors: tuple[Mapping[str, Any], ...]) -> str:

@@ -67,7 +67,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Write:
+class Entry:
     """One row of the ledger."""
 
     intent: Intent

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from catchment.commit.activity import ActiveWrite, active_writes
-from catchment.commit.files.stage import dataset_of
 from catchment.commit.ledger import Ledger
 from catchment.commit.model import is_directory
+from catchment.formats.files.stage import dataset_of
 from catchment.store import Store
 
 

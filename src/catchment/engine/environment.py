@@ -1,9 +1,22 @@
-"""The environment that an engine's process runs in."""
+"""The environment that an engine's process runs in, and what the engine finds there."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Everything an engine needs, in place."""
+
+    jars: tuple[str, ...] = ()
+    python_path: tuple[str, ...] = ()
+    """Goes in front of PYTHONPATH."""
+    spark_home: str | None = None
+    java_options: tuple[str, ...] = ()
+
 
 OF_ANOTHER_SPARK = frozenset(
     {

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from catchment.engine.jvm import Throwable, causes, stack_trace
 from catchment.errors import (
     CatchmentError,
     CommitConflict,
@@ -17,6 +16,7 @@ from catchment.errors import (
     SetupError,
     StorageUnavailable,
 )
+from catchment.jvm.causes import Throwable, causes, stack_trace
 
 ICEBERG = "org.apache.iceberg.exceptions."
 

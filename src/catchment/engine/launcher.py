@@ -22,8 +22,7 @@ from typing import IO, cast
 from pydantic import ValidationError
 
 from catchment.engine import memory, protocol
-from catchment.engine.environment import environment
-from catchment.engine.installed import Installed
+from catchment.engine.environment import Installed, environment
 from catchment.engine.packages import install
 from catchment.engine.pipes import LogPump, Nonsense, Silence, lines
 from catchment.engine.protocol import Alive, Command, Failed, Preparing, Ready, Reply, Start, Stop
@@ -113,7 +112,7 @@ class EngineProcess:
             self._ended.set()
 
     def _spawn(self, installed: Installed, scratch: str) -> subprocess.Popen[bytes]:
-        command = self._command or (sys.executable, "-m", "catchment.engine.worker")
+        command = self._command or (sys.executable, "-m", "catchment.worker.worker")
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         with self._spawning:
             if self._asked_to_end.is_set():

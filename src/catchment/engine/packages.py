@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from catchment.engine import archive, cache, java, maven
+from catchment.engine import cache, class_archive, java, maven
 from catchment.engine.coordinates import SparkLine, packages_of, spark_line
-from catchment.engine.installed import Installed
+from catchment.engine.environment import Installed
 from catchment.errors import RequestError, SetupError
 from catchment.plan.model import EnginePlan
 
@@ -25,7 +25,7 @@ def install(engine: EnginePlan, tell: cache.Tell, cancelled: Event | None = None
     home, python_path = _spark(engine, tell, cancelled)
     jars = maven.jars(packages_of(engine), found, _ivy(), tell, cancelled)
     installed = Installed(jars, python_path, str(home))
-    return replace(installed, java_options=archive.java_options(engine, installed, found, tell, cancelled))
+    return replace(installed, java_options=class_archive.java_options(engine, installed, found, tell, cancelled))
 
 
 def _spark(engine: EnginePlan, tell: cache.Tell, cancelled: Event) -> tuple[Path, tuple[str, ...]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from catchment.commit.fork import FORKS, catalog_class
 from catchment.engine.coordinates import PACKAGES_SETTING
 from catchment.engine.memory import java_option
 from catchment.engine.protocol import Start
 from catchment.errors import SetupError
+from catchment.formats.iceberg.buffer import FORKS, catalog_class
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Depot
 

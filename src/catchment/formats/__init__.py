@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catchment.errors import RequestError
 from catchment.formats.delta import Delta
-from catchment.formats.files import FILE_FORMATS, Files
+from catchment.formats.files.format import FILE_FORMATS, Files
 from catchment.formats.iceberg import Iceberg
 from catchment.formats.model import Capabilities, Earlier, Format, History, Write, Written
 

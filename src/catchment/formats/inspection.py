@@ -15,7 +15,7 @@ from catchment.engine.protocol import Inspect
 from catchment.formats import stamps
 from catchment.formats.delta import inspection as delta
 from catchment.formats.delta.catalog import located
-from catchment.formats.iceberg import catalogs, history, lines
+from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.published import Published
 from catchment.formats.iceberg.versions import Version, Versions
 from catchment.plan.model import Dataset
@@ -31,9 +31,9 @@ def inspect(spark: SparkSession, question: Inspect) -> Facts:
         if question.what == "tables":
             return {"tables": list(_tables(spark, question.depot))}
         dataset = _dataset(question)
-        text = history.metadata(spark, catalogs.require_table(spark, dataset))
+        text = snapshots.metadata(spark, catalogs.require_table(spark, dataset))
         if question.what == "snapshots":
-            return {"snapshots": [_snapshot(snapshot) for snapshot in history.snapshots(text)]}
+            return {"snapshots": [_snapshot(snapshot) for snapshot in snapshots.snapshots(text)]}
         if question.what == "metadata":
             location = catalogs.require_table(spark, dataset).operations().current().metadataFileLocation()
             return _metadata(dataset, str(location), json.loads(text))
@@ -84,7 +84,7 @@ def _versions(spark: SparkSession, dataset: Dataset, catalog: str | None) -> Ite
         }
 
 
-def _snapshot(snapshot: history.Snapshot) -> Facts:
+def _snapshot(snapshot: snapshots.Snapshot) -> Facts:
     summary = snapshot.summary
     return {
         "snapshot_id": snapshot.id,
@@ -151,7 +151,7 @@ def _metadata(dataset: Dataset, location: str, metadata: Mapping[str, Any]) -> F
         "spec_id": metadata["default-spec-id"],
         "specs": len(metadata["partition-specs"]),
         "sort_order_id": metadata.get("default-sort-order-id"),
-        "snapshot_id": lines.current(metadata),
+        "snapshot_id": snapshots.current(metadata),
         "snapshots": len(metadata.get("snapshots", ())),
         "refs": len(metadata.get("refs", {})),
         "versions": len(metadata.get("metadata-log", ())) + 1,

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.model import Base
-from catchment.commit.model import Write as Known
-from catchment.commit.writer import Listener, Writer
+from catchment.commit.listener import Listener
+from catchment.commit.model import Base, Entry
+from catchment.commit.writer import Writer
 from catchment.plan.model import InputPlan, OutputPlan
 
 
@@ -57,7 +57,7 @@ class Written:
     snapshot_id: int | None = None
 
 
-def written(done: Known) -> Written:
+def written(done: Entry) -> Written:
     """What a write of the ledger came to."""
     contents = done.contents
     return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)

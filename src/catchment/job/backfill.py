@@ -20,7 +20,7 @@ from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Backfill, OutputReport, RunJob
 from catchment.errors import Cancelled, JobError
-from catchment.formats.names import may_name
+from catchment.formats.sql_names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
@@ -105,7 +105,7 @@ class Backfiller:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
-        at_once = windows_at_once(self.command.job, self.writer.solitary)
+        at_once = windows_at_once(self.command.job, self.writer.single_writer)
 
         def await_turn(number: int) -> None:
             while number and not done[number - 1].wait(LOOK_SECONDS):

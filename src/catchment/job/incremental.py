@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.commit.model import FATE_UNKNOWN, Write, is_directory
+from catchment.commit.model import FATE_UNKNOWN, Entry, is_directory
 from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import OutputReport, RunJob
@@ -137,7 +137,7 @@ class Turns:
         return self.command.workflow, self.command.job.name
 
 
-def _may_come(write: Write | None) -> bool:
+def _may_come(write: Entry | None) -> bool:
     """Whether a write is in its table, or may still come there. An open buffer is nobody's but his who failed."""
     if write is None:
         return False

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from catchment.commit.leases import LEASE_SECONDS, held
 from catchment.commit.patience import patiently
-from catchment.commit.renewal import LEASE_SECONDS, held
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import LeaseHeld

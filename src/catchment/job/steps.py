@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.engine.failures import from_spark
-from catchment.engine.jvm import causes
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats.delta.names import found_by_spark
 from catchment.formats.iceberg.names import refuse_writing
-from catchment.formats.names import Edited
+from catchment.formats.sql_names import Edited
+from catchment.jvm.causes import causes
 from catchment.plan.model import StepPlan
 from catchment.project.model import Depot
 

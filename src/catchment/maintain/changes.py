@@ -7,19 +7,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.listener import Listener
 from catchment.commit.patience import patiently
-from catchment.commit.writer import Listener, Writer
+from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
-from catchment.formats.iceberg import catalogs, lines
-from catchment.maintain import columns, partitions, properties, refs, snapshots
+from catchment.formats.iceberg import catalogs, snapshots
+from catchment.formats.iceberg.changes import columns, current_snapshot, partition_fields, properties, refs
+from catchment.formats.iceberg.changes.published_version import check_still_kept, set_version
+from catchment.formats.iceberg.changes.swap import commit
 from catchment.maintain.model import Asker, Kind
-from catchment.maintain.publishing import check_still_kept, set_version
-from catchment.maintain.staging import commit
 from catchment.plan.model import ChangeName, ChangePlan
 
 KINDS: Mapping[ChangeName, Kind] = {
-    "rollback": snapshots.ROLLBACK,
-    "set_snapshot": snapshots.SET_SNAPSHOT,
+    "rollback": current_snapshot.ROLLBACK,
+    "set_snapshot": current_snapshot.SET_SNAPSHOT,
     "tag_create": refs.TAG_CREATE,
     "tag_delete": refs.TAG_DELETE,
     "branch_create": refs.BRANCH_CREATE,
@@ -31,9 +32,9 @@ KINDS: Mapping[ChangeName, Kind] = {
     "column_drop": columns.DROP,
     "column_rename": columns.RENAME,
     "column_widen": columns.WIDEN,
-    "partition_add": partitions.ADD,
-    "partition_drop": partitions.DROP,
-    "partition_replace": partitions.REPLACE,
+    "partition_add": partition_fields.ADD,
+    "partition_drop": partition_fields.DROP,
+    "partition_replace": partition_fields.REPLACE,
 }
 """All but `set_version`, which changes nothing in the table."""
 
@@ -76,6 +77,6 @@ def _made(
         "after": kind.view(staged.after, arguments),
         **kind.tell(staged, arguments),
         "pending": patiently(lambda: writer.ledger.count_pending(address)),
-        "snapshot_id": lines.current(staged.after),
+        "snapshot_id": snapshots.current(staged.after),
         "changed": staged.changed,
     }

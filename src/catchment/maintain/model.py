@@ -9,7 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.writer import Listener, Writer
+from catchment.commit.listener import Listener
+from catchment.commit.writer import Writer
 from catchment.formats.iceberg.catalogs import Table
 from catchment.plan.model import Dataset
 

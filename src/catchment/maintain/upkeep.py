@@ -10,41 +10,41 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from catchment.commit import wrapped
-from catchment.commit.model import Intent
-from catchment.commit.model import Write as Known
+from catchment.commit import own_commit
+from catchment.commit.listener import Listener
+from catchment.commit.model import Entry, Intent
 from catchment.commit.patience import patiently
-from catchment.commit.table import MAIN, LakeTable
-from catchment.commit.writer import Listener, Writer
+from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
-from catchment.formats.iceberg import history
+from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import Table, require_table
+from catchment.formats.iceberg.maintenance.compaction import head, rewrite_files, rewrite_manifests
+from catchment.formats.iceberg.maintenance.expiry import expire
+from catchment.formats.iceberg.maintenance.orphans import remove_orphans
+from catchment.formats.iceberg.maintenance.retention import require_kept
+from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
-from catchment.maintain.expiring import expire
 from catchment.maintain.model import Upkeep, Ward
-from catchment.maintain.orphans import remove_orphans
-from catchment.maintain.rewriting import head, rewrite_files, rewrite_manifests
-from catchment.maintain.shown import require_kept
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
 
 
 def maintain(spark: SparkSession, deed: Maintenance, write: Write, writer: Writer, listener: Listener) -> Written:
     """Look after a table, unless this very write has been committed before."""
     done = look_after(spark, deed, write, writer, listener)
-    return written(done) if isinstance(done, Known) else Written(0, done.files, done.snapshot_id)
+    return written(done) if isinstance(done, Entry) else Written(0, done.files, done.snapshot_id)
 
 
 def look_after(
     spark: SparkSession, deed: Maintenance, write: Write, writer: Writer, listener: Listener
-) -> Upkeep | Known:
+) -> Upkeep | Entry:
     """Do a deed in the ledger; what the ledger knows as done is not done again."""
     dataset, ledger = write.output.dataset, writer.ledger
     with writer.admission(dataset.depot, dataset.address, write.id):
         table = require_table(spark, dataset)
-        patiently(lambda: wrapped.settle(ledger, dataset.address, partial(_own_commit, spark, table)))
+        patiently(lambda: own_commit.settle(ledger, dataset.address, partial(_own_commit, spark, table)))
         intent = _intent(spark, table, write, writer.owner)
-        known = patiently(lambda: wrapped.begin(ledger, intent))
+        known = patiently(lambda: own_commit.begin(ledger, intent))
         if known.state == "committed":
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
@@ -52,11 +52,11 @@ def look_after(
             done = do(Ward(spark, dataset, table, writer, listener), deed)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            patiently(lambda: wrapped.give_up(ledger, known, _told(problem)))
+            patiently(lambda: own_commit.give_up(ledger, known, _told(problem)))
             raise problem from error
         done = replace(done, snapshot_id=head(table))
-        committed = wrapped.Committed(done.snapshot_id, 0, done.bytes, done.files)
-        patiently(lambda: wrapped.finish(ledger, intent, committed))
+        committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
+        patiently(lambda: own_commit.finish(ledger, intent, committed))
         return done
 
 
@@ -76,13 +76,13 @@ def do(ward: Ward, deed: Maintenance) -> Upkeep:
 
 
 def _intent(spark: SparkSession, table: Table, write: Write, owner: str) -> Intent:
-    name, base = wrapped.attempt_name(str(table.location()), write.id), LakeTable(spark, table).base(MAIN)
+    name, base = own_commit.attempt_name(str(table.location()), write.id), LakeTable(spark, table).base(MAIN)
     output = write.output
     return Intent(write.id, write.workflow, output.dataset.address, MAIN, "maintain", "last-wins", owner, name, base)
 
 
-def _own_commit(spark: SparkSession, table: Table, write_id: str) -> wrapped.Committed | None:
-    found = history.find_write(spark, table, write_id)
+def _own_commit(spark: SparkSession, table: Table, write_id: str) -> own_commit.Committed | None:
+    found = snapshots.find_write(spark, table, write_id)
     return found.committed() if found else None
 
 

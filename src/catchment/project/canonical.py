@@ -11,9 +11,8 @@ from catchment.errors import Position, RequestError
 from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
 from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
-from catchment.project.metastore import metastore_url
 from catchment.project.model import Catalog, Depot, Engine, Project, Settings
-from catchment.project.paths import absolute
+from catchment.project.places import absolute, metastore_url
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.project.canonical import Canonical
 from catchment.project.grammar import DEFAULT_METASTORE, ProjectFile
-from catchment.project.metastore import metastore_url
 from catchment.project.model import Engine, Project
+from catchment.project.places import metastore_url
 from catchment.project.references import References
 from catchment.project.secrets import Redactor
 from catchment.spec.document import read_file, read_text

@@ -13,7 +13,7 @@ from catchment.project.model import Project
 from catchment.run.engines import Launch
 from catchment.run.model import Run
 from catchment.run.options import Options, Timing
-from catchment.run.starting import start_run
+from catchment.run.start import start_run
 
 __all__ = ["Run", "Timing", "resume", "start"]
 
@@ -53,6 +53,6 @@ def resume(
     timing: Timing | None = None,
 ) -> Run:
     """Run what did not succeed of an earlier run; raises LeaseHeld where that run is still alive."""
-    from catchment.run.resuming import resume_run
+    from catchment.run.start import resume_run
 
     return resume_run(run_id, project, Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))

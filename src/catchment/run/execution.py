@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from catchment.errors import SetupError
 from catchment.events.hub import Hub
-from catchment.events.jsonlines import JsonLines
+from catchment.events.sinks import JsonLines
 from catchment.project.model import Project
 from catchment.project.secrets import Redactor
 from catchment.run.board import Board
@@ -19,7 +19,7 @@ from catchment.run.options import Options
 
 if TYPE_CHECKING:
     from catchment.run.executor import Executor
-    from catchment.run.heartbeat import Heartbeat
+    from catchment.run.leases import Heartbeat
     from catchment.run.record import Record
     from catchment.store import Store
 
@@ -56,7 +56,7 @@ class Execution:
     def carry_out(self, store: Store, heartbeat: Heartbeat) -> Run:
         """Run every job that is still to be done, as the holder of the run's lease."""
         # The metastore's library is slow to load; by now the engines are starting.
-        from catchment.events.metastore import MetastoreSink
+        from catchment.events.sinks import MetastoreSink
         from catchment.run.record import Record
 
         record = Record(self._facts, store.progress(heartbeat.lease, self._facts.run_id), self._hub, self._redactor)

@@ -15,7 +15,7 @@ from catchment.plan.model import JobPlan
 from catchment.run.board import Board
 from catchment.run.engines import Engines, RunningEngine
 from catchment.run.facts import RunFacts
-from catchment.run.heartbeat import Heartbeat
+from catchment.run.leases import Heartbeat
 from catchment.run.options import Options
 from catchment.run.record import Record, report
 from catchment.run.retries import blamed, kind_of, pause_before_next

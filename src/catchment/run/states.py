@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
 from catchment.commit.ledger import Ledger
-from catchment.commit.model import Write, is_directory
+from catchment.commit.model import Entry, is_directory
 from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.store import Lease, Store, open_store
@@ -124,7 +124,7 @@ def _end_writes(store: Store, state: State, *, drop_written: bool) -> None:
         )
 
 
-def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list[Write]:
+def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list[Entry]:
     """The open writes of a job's unfinished windows; raises where rows of a window are, or may be, in a table."""
     found = []
     for window in store.states.unfinished(state.workflow, state.job, *BEGUN):
@@ -142,12 +142,12 @@ def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list
     return found
 
 
-def _may_be_there(write: Write) -> bool:
+def _may_be_there(write: Entry) -> bool:
     """Whether rows are in the table, or may be: what commits by itself is open until somebody has looked there."""
     return write.state == "committed" or (write.state == "open" and not is_directory(write.intent.buffer))
 
 
-def _written(window: Window, write: Write) -> RequestError:
+def _written(window: Window, write: Entry) -> RequestError:
     is_there = "is" if write.state == "committed" else "may be"
     return RequestError(
         f"window {window.number} ({window.opened_by}) is not finished, and its write {write.write_id} {is_there} in "

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catchment.spec.findings import Findings
+from catchment.spec.reading.sparkconf import settings_as_map
 from catchment.spec.sinks import sinks_to_outputs
-from catchment.spec.sparkconf import settings_as_map
 from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, text
 
 SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "resource": "resources"}

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from catchment.errors import InvalidFiles, Position
 from catchment.spec.aliases import normalise_job, normalise_node
-from catchment.spec.canonical import read_job, retry_of
-from catchment.spec.dag import DagItem, link
 from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import workflow as grammar
 from catchment.spec.includes import Includes
 from catchment.spec.interpolation import interpolate
 from catchment.spec.model import Job, Loaded, Retry, Schedule, Workflow
+from catchment.spec.reading.dag import DagItem, link
+from catchment.spec.reading.jobs import read_job, retry_of
 from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
 from catchment.spec.validation import parse
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select, text
 
 from catchment.commit.ledger import Ledger, WritesMoved
-from catchment.commit.model import Contents, Intent, Write
+from catchment.commit.model import Contents, Entry, Intent
 from catchment.errors import EngineLost, JobError, Retryable
 from catchment.store import Store
 from catchment.store.schema import writes
@@ -24,7 +24,7 @@ def _sealed(ledger: Ledger, write_id: str, *, target: str = TABLE, contents: Con
     return begun
 
 
-def _found(ledger: Ledger, write_id: str) -> Write:
+def _found(ledger: Ledger, write_id: str) -> Entry:
     write = ledger.find(write_id)
     assert write is not None
     return write
@@ -33,7 +33,7 @@ def _found(ledger: Ledger, write_id: str) -> Write:
 def test_a_write_that_begins_is_open_and_unseen(ledger: Ledger) -> None:
     begun = intent()
     write = ledger.open(begun)
-    assert write == Write(begun, "open", tried=False, contents=None, snapshot_id=None, error=None)
+    assert write == Entry(begun, "open", tried=False, contents=None, snapshot_id=None, error=None)
     assert ledger.find(begun.write_id) == write
     assert ledger.state(begun.write_id) == "open"
     assert ledger.pending(TABLE, limit=10) == ()
@@ -54,7 +54,7 @@ def test_a_table_without_a_snapshot_is_remembered_as_such(ledger: Ledger) -> Non
 
 def test_a_sealed_write_waits_with_everything_that_is_needed_to_publish_it(ledger: Ledger) -> None:
     begun = _sealed(ledger, "r1/a/out")
-    assert ledger.pending(TABLE, limit=10) == (Write(begun, "sealed", False, CONTENTS, None, None),)
+    assert ledger.pending(TABLE, limit=10) == (Entry(begun, "sealed", False, CONTENTS, None, None),)
     assert ledger.count_pending(TABLE) == 1
 
 
@@ -122,7 +122,7 @@ def test_a_seal_that_fails_takes_no_number(ledger: Ledger, store: Store) -> None
 def test_what_is_sealed_or_committed_stays_when_it_is_opened_again(ledger: Ledger) -> None:
     begun = _sealed(ledger, "r1/a/out")
     again = intent("r1/a/out", attempt=2)
-    assert ledger.open(again) == Write(begun, "sealed", False, CONTENTS, None, None)
+    assert ledger.open(again) == Entry(begun, "sealed", False, CONTENTS, None, None)
     ledger.mark_committed({"r1/a/out": 7})
     assert (ledger.open(again).state, ledger.open(again).snapshot_id) == ("committed", 7)
     assert _found(ledger, "r1/a/out").intent == begun
@@ -235,9 +235,9 @@ def test_an_abandoned_write_can_begin_anew_and_be_sealed(ledger: Ledger) -> None
     ledger.mark_tried([_found(ledger, "r1/a/out")])
     ledger.abandon(_found(ledger, "r1/a/out"), ERROR)
     again = intent("r1/a/out", attempt=2)
-    assert ledger.open(again) == ledger.find("r1/a/out") == Write(again, "open", False, None, None, None)
+    assert ledger.open(again) == ledger.find("r1/a/out") == Entry(again, "open", False, None, None, None)
     ledger.seal(again, CONTENTS)
-    assert ledger.pending(TABLE, limit=10) == (Write(again, "sealed", False, CONTENTS, None, None),)
+    assert ledger.pending(TABLE, limit=10) == (Entry(again, "sealed", False, CONTENTS, None, None),)
     assert len(ledger.leftovers(TABLE)) == 1
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from catchment.commit.consolidate import TableDestination
-from catchment.commit.lost import Rounds
-from catchment.commit.publish import Publisher
-from catchment.commit.recover import give_up_dropped
+from catchment.commit.lost_writes import Rounds
+from catchment.commit.publisher import Publisher
+from catchment.commit.recovery import give_up_dropped
 from catchment.commit.unfinished import unfinished
+from catchment.formats.iceberg.buffered import TableDestination
 from tests.ledgers import ALIVE, LOST, TARGET, Filled
+from tests.spark.lake import table
 
 
-def publisher(filled: Filled, seconds: float) -> Publisher:
+def publisher(filled: Filled, seconds: float) -> Publisher[TableDestination]:
     """The publisher of a long-lived engine, at a table in which nothing is sealed: it never touches the table."""
-    table: Any = None
-    destination = TableDestination(table, filled.ledger)
+    session: Any = None
+    destination = TableDestination(session, table("t"), filled.ledger)
     return Publisher(filled.store, filled.ledger, TARGET, ALIVE, destination, rounds=Rounds(seconds))
 
 

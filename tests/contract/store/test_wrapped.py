@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.commit import wrapped
+from catchment.commit import own_commit
+from catchment.commit.leases import turn
 from catchment.commit.ledger import Ledger
-from catchment.commit.lost import abandon_lost
-from catchment.commit.turns import turn
-from catchment.commit.wrapped import Committed, Settled
+from catchment.commit.lost_writes import abandon_lost
+from catchment.commit.own_commit import Committed, Settled
 from catchment.errors import Cancelled
 from tests.ledgers import ALIVE, LOST, TARGET, Filled, intent
 
@@ -33,7 +33,7 @@ def test_a_finished_write_is_committed_with_what_it_came_to(filled: Filled) -> N
     mine = filled.open("r/j/1").intent
     filled.open("r/j/2")
     for _ in range(2):  # the answer of the first may be lost
-        wrapped.finish(filled.ledger, mine, DONE)
+        own_commit.finish(filled.ledger, mine, DONE)
     done = filled.find("r/j/1")
     assert done.contents is not None
     assert (done.state, done.snapshot_id) == ("committed", 7)
@@ -45,22 +45,22 @@ def test_a_finished_write_is_committed_with_what_it_came_to(filled: Filled) -> N
 def test_the_log_is_right_where_the_ledger_had_given_up(filled: Filled) -> None:
     given_up = filled.open("r/j/1")
     filled.ledger.abandon(given_up, {"code": "engine-lost"})
-    wrapped.finish(filled.ledger, given_up.intent, DONE)
+    own_commit.finish(filled.ledger, given_up.intent, DONE)
     assert (filled.find("r/j/1").state, filled.find("r/j/1").error) == ("committed", None)
 
 
 def test_what_goes_to_another_table_now_is_not_finished_by_the_first(filled: Filled) -> None:
     first = filled.open("r/j/1").intent
     filled.open("r/j/1", target="dataos://lake:raw/other")
-    wrapped.finish(filled.ledger, first, DONE)
+    own_commit.finish(filled.ledger, first, DONE)
     assert filled.states("r/j/1") == ["open"]
 
 
 def test_open_writes_of_engines_that_are_gone_end_as_the_log_says(filled: Filled) -> None:
     filled.engine(ALIVE)
     for write_id, owner in (("r/j/there", LOST), ("r/j/not", LOST), ("r/j/alive", ALIVE)):
-        filled.open(write_id, owner=owner, buffer=wrapped.attempt_name("/events/raw/t", write_id))
-    settled = wrapped.settle(filled.ledger, TARGET, {"r/j/there": DONE, "r/j/alive": DONE}.get)
+        filled.open(write_id, owner=owner, buffer=own_commit.attempt_name("/events/raw/t", write_id))
+    settled = own_commit.settle(filled.ledger, TARGET, {"r/j/there": DONE, "r/j/alive": DONE}.get)
     assert settled == Settled(("r/j/there",), ("r/j/not",))
     assert filled.states("r/j/there", "r/j/not", "r/j/alive") == ["committed", "abandoned", "open"]
     assert filled.left() == []
@@ -68,33 +68,33 @@ def test_open_writes_of_engines_that_are_gone_end_as_the_log_says(filled: Filled
 
 def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledger: Ledger) -> None:
     for _ in range(2):
-        name = wrapped.attempt_name("/events/raw/t", "r/j/1")
-        assert wrapped.begin(ledger, intent("r/j/1", buffer=name)).state == "open"
-        assert not wrapped.is_directory(name)
+        name = own_commit.attempt_name("/events/raw/t", "r/j/1")
+        assert own_commit.begin(ledger, intent("r/j/1", buffer=name)).state == "open"
+        assert not own_commit.is_directory(name)
     assert filled.left() == []
 
 
 def test_a_place_may_have_any_sign_in_its_name() -> None:
-    assert wrapped.is_directory("/c#/lake/raw/t/data/r.j.1")
-    assert not wrapped.is_directory(wrapped.attempt_name("/c#/events/raw/t", "r/j/1"))
+    assert own_commit.is_directory("/c#/lake/raw/t/data/r.j.1")
+    assert not own_commit.is_directory(own_commit.attempt_name("/c#/events/raw/t", "r/j/1"))
 
 
 def test_an_attempt_that_failed_leaves_nothing_open_and_the_next_one_begins(filled: Filled, ledger: Ledger) -> None:
-    write = wrapped.begin(ledger, intent("r/j/1", buffer=wrapped.attempt_name("/events/raw/t", "r/j/1")))
-    wrapped.give_up(ledger, write, {"code": "schema-mismatch"})
+    write = own_commit.begin(ledger, intent("r/j/1", buffer=own_commit.attempt_name("/events/raw/t", "r/j/1")))
+    own_commit.give_up(ledger, write, {"code": "schema-mismatch"})
     assert (filled.states("r/j/1"), filled.left()) == (["abandoned"], [])
-    assert wrapped.begin(ledger, intent("r/j/1", buffer="/events/raw/t#2")).state == "open"
+    assert own_commit.begin(ledger, intent("r/j/1", buffer="/events/raw/t#2")).state == "open"
 
 
 def test_buffered_writes_to_the_same_table_are_not_settled_and_their_files_stay_known(filled: Filled) -> None:
-    own = wrapped.attempt_name("/events/raw/t", "r/j/own")
+    own = own_commit.attempt_name("/events/raw/t", "r/j/own")
     filled.open("r/j/own", owner=LOST, buffer=own)
     given_up = filled.open("r/j/early", owner=LOST, buffer="/data/early")
     filled.ledger.abandon(given_up, {"code": "engine-lost"})
     filled.open("r/j/buffered", owner=LOST, buffer="/data/buffered")
     assert abandon_lost(filled.ledger, TARGET) == ("r/j/buffered",)
     assert filled.states("r/j/own") == ["open"]
-    assert wrapped.settle(filled.ledger, TARGET, lambda _: None).abandoned == ("r/j/own",)
+    assert own_commit.settle(filled.ledger, TARGET, lambda _: None).abandoned == ("r/j/own",)
     assert sorted(filled.left()) == ["/data/buffered", "/data/early"]
 
 

@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from catchment.cli.interruption import stop_on_signal
+from catchment.cli.prompts import stop_on_signal
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

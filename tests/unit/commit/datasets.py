@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from catchment.commit.destination import Outcome
-from catchment.commit.files import changes
-from catchment.commit.files.changes import Addition, Changes
-from catchment.commit.files.publishing import Directory
-from catchment.commit.files.stage import is_hidden, new_stage, published_name
-from catchment.commit.files.storage import LocalStorage, Move, Storage
 from catchment.commit.ledger import Ledger
-from catchment.commit.model import NO_BRANCH, Base, Intent, Write, WriteMode
+from catchment.commit.model import NO_BRANCH, Base, Entry, Intent, WriteMode
+from catchment.commit.publisher import Outcome
+from catchment.formats.files import journal
+from catchment.formats.files.journal import Addition, Changes
+from catchment.formats.files.publishing import Directory
+from catchment.formats.files.stage import is_hidden, new_stage, published_name
+from catchment.formats.files.storage import LocalStorage, Move, Storage
 from catchment.store import Store
 
 TARGET = "dataos://drop:none/d"
@@ -65,7 +65,7 @@ class Dataset:
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.store.database)
 
-    def sealed(self, write_id: str, parts: Parts, mode: WriteMode, stage: str = "") -> Write:
+    def sealed(self, write_id: str, parts: Parts, mode: WriteMode, stage: str = "") -> Entry:
         """A write whose files are staged and sealed."""
         stage = stage or new_stage(str(self.root), write_id)
         intent = Intent(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None))
@@ -73,7 +73,7 @@ class Dataset:
         additions = [
             _staged(stage, part, number, row) for part, rows in parts.items() for number, row in enumerate(rows)
         ]
-        self.ledger.seal(intent, changes.contents(Changes(tuple(additions)), len(additions)))
+        self.ledger.seal(intent, journal.contents(Changes(tuple(additions)), len(additions)))
         return self.found(write_id)
 
     def publish(self, storage: Callable[[str], Storage] = LocalStorage) -> Outcome:
@@ -90,7 +90,7 @@ class Dataset:
         self.sealed(write_id, parts, mode)
         self.publish()
 
-    def found(self, write_id: str) -> Write:
+    def found(self, write_id: str) -> Entry:
         write = self.ledger.find(write_id)
         assert write is not None
         return write

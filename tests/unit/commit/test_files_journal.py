@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catchment.commit.files.publishing import Directory
-from catchment.commit.files.storage import LocalStorage
 from catchment.commit.ledger import WritesMoved
-from catchment.commit.model import Write, WriteMode
-from catchment.commit.publish import Publisher
+from catchment.commit.model import Entry, WriteMode
+from catchment.commit.publisher import Publisher
 from catchment.commit.writer import recover_what_is_there
 from catchment.errors import LeaseLost, StorageUnavailable
+from catchment.formats.files.publishing import Directory
+from catchment.formats.files.storage import LocalStorage
 from catchment.store import open_store
 from tests.unit.commit.datasets import TARGET, Dataset, Died, Mortal, Parts, expected
 
@@ -208,7 +208,7 @@ def test_a_stage_that_lost_files_is_refused_and_the_old_data_stays(dataset: Data
     assert dataset.found("r1/j/out").state == "abandoned"
 
 
-def _half_published(dataset: Dataset, write_id: str, mode: WriteMode) -> Write:
+def _half_published(dataset: Dataset, write_id: str, mode: WriteMode) -> Entry:
     """A write whose publisher was killed after its first file, and whose stage then lost one of those to come."""
     write = dataset.sealed(write_id, {"p=a": ("new a",), "p=e": ("new e1", "new e2")}, mode)
     with pytest.raises(Died):

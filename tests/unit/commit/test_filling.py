@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from catchment.commit.files.filling import staged_files
 from catchment.errors import JobError
+from catchment.formats.files.filling import staged_files
 
 STAGE = "/lake/.catchment-stage/r.j.o.1"
 UUID = "43702519-8b1c-4ec2-aa97-cb8d542c46b7"

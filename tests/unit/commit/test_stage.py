@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.commit.files.stage import dataset_of, from_dataset, is_hidden, new_stage, published_name
+from catchment.formats.files.stage import dataset_of, from_dataset, is_hidden, new_stage, published_name
 
 UUID = "43702519-8b1c-4ec2-aa97-cb8d542c46b7"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import os
 
-from catchment.engine.channel import Channel
 from catchment.engine.protocol import Facts, Failed, Note, Reply, Rows, Start, commands, encode, failure, replies
 from catchment.errors import JobError, Position, Retryable, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
+from catchment.worker.channel import Channel
 
 
 def test_a_command_comes_back_as_it_was() -> None:

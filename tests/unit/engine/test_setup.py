@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from catchment.engine import cache, java, masters
+from catchment.engine import cache, java
 from catchment.engine.coordinates import packages_of
 from catchment.engine.packages import install
 from catchment.errors import Cancelled, CatchmentError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
+from catchment.worker import masters
 
 
 def plan(*depots: Depot, conf: dict[str, str] | None = None, **engine: Any) -> EnginePlan:

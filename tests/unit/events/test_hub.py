@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from catchment.events.hub import Hub
-from catchment.events.jsonlines import JsonLines
 from catchment.events.model import Event
+from catchment.events.sinks import JsonLines
 from catchment.project.secrets import Redactor
 
 

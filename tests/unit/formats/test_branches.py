@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from catchment.errors import JobError
-from catchment.formats.iceberg.branches import look
+from catchment.formats.iceberg.changes.refs import look
 
 
 def metadata(refs: dict[str, int], **parents: int | None) -> dict[str, Any]:

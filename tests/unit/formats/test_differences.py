@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from catchment.formats.differences import differences, missing_columns
+from catchment.formats.schema_fit import differences, missing_columns
 
 
 def row(*, nullable: bool = True, **columns: DataType) -> StructType:

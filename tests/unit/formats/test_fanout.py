@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.formats.iceberg.fanout import ORDERING, sparing
+from catchment.formats.iceberg.partitions import ORDERING, sparing
 
 ONE = {"fanout-enabled": "false"}
 AS_THEY_COME = {ORDERING: "false"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.formats.iceberg.history import Snapshot
+from catchment.formats.iceberg.snapshots import Snapshot
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from catchment.errors import JobError
-from catchment.maintain.expiry import DAY_MS, MAX_AGE, History
+from catchment.formats.iceberg.maintenance.expiry import DAY_MS, MAX_AGE, History
 from catchment.plan.model import Expire
 
 NOW = 1000 * DAY_MS

@@ -12,7 +12,7 @@ import pytest
 from catchment.errors import RequestError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Project
-from catchment.run import recovery, writers
+from catchment.run import recovery, tables
 from catchment.run.engines import Process
 from catchment.store import open_store
 from tests.ledgers import TARGET, Filled
@@ -97,8 +97,8 @@ def test_nothing_to_recover_starts_no_engine(project: Project) -> None:
 
 
 def test_watching_looks_again(project: Project, filled: Filled) -> None:
-    looks = writers.watch(project, every=0.0)
+    looks = tables.watch(project, every=0.0)
     assert next(looks) == ()
     filled.seal("r/j/1")
     assert [table.target for table in next(looks)] == [TARGET]
-    assert [table.target for table in writers.writers(project)] == [TARGET]
+    assert [table.target for table in tables.writers(project)] == [TARGET]

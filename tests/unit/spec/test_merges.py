@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from catchment.errors import Position
-from catchment.spec.clauses import qualifiers
 from catchment.spec.model import Merge, Output
+from catchment.spec.reading.merges import qualifiers
 from tests.unit.spec.marked import changed, load_text, unmarked
 
 OPTIONS = "options: {saveMode: append}"

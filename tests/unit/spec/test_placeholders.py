@@ -12,10 +12,10 @@ from sqlglot import exp, parse_one
 
 from catchment.errors import Position
 from catchment.spec.findings import Findings
-from catchment.spec.placeholders import read_template
+from catchment.spec.reading.incremental import without_end
+from catchment.spec.reading.placeholders import read_template
 from catchment.spec.template import Placeholder, Template
 from catchment.spec.tree import ScalarNode
-from catchment.spec.windows import without_end
 from tests.unit.spec.marked import changed, load_text
 
 HERE = Position("a.yaml", 1, 1)

@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.jvm import Jvm
 from catchment.errors import JobError
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from catchment.engine.jvm import causes
 from catchment.errors import CommitConflict
-from catchment.formats.attempts import MOST_ATTEMPTS
+from catchment.formats.backoff import MOST_ATTEMPTS
 from catchment.formats.delta.log import Head, Log
 from catchment.formats.model import Write
+from catchment.jvm.causes import causes
 from catchment.plan.model import OutputPlan
 
 EXCEPTIONS = "io.delta.exceptions."

@@ -6,13 +6,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.jvm import Jvm
 from catchment.errors import JobError
 from catchment.formats.delta.catalog import make_collection, name_of
 from catchment.formats.delta.log import Head
-from catchment.formats.differences import columns_without_type
-from catchment.formats.mismatch import not_storable
 from catchment.formats.model import Write
+from catchment.formats.schema_fit import columns_without_type, not_storable
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 
 

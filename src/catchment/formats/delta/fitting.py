@@ -11,9 +11,8 @@ from pyspark.sql.types import AtomicType, DataType, StructType
 
 from catchment.formats.delta.creation import check_types
 from catchment.formats.delta.log import Head
-from catchment.formats.differences import Difference, differences, fits, missing_columns
-from catchment.formats.mismatch import check
 from catchment.formats.model import Write
+from catchment.formats.schema_fit import Difference, check, differences, fits, missing_columns
 
 TYPE_WIDENING = "delta.enableTypeWidening"
 """The table property without which a column keeps its type for ever."""

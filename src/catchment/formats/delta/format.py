@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.listener import Listener
 from catchment.commit.model import Base
-from catchment.commit.writer import Listener, Writer
-from catchment.formats.delta import commits, states, writing
+from catchment.commit.writer import Writer
+from catchment.formats.delta import incremental, states, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import require_head
 from catchment.formats.model import Capabilities, Earlier, Write, Written
@@ -30,11 +31,11 @@ class Delta:
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """From after the version that was read last to the newest one."""
-        return commits.span(spark, source, known)
+        return incremental.span(spark, source, known)
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
         """The rows that were added after one version, up to another."""
-        return commits.read(spark, source, first, last)
+        return incremental.read(spark, source, first, last)
 
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The version that is read now; None where the input names one itself."""

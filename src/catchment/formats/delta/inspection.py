@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit.jvm import Jvm
 from catchment.formats import stamps
 from catchment.formats.delta.catalog import named_tables
 from catchment.formats.delta.log import Commit, require_head
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 
 Facts = Mapping[str, Any]

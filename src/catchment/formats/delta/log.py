@@ -10,13 +10,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from catchment.commit.jvm import Jvm
 from catchment.commit.model import Base
-from catchment.commit.wrapped import Committed
-from catchment.engine.jvm import is_a
+from catchment.commit.own_commit import Committed
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.delta.catalog import located
 from catchment.formats.stamps import WRITES
+from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")

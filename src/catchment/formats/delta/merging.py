@@ -8,13 +8,12 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.writer import Listener
+from catchment.commit.listener import Listener
 from catchment.engine.failures import from_spark
 from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.model import Write
+from catchment.formats.row_statements import merge_statement, show_rows
 from catchment.formats.stamps import stamp
-from catchment.formats.statements import merge_statement
-from catchment.formats.views import show_rows
 from catchment.plan.model import Merge
 
 ROWS = "catchment_merged_rows"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from catchment.formats.names import Edit, Edited, parsed
+from catchment.formats.sql_names import Edit, Edited, parsed
 from catchment.project.model import Depot
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from catchment.commit import wrapped
+from catchment.commit import own_commit
 from catchment.commit.model import Base
 from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
@@ -41,6 +41,6 @@ def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None
         if done is None:
             return None
         intent, found = known.intent, done
-        patiently(lambda: wrapped.finish(writer.ledger, intent, found))
+        patiently(lambda: own_commit.finish(writer.ledger, intent, found))
     settled = writer.earlier(write.id, write.output.dataset.address)
     return Earlier(written(settled), committed=True, inputs=settled.intent.inputs) if settled else None

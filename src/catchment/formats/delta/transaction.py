@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from catchment.commit.jvm import Jvm
 from catchment.formats.delta.log import Log
+from catchment.jvm.classes import Jvm
 
 DELTA = "org.apache.spark.sql.delta"
 

@@ -8,17 +8,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit import faults, wrapped
-from catchment.commit.model import Base, Intent
-from catchment.commit.model import Write as Known
+from catchment.commit import faults, own_commit
+from catchment.commit.leases import Right, turn
+from catchment.commit.listener import Listener
+from catchment.commit.model import Base, Entry, Intent
+from catchment.commit.own_commit import Committed
 from catchment.commit.patience import patiently
-from catchment.commit.table import MAIN
-from catchment.commit.turns import Right, turn
-from catchment.commit.wrapped import Committed
-from catchment.commit.writer import Listener, Writer
+from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
-from catchment.formats.attempts import attempts
+from catchment.formats.backoff import attempts
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.catalog import is_known
 from catchment.formats.delta.creation import check_partitions, create, give_name
@@ -27,6 +26,7 @@ from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.stores import needs_turns
 from catchment.formats.delta.transaction import Transaction
+from catchment.formats.iceberg.table import MAIN
 from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
@@ -41,7 +41,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     log = log_of(spark, write.output.dataset)
     _settle_lost(log, write, writer, listener)
     intent = _intent(log, write, writer.owner)
-    known = patiently(lambda: wrapped.begin(writer.ledger, intent))
+    known = patiently(lambda: own_commit.begin(writer.ledger, intent))
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
@@ -49,14 +49,14 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     if done.files == 0 and write.output.mode == "overwrite-partitions":
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     faults.point("before-marked")
-    patiently(lambda: wrapped.finish(writer.ledger, intent, done))
+    patiently(lambda: own_commit.finish(writer.ledger, intent, done))
     faults.point("marked")
     return Written(done.rows, done.files, done.snapshot_id)
 
 
 def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> None:
     """Whoever writes a table ends what engines that are gone have left open there."""
-    settled = patiently(lambda: wrapped.settle(writer.ledger, write.output.dataset.address, log.find))
+    settled = patiently(lambda: own_commit.settle(writer.ledger, write.output.dataset.address, log.find))
     others = [write_id for write_id in settled.abandoned if write_id != write.id]
     if others:
         listener.warn(f"{write.output.dataset.address}: engines that are gone left {', '.join(others)} unfinished")
@@ -65,14 +65,14 @@ def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> 
 def _intent(log: Log, write: Write, owner: str) -> Intent:
     output, head = write.output, log.head()
     base = write.since or (head.base if head else NO_TABLE)
-    name = wrapped.attempt_name(log.path, write.id)
+    name = own_commit.attempt_name(log.path, write.id)
     return Intent(
         *(write.id, write.workflow, output.dataset.address, MAIN, output.mode, output.conflict, owner, name, base),
         inputs=write.inputs,
     )
 
 
-def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Known, listener: Listener) -> Committed:
+def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Entry, listener: Listener) -> Committed:
     """Write and commit; where others came in between, look which conflict it is, and try again."""
     for number in attempts():
         try:
@@ -92,10 +92,10 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Kno
     raise AssertionError("the last attempt returns or raises")
 
 
-def _give_up(writer: Writer, known: Known, why: CatchmentError) -> None:
+def _give_up(writer: Writer, known: Entry, why: CatchmentError) -> None:
     """The log does not have it, and nobody is at it any more: the ledger need not wait for it."""
     told = {"code": why.code, "message": why.message, "hint": why.hint}
-    patiently(lambda: wrapped.give_up(writer.ledger, known, told))
+    patiently(lambda: own_commit.give_up(writer.ledger, known, told))
 
 
 def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:

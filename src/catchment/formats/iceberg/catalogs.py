@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.table import MAIN
-from catchment.engine.jvm import is_a
 from catchment.errors import JobError
+from catchment.formats.iceberg.table import MAIN
+from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset, OutputPlan
 
 EXCEPTIONS = "org.apache.iceberg.exceptions."

@@ -10,11 +10,17 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from catchment.engine.failures import from_spark
-from catchment.engine.jvm import is_a
-from catchment.formats.differences import Difference, columns_without_type, differences, missing_columns
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
-from catchment.formats.mismatch import check, not_storable
 from catchment.formats.model import Write
+from catchment.formats.schema_fit import (
+    Difference,
+    check,
+    columns_without_type,
+    differences,
+    missing_columns,
+    not_storable,
+)
+from catchment.jvm.causes import is_a
 
 MOST_RACES = 100
 

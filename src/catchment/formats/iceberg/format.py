@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.listener import Listener
 from catchment.commit.model import Base
-from catchment.commit.writer import Listener, Writer
-from catchment.formats.iceberg import commits, states, writing
+from catchment.commit.writer import Writer
+from catchment.formats.iceberg import incremental, states, writing
 from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.plan.model import InputPlan, OutputPlan
 
@@ -24,11 +25,11 @@ class Iceberg:
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """From after the snapshot that was read last to the newest one."""
-        return commits.span(spark, source, known)
+        return incremental.span(spark, source, known)
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
         """The rows that were added after one snapshot, up to another."""
-        return commits.read(spark, source, first, last)
+        return incremental.read(spark, source, first, last)
 
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None where the input names one itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from catchment.errors import JobError, RequestError
-from catchment.formats.names import Edit, Edited, parsed
+from catchment.formats.sql_names import Edit, Edited, parsed
 from catchment.project.model import Depot
 
 _COMMANDS_THAT_READ = frozenset({"SHOW", "EXPLAIN", "DESC", "DESCRIBE"})

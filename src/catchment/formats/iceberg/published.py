@@ -15,9 +15,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.jvm import Jvm
-from catchment.engine.jvm import is_a
 from catchment.formats.iceberg import catalogs
+from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 
 _ROW = "catalog_name = ? AND table_namespace = ? AND table_name = ?"

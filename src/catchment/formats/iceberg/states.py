@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from catchment.commit import wrapped
+from catchment.commit import own_commit
 from catchment.commit.model import Base
 from catchment.commit.patience import patiently
-from catchment.commit.table import MAIN, LakeTable
 from catchment.commit.writer import Writer
-from catchment.formats.iceberg import catalogs, history
+from catchment.formats.iceberg import catalogs, snapshots
+from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Earlier, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
 
@@ -47,7 +47,7 @@ def _told_late(spark: SparkSession, write: Write, writer: Writer) -> Earlier | N
     known, made = patiently(lambda: writer.ledger.find(write.id)), _snapshot(spark, write)
     if known is not None and made is not None:
         intent, done = known.intent, made.committed()
-        patiently(lambda: wrapped.finish(writer.ledger, intent, done))
+        patiently(lambda: own_commit.finish(writer.ledger, intent, done))
     return _of_snapshot(made)
 
 
@@ -55,12 +55,12 @@ def _in_history(spark: SparkSession, write: Write) -> Earlier | None:
     return _of_snapshot(_snapshot(spark, write))
 
 
-def _snapshot(spark: SparkSession, write: Write) -> history.Snapshot | None:
+def _snapshot(spark: SparkSession, write: Write) -> snapshots.Snapshot | None:
     table = catalogs.find_table(spark, write.output.dataset)
-    return history.find_write(spark, table, write.id) if table is not None else None
+    return snapshots.find_write(spark, table, write.id) if table is not None else None
 
 
-def _of_snapshot(made: history.Snapshot | None) -> Earlier | None:
+def _of_snapshot(made: snapshots.Snapshot | None) -> Earlier | None:
     return Earlier(made.written(), committed=True, inputs=made.inputs) if made else None
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.jvm import Jvm
-from catchment.engine.jvm import is_a
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm
 
 LATEST = "latest"
 MOST_LISTED = 10

@@ -8,18 +8,21 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.commit.table import MAIN
-from catchment.commit.writer import Listener, Order, Writer
-from catchment.engine.jvm import causes
-from catchment.formats.iceberg import catalogs, history, partitions
-from catchment.formats.iceberg.branches import ensure_branch
+from catchment.commit.listener import Listener
+from catchment.commit.writer import Writer
+from catchment.errors import CatchmentError
+from catchment.formats.iceberg import catalogs, partitions, snapshots
+from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.iceberg.fanout import ORDERING, sparing
+from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
-from catchment.formats.iceberg.merging import merge
+from catchment.formats.iceberg.partitions import ORDERING, sparing
+from catchment.formats.iceberg.row_changes import merge
+from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
+from catchment.jvm.causes import causes
 
 Done = TypeVar("Done")
 
@@ -38,7 +41,9 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     """Commit the rows, unless this very write has been committed before."""
     dataset = write.output.dataset
     with writer.admission(dataset.depot, dataset.address, write.id):
-        table = catalogs.find_table(spark, dataset) or _create(spark, frame, write)
+        # By the engine's own session: its catalogs stay open, and the table may outlive this job as a destination.
+        engine = writer.session
+        table = catalogs.find_table(engine, dataset) or _create(engine, frame, write)
         partitions.check_spec(table, write)
         ensure_branch(table, dataset.address, catalogs.branch_of(write.output), listener)
         _warn_of_properties(table, write, listener)
@@ -51,9 +56,12 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
 def _through_buffer(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
-    order = _order(write, table)
-    done = _fitted(spark, frame, write, table, lambda rows: writer.write(rows, order, listener))
-    if done.contents is None or (done.contents.files == 0 and order.mode == "overwrite-partitions"):
+    options, known = _options(write, table), LakeTable(writer.session, table)
+    options.pop("branch", None)
+    done = _fitted(
+        spark, frame, write, table, lambda rows: write_buffered(writer, rows, known, write, options, listener)
+    )
+    if done.contents is None or (done.contents.files == 0 and write.output.mode == "overwrite-partitions"):
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     return written(done)
 
@@ -63,7 +71,7 @@ def _directly(
 ) -> Written:
     """With Iceberg's own commit, in one snapshot."""
     # An earlier attempt may have committed and died before it could say so: its rows must not come twice.
-    if done := history.find_write(spark, table, write.id):
+    if done := snapshots.find_write(spark, table, write.id):
         listener.warn(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
         )
@@ -71,27 +79,8 @@ def _directly(
     _fitted(spark, frame, write, table, lambda rows: _move(rows, write, table))
     table.refresh()
     # Ours is found by its write id: by now the current snapshot may be somebody else's.
-    made = history.find_write(spark, table, write.id)
+    made = snapshots.find_write(spark, table, write.id)
     return made.written() if made else Written(rows=0, files=0)
-
-
-def _order(write: Write, table: Table) -> Order:
-    output, dataset = write.output, write.output.dataset
-    options = _options(write, table)
-    return Order(
-        write.id,
-        write.workflow,
-        dataset.address,
-        dataset.depot,
-        str(dataset.namespace),
-        str(dataset.table),
-        output.mode,
-        output.conflict,
-        options.pop("branch", MAIN),
-        options,
-        write.since,
-        write.inputs,
-    )
 
 
 def _create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
@@ -123,6 +112,8 @@ def _fitted(
         spec = table.spec().specId()
         try:
             return put(_ready(spark, frame, write, table))
+        except CatchmentError:
+            raise  # the reason is known, and by now the table may be in the hands of whoever publishes
         except Exception as error:
             if not (write.output.merge_schema or write.output.sort):
                 raise

@@ -1,13 +1,16 @@
-"""Which ticks are due, and which were missed: a decision that needs nothing but a clock."""
+"""Which ticks of a schedule are due, missed or waiting."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import takewhile
 
 from catchment.run.schedule.calendar import Calendar
-from catchment.spec.model import Catchup
+from catchment.run.schedule.workflows import Followed, Stamp, stamp_of
+from catchment.spec.model import Catchup, Concurrency
+from catchment.store.ticks import WhileBusy
 
 
 @dataclass(frozen=True)
@@ -35,3 +38,94 @@ def sort_out(calendar: Calendar, since: datetime, now: datetime, *, catchup: Cat
 
 def _between(calendar: Calendar, since: datetime, until: datetime) -> tuple[datetime, ...]:
     return tuple(takewhile(lambda tick: tick <= until, calendar.after(since)))
+
+
+_INSTANT = timedelta(microseconds=1)
+_WHILE_BUSY: dict[Concurrency, WhileBusy] = {"Allow": "start", "Forbid": "skip", "Replace": "replace"}
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A tick that is due and not claimed yet."""
+
+    tick: datetime
+    in_line: bool = False
+    """Missed, or behind one that was: it waits until the one before it is over, whatever the policy is."""
+
+
+@dataclass(eq=False)
+class Course:
+    """Where a scheduler stands with one schedule."""
+
+    followed: Followed
+    since: datetime
+    """Ticks up to here were looked at."""
+    pending: deque[Pending] = field(default_factory=deque)
+    next: datetime | None = None
+    stamp: Stamp | None = None
+    paused: bool = False
+    """The file has no schedule at the moment."""
+
+    def __post_init__(self) -> None:
+        self.stamp = self.followed.stamp
+        self.next = next(self.followed.calendar.after(self.since), None)
+
+    @property
+    def workflow(self) -> str:
+        return self.followed.workflow
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no tick is left to come."""
+        return self.next is None and not self.pending and not self.paused
+
+    def changed(self) -> bool:
+        """Whether the file is another one than when it was last read."""
+        stamp = stamp_of(self.followed.file)
+        changed, self.stamp = stamp != self.stamp, stamp
+        return changed
+
+    def take(self, followed: Followed, since: datetime) -> None:
+        """Go on with what the file says now; ticks up to `since` are no concern of it."""
+        self.followed = followed
+        self.since = since
+        self.paused = False
+        self.next = next(followed.calendar.after(self.since), None)
+
+    def pause(self) -> None:
+        """Tick no more until the file has a schedule again; what is pending waits as well."""
+        self.paused = True
+        self.next = None
+
+    def due(self, now: datetime, late: timedelta) -> Due:
+        """The ticks that have come since this was last asked; they are pending now."""
+        if self.next is None or now < self.next:
+            return Due()
+        calendar, catchup = self.followed.calendar, self.followed.schedule.catchup
+        due = sort_out(calendar, self.since, now, catchup=catchup, late=late)
+        self.since = now
+        self.next = next(calendar.after(now), None)
+        in_line = bool(due.catch_up) or any(each.in_line for each in self.pending)
+        self.pending += [Pending(tick, in_line) for tick in (*due.catch_up, *due.on_time)]
+        return due
+
+    def rewind(self) -> None:
+        """Forget what is pending: it is sorted out anew, and may have been missed by then."""
+        if self.pending:
+            self.since = self.pending[0].tick - _INSTANT
+            self.next = self.pending[0].tick
+            self.pending.clear()
+
+    @property
+    def superseded(self) -> bool:
+        """Whether a later tick has taken the place of the first pending one before it began."""
+        replaces = self.followed.schedule.concurrency == "Replace"
+        return replaces and len(self.pending) > 1 and not self.pending[0].in_line
+
+    def while_busy(self, pending: Pending) -> WhileBusy:
+        """What becomes of a tick while an earlier one is not over."""
+        return "wait" if pending.in_line else _WHILE_BUSY[self.followed.schedule.concurrency]
+
+    def clock(self, tick: datetime) -> str:
+        """A tick as clocks show it where the schedule is."""
+        return f"{self.followed.calendar.local(tick):%Y-%m-%d %H:%M:%S %Z}"

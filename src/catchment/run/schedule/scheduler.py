@@ -13,12 +13,12 @@ from datetime import datetime, timedelta, timezone
 from threading import Event
 
 from catchment.errors import CatchmentError
-from catchment.run.heartbeat import held
 from catchment.run.identity import new_run_id, owner
-from catchment.run.schedule.care import Care, Command, Tell
-from catchment.run.schedule.course import Course, Pending
-from catchment.run.schedule.following import Followed, NoSchedule, check_together, read
+from catchment.run.leases import held
+from catchment.run.schedule.due import Course, Pending
 from catchment.run.schedule.reports import TickReport, moment
+from catchment.run.schedule.settlement import Care, Command, Tell
+from catchment.run.schedule.workflows import Followed, NoSchedule, check_together, read
 from catchment.store import Store
 from catchment.store.ticks import Claim, scheduler_lease
 

@@ -16,8 +16,8 @@ from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.execution import Execution
 from catchment.run.facts import RunFacts
-from catchment.run.heartbeat import Heartbeat, held_lease
 from catchment.run.history import job_results, read_run
+from catchment.run.leases import Heartbeat, held_lease
 from catchment.run.model import Run
 from catchment.run.options import Options
 from catchment.store import Store, open_store

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from catchment.spec.moments import EXAMPLE, read_moment
+from catchment.spec.timestamps import EXAMPLE, read_moment
 from catchment.spec.validation import Text, did_you_mean
 
 MAX_NAME = 48

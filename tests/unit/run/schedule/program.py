@@ -15,13 +15,13 @@ from datetime import datetime
 from pathlib import Path
 
 from catchment import run
-from catchment.cli.interruption import stop_on_signal
+from catchment.cli.prompts import stop_on_signal
 from catchment.plan import prepare
 from catchment.run.options import Options
 from catchment.run.schedule.calendar import calendar_of
-from catchment.run.schedule.following import read
 from catchment.run.schedule.scheduler import Pace, Scheduler
 from catchment.run.schedule.ticking import run_tick
+from catchment.run.schedule.workflows import read
 from catchment.store import open_store
 from tests.unit.run.conftest import launch
 

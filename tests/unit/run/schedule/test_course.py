@@ -9,8 +9,8 @@ from catchment.errors import Position
 from catchment.project.model import Engine
 from catchment.project.model import Project as Settings
 from catchment.run.schedule.calendar import calendar_of
-from catchment.run.schedule.course import Course, Pending
-from catchment.run.schedule.following import Followed
+from catchment.run.schedule.due import Course, Pending
+from catchment.run.schedule.workflows import Followed
 from catchment.spec.model import Catchup, Concurrency, Schedule
 
 LATE = timedelta(seconds=10)

@@ -1,0 +1,82 @@
+"""`catchment table publish` and `catchment table publications`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catchment.cli import options, printing, secrecy
+from catchment.cli.table import changing
+
+if TYPE_CHECKING:
+    from catchment.store.publications import Publication
+
+
+@click.command()
+@click.argument("address")
+@click.option(
+    "--version",
+    default="latest",
+    show_default=True,
+    help="What readers shall see: latest, v4 or a file as `table versions` lists them, or the id of a snapshot.",
+)
+@changing.changing
+def publish(address: str, version: str, where: Path, output: str, *, dry_run: bool) -> None:
+    """Let readers of the published catalog see a version of a table.
+
+    Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions may be
+    published again.
+    """
+    changing.make(address, "set_version", {"value": version}, changing.Asked(where, output, dry_run), _told)
+
+
+@click.command()
+@click.argument("address")
+@options.reporting
+def publications(address: str, where: Path, output: str) -> None:
+    """List what readers of the published catalog were shown of a table, when, and by whom."""
+    from catchment.run import tables as record
+
+    made = record.publications(secrecy.open_project(where), address)
+    entries = [secrecy.redactor().data(_entry(each)) for each in made]
+    if output == "json":
+        printing.echo_json({"publications": entries})
+    elif entries:
+        printing.echo_table(list(entries[0]), ([printing.cell_text(cell) for cell in e.values()] for e in entries))
+    else:
+        click.echo("nothing there", err=True)
+
+
+def _entry(made: Publication) -> dict[str, Any]:
+    at = datetime.fromtimestamp(made.at or 0, tz=timezone.utc).isoformat(timespec="milliseconds")
+    return {
+        "published_at": at,
+        "by": made.by,
+        "run_id": made.run_id,
+        "job": made.job,
+        "catalog": made.catalog,
+        "before": made.before and _name(made.before),
+        "file": _name(made.file),
+        "snapshot_id": made.snapshot_id,
+    }
+
+
+def _name(location: str) -> str:
+    return location.rpartition("/")[2]
+
+
+def _told(facts: Mapping[str, Any]) -> str:
+    after = facts["after"]
+    if not facts["changed"]:
+        return f"{facts['catalog']} shows {_version(after)} of {facts['address']} already"
+    shows = "would show" if facts["dry_run"] else "shows"
+    before = f" (before: {_version(facts['before'])})" if facts["before"] else ""
+    return f"{facts['catalog']} {shows} {_version(after)} of {facts['address']}{before}"
+
+
+def _version(version: Mapping[str, Any]) -> str:
+    return f"v{version['version']} {version['file']}" if version["version"] else str(version["file"])

@@ -1,0 +1,45 @@
+"""Open writes of engines that are gone: nobody will ever seal them."""
+
+from __future__ import annotations
+
+import time
+
+from catchment.commit.ledger import Ledger
+from catchment.commit.model import Entry, is_directory
+
+ROUND_SECONDS = 30.0
+"""How often a publisher looks after them: as long as an engine may be silent before it counts as gone."""
+
+
+class Rounds:
+    """Says when it is time to look again. For one thread at a time."""
+
+    def __init__(self, seconds: float = ROUND_SECONDS) -> None:
+        self._seconds = seconds
+        self._next = 0.0
+
+    def due(self) -> bool:
+        """Whether a round is due; the next one is then due later."""
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + self._seconds
+        return True
+
+
+def abandon_lost(ledger: Ledger, target: str) -> tuple[str, ...]:
+    """Give up the open writes of engines that are gone; a run that wants one of them begins it anew.
+
+    Those that a format commits by itself may be committed: their format's log has to be asked (`own_commit.settle`).
+    """
+    gone = [write for write in ledger.ownerless(target) if is_directory(write.intent.buffer)]
+    return tuple(write.write_id for write in gone if ledger.abandon(write, lost(write)))
+
+
+def lost(write: Entry) -> dict[str, str]:
+    """The error of a write whose engine is gone."""
+    return {
+        "code": "engine-lost",
+        "message": f"the engine that wrote {write.write_id} is gone",
+        "hint": "resume its run, or run its job again",
+    }

@@ -1,0 +1,195 @@
+"""Publish: whoever holds the table's lease consolidates for everybody; the others wait for their row to turn."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+from catchment.commit import faults
+from catchment.commit.leases import checked, held, taken
+from catchment.commit.ledger import Ledger, WritesMoved
+from catchment.commit.lost_writes import Rounds, abandon_lost
+from catchment.commit.model import Entry
+from catchment.commit.patience import patiently
+from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
+from catchment.store import Store
+from catchment.store.leases import Lease
+
+Check = Callable[[], None]
+"""Raises `LeaseLost` where somebody else took the lease."""
+
+
+@dataclass
+class Outcome:
+    """What became of a batch."""
+
+    committed: dict[str, int | None] = field(default_factory=dict)
+    """Write id -> snapshot; None where there was nothing to commit, or where there are no snapshots."""
+    refused: dict[str, CatchmentError] = field(default_factory=dict)
+    sent: bool = False
+    """Whether a swap was sent on the way here."""
+    unsure: bool = False
+    """Whether one of them was sent and nobody knows what became of it."""
+
+    def left(self, batch: Sequence[Entry]) -> list[Entry]:
+        """The writes whose fate is not known yet."""
+        left = [w for w in batch if w.write_id not in self.committed and w.write_id not in self.refused]
+        return [replace(write, tried=True) for write in left] if self.unsure else left
+
+
+class Destination(Protocol):
+    """What publishes the sealed writes of one target, for whoever holds its lease."""
+
+    @property
+    def removes_buffers(self) -> bool:
+        """Whether `tidy` can remove buffers; otherwise only the table's history tells whether their files are live."""
+        ...
+
+    @property
+    def batch(self) -> int:
+        """How many writes it takes at once."""
+        ...
+
+    def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
+        """Publish sealed writes in their order; raises `WritesMoved` where somebody else has been at them."""
+        ...
+
+    def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
+        """Remove those buffers of abandoned writes that can be removed without a look at anything else; says which."""
+        ...
+
+
+TURN_SECONDS = 1.0
+"""A holder gives the lease back after this long, even if more is waiting: its own write is long through."""
+LOOK_SECONDS = 0.05
+"""How often an engine looks what another one has published."""
+NEWS_SECONDS = 1.0
+"""How long a writer relies on the thread of its engine that looks for all."""
+
+
+Into = TypeVar("Into", bound="Destination")
+
+
+class News:
+    """Tells waiting threads that something has happened; none that looked before misses it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.number = 0
+
+    def tell(self) -> None:
+        """Something has happened."""
+        with self._changed:
+            self.number += 1
+            self._changed.notify_all()
+
+    def wait(self, heard: int, seconds: float) -> None:
+        """Return as soon as there is news beyond number `heard`, or after so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.number != heard, seconds)
+
+
+@dataclass(frozen=True)
+class Publisher(Generic[Into]):
+    """Publishes the sealed writes of one table or directory, for all threads of one engine."""
+
+    store: Store
+    ledger: Ledger
+    target: str
+    owner: str
+    destination: Into
+    news: News = field(default_factory=News)
+    leader: threading.Lock = field(default_factory=threading.Lock)
+    """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
+    rounds: Rounds = field(default_factory=Rounds)
+
+    def publish(self, write_id: str) -> Entry:
+        """Return when the write is committed; raises why it never will be."""
+        heard = self.news.number
+        while self._waits(write_id):
+            if not self._lead(write_id):
+                self.news.wait(heard, NEWS_SECONDS)
+            heard = self.news.number
+        write = patiently(lambda: self.ledger.find(write_id))
+        if write is None or write.state != "committed":
+            raise _error(write_id, write)
+        return write
+
+    def consolidate(self) -> bool:
+        """Publish what is sealed; False where somebody else is at it."""
+        if not self.leader.acquire(blocking=False):
+            return False
+        try:
+            return self._consolidate()
+        finally:
+            self.leader.release()
+            self.news.tell()
+
+    def give_up_lost(self) -> tuple[str, ...]:
+        """Give up the open writes of engines that are gone; what they left goes where nothing has to be asked first."""
+        lost = abandon_lost(self.ledger, self.target)
+        left = [buffer for _, buffer in self.ledger.leftovers(self.target)]
+        self.ledger.forget(self.destination.tidy(left))
+        return lost
+
+    def _lead(self, write_id: str) -> bool:
+        """Work or look for all threads of this engine until one's own write is through; False if another one does."""
+        if not self.leader.acquire(blocking=False):
+            return False
+        try:
+            while self._waits(write_id):
+                if not patiently(self._consolidate):
+                    time.sleep(LOOK_SECONDS)
+        finally:
+            self.leader.release()
+            self.news.tell()
+        return True
+
+    def _waits(self, write_id: str) -> bool:
+        return patiently(lambda: self.ledger.state(write_id)) == "sealed"
+
+    def _consolidate(self) -> bool:
+        lease = taken(self.store, f"table/{self.target}", self.owner)
+        if lease is None:
+            return False
+        faults.point("lease-taken")
+        # Who finds that the lease was taken over leaves the work to whoever took it.
+        with held(self.store, lease), suppress(LeaseLost):
+            self._work(lease)
+            # An engine that lives long cleans up after those that died since it met the table.
+            if self.rounds.due():
+                self.give_up_lost()
+        return True
+
+    def _work(self, lease: Lease) -> None:
+        deadline, check = time.monotonic() + TURN_SECONDS, checked(self.store, lease)
+        while time.monotonic() < deadline:
+            batch = self.ledger.pending(self.target, limit=self.destination.batch)
+            if not batch:
+                return
+            try:
+                outcome = self.destination.consolidate(batch, check)
+            except WritesMoved:
+                continue
+            faults.point("before-marked")
+            self.ledger.mark_committed(outcome.committed)
+            for write in batch:
+                if write.write_id in outcome.refused:
+                    self.ledger.abandon(write, _described(outcome.refused[write.write_id]))
+            faults.point("marked")
+            self.news.tell()
+
+
+def _described(error: CatchmentError) -> dict[str, str | bool | None]:
+    retryable = isinstance(error, CommitConflict)
+    return {"code": error.code, "message": error.message, "hint": error.hint, "conflict": retryable}
+
+
+def _error(write_id: str, write: Entry | None) -> CatchmentError:
+    known = (write.error if write else None) or {"code": "write-abandoned", "message": f"{write_id} was abandoned"}
+    kind = CommitConflict if known.get("conflict") else JobError
+    return kind(str(known["message"]), code=str(known["code"]), hint=known.get("hint"))

@@ -1,0 +1,92 @@
+"""Recovery: finish what is sealed, abandon what is open and ownerless, remove what nobody will ever publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from catchment.commit.ledger import Ledger
+from catchment.commit.lost_writes import abandon_lost
+from catchment.commit.model import Entry
+from catchment.commit.publisher import Publisher
+from catchment.errors import CatchmentError, CommitConflict, JobError
+
+MOST_SEALED = 100_000
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A sealed write that cannot be published any more, and why."""
+
+    write_id: str
+    code: str
+    message: str
+    hint: str | None
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What recovery did to one table."""
+
+    published: tuple[str, ...]
+    refused: tuple[Refusal, ...]
+    abandoned: tuple[str, ...]
+    removed: tuple[str, ...]
+    """Directories of abandoned writes whose files are gone."""
+    kept: tuple[str, ...]
+    """Those whose files stay: the table's history refers to them, or nobody asked to remove them."""
+
+
+Remove = Callable[[Sequence[str]], Sequence[str]]
+"""Removes those of some buffers that may be removed, and says which."""
+
+
+def keep_buffers(buffers: Sequence[str]) -> tuple[str, ...]:
+    """Remove nothing: nobody agreed to lose the files of abandoned writes."""
+    return ()
+
+
+def recover(publisher: Publisher[Any], remove: Remove) -> Recovered:
+    """Recover one table or directory of files."""
+    abandoned = abandon_lost(publisher.ledger, publisher.target)
+    # Before anything is published: the files of what is refused now are not among those that somebody agreed to lose.
+    left = [buffer for _, buffer in publisher.ledger.leftovers(publisher.target)]
+    published, refused = _finish(publisher)
+    removed = tuple(remove(left))
+    publisher.ledger.forget(removed)
+    kept = tuple(buffer for buffer in left if buffer not in removed)
+    return Recovered(published, refused, abandoned, removed, kept)
+
+
+def give_up_dropped(ledger: Ledger, target: str) -> Recovered:
+    """End the writes of a table that is no longer there; without its history nobody may remove their files."""
+    abandoned = abandon_lost(ledger, target)
+    left = tuple(buffer for _, buffer in ledger.leftovers(target))
+    given_up = [write for write in ledger.pending(target, limit=MOST_SEALED) if ledger.abandon(write, _dropped(write))]
+    ledger.forget((*left, *(write.intent.buffer for write in given_up)))
+    refused = tuple(Refusal(write.write_id, **_dropped(write)) for write in given_up)
+    return Recovered((), refused, abandoned, (), left)
+
+
+def _dropped(write: Entry) -> dict[str, str]:
+    return {
+        "code": "table-dropped",
+        "message": f"{write.intent.target} was dropped before {write.write_id} was published",
+        "hint": f"if its rows are wanted, run its job again; its files stay in {write.intent.buffer}",
+    }
+
+
+def _finish(publisher: Publisher[Any]) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
+    """Publish what is sealed now; what a living engine is about to publish is waited for."""
+    published, refused = [], []
+    for write in publisher.ledger.pending(publisher.target, limit=MOST_SEALED):
+        try:
+            published.append(publisher.publish(write.write_id).write_id)
+        except (JobError, CommitConflict) as error:
+            refused.append(_refusal(write, error))
+    return tuple(published), tuple(refused)
+
+
+def _refusal(write: Entry, error: CatchmentError) -> Refusal:
+    return Refusal(write.write_id, error.code, error.message, error.hint)

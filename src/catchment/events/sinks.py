@@ -1,0 +1,48 @@
+"""Events into a file of JSON lines and into the metastore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from catchment.events.model import Event
+from catchment.store.events import Events
+from catchment.store.leases import Lease
+from catchment.store.records import EventRecord
+
+_events: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class JsonLines:
+    """A sink that appends one line per event; a resumed run goes on in the same file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("ab")
+
+    def emit(self, event: Event) -> None:
+        """Write one line, visible to readers at once."""
+        self._file.write(_events.dump_json(event) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class MetastoreSink:
+    """A sink that keeps a run's events, except the ticks of progress, which are stale when written."""
+
+    def __init__(self, events: Events, lease: Lease) -> None:
+        self._events = events
+        self._lease = lease
+
+    def emit(self, event: Event) -> None:
+        """Add one event to the run's story."""
+        if event.kind == "job-note" and event.data.get("event") == "progress":
+            return
+        record = EventRecord(event.at.timestamp(), event.kind, event.job, event.attempt, event.engine, dict(event.data))
+        self._events.append(self._lease, event.run_id, [record])
+
+    def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,109 @@
+"""Plain files: json, csv, parquet, orc, avro, text. Spark reads and writes them, `commit.files` publishes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.commit.listener import Listener
+from catchment.commit.model import Base
+from catchment.commit.writer import Writer
+from catchment.errors import JobError
+from catchment.formats.files.filling import FILE_FORMATS as FILE_FORMATS
+from catchment.formats.files.filling import Shape
+from catchment.formats.files.writing import write_files
+from catchment.formats.model import Capabilities, Earlier, Write, Written, written
+from catchment.formats.ordering import sorted_rows
+from catchment.formats.schemas import given_schema
+from catchment.plan.model import InputPlan, OutputPlan
+
+
+@dataclass(frozen=True)
+class Files:
+    """A directory of files in one format."""
+
+    name: str
+    capabilities = Capabilities(
+        atomic=False, history=False, transforms=False, schema_evolution=False, remembers_writes=True
+    )
+
+    def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows of all files at a path."""
+        reader: DataFrameReader = spark.read.format(self.name).options(**source.options)
+        schema = given_schema(spark, source)
+        return (reader.schema(schema) if schema else reader).load(source.dataset.path)
+
+    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """How many files there are and how long; None where the path is a pattern or leads nowhere."""
+        place = spark._jvm.org.apache.hadoop.fs.Path(source.dataset.path)
+        files = place.getFileSystem(spark._jsc.hadoopConfiguration())
+        if not files.exists(place):
+            return None
+        there = files.getContentSummary(place)
+        return f"{there.getFileCount()} files of {there.getLength()} bytes"
+
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+        """From the ledger: the files themselves tell it to nobody."""
+        known = writer.earlier(write.id, write.output.dataset.target)
+        return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
+
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """Files have no states."""
+        return None
+
+    def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
+        """Stage the rows as files and publish them, unless this very write has been published before."""
+        columns = _partition_columns(frame, write)
+        ordered = sorted_rows(frame, write, [F.col(column) for column in columns])
+        done = write_files(writer, spark, ordered, write, _shape(write, self.name, columns), listener)
+        if done.intent.mode == "overwrite-partitions" and done.contents and not done.contents.files:
+            listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
+        return written(done)
+
+
+def _shape(write: Write, format: str, columns: Sequence[str]) -> Shape:
+    output = write.output
+    options = {**output.options, "compression": output.compression} if output.compression else dict(output.options)
+    return Shape(format, tuple(columns), options)
+
+
+def _partition_columns(frame: DataFrame, write: Write) -> list[str]:
+    partitions = write.output.partitions
+    if wrong := [field.transform for field in partitions if field.transform != "identity"]:
+        raise JobError(
+            f"output {write.output.name}: files cannot be partitioned by {', '.join(wrong)}",
+            code="partition-invalid",
+            where=write.output.where,
+            hint="compute the value as a column in a step and name that column in `partitionBy`",
+        )
+    known = {name.lower() for name in frame.columns}
+    if missing := [field.column for field in partitions if field.column.lower() not in known]:
+        raise JobError(
+            f"output {write.output.name} is partitioned by {', '.join(missing)}, which its rows do not have",
+            code="column-not-found",
+            where=write.output.where,
+            hint=f"the columns are {', '.join(frame.columns)}",
+        )
+    _check_columns(frame, write)
+    return [field.column for field in partitions]
+
+
+def _check_columns(frame: DataFrame, write: Write) -> None:
+    names, parts = [name.lower() for name in frame.columns], {field.column.lower() for field in write.output.partitions}
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise JobError(
+            f"output {write.output.name} has the column {twice[0]} twice",
+            code="column-twice",
+            where=write.output.where,
+            hint="give one of them another name in a step (SELECT … AS …)",
+        )
+    if parts and not set(names) - parts:
+        raise JobError(
+            f"output {write.output.name} is partitioned by all of its columns; nothing would be left for its files",
+            code="partition-invalid",
+            where=write.output.where,
+            hint="leave one of the columns out of `partitionBy`",
+        )

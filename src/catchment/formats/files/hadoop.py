@@ -1,0 +1,185 @@
+"""Stores behind Hadoop's file system: HDFS and its kin by renames, S3 by copies that the store makes itself.
+
+Only requests pass through the driver, never data. Many are under way at once: a store far away answers each of them
+slowly, and all of them quickly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from catchment.formats.files.stage import is_hidden
+from catchment.formats.files.storage import LocalStorage, Missing, Move, Storage
+from catchment.jvm.classes import Jvm
+
+AT_ONCE = 32
+LARGEST_COPY = 4 * 1024**3
+"""S3 copies no more than 5 GiB with one request."""
+
+_STATUS = re.compile(r"path=(\S+:/.*); isDirectory=false; length=(\d+); replication=")
+_THREADS = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="files")
+"""Used again and again: each one holds a connection to the JVM."""
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def storage_of(session: SparkSession, root: str) -> Storage:
+    """The store that a dataset's directory is in."""
+    path = Jvm.of(session)("org.apache.hadoop.fs.Path")(root)
+    system = path.getFileSystem(session._jsc.hadoopConfiguration())
+    scheme = str(system.getUri().getScheme())
+    if scheme == "file":
+        return LocalStorage(str(path.toUri().getPath()))
+    # The S3A of Hadoop 3.4 can be asked for more than a file system can; that of Spark 3.5 is older.
+    able = scheme == "s3a" and system.hasPathCapability(path, "fs.capability.bulk.delete")
+    return (S3Storage if able else HadoopStorage)(session, system, root)
+
+
+class HadoopStorage:
+    """A store whose files can be renamed."""
+
+    wave = 2 * AT_ONCE
+
+    def __init__(self, session: SparkSession, system: Any, root: str) -> None:
+        self._jvm = Jvm.of(session)
+        self._system = system
+        self._root = root.rstrip("/")
+
+    def sizes(self, directories: Iterable[str]) -> dict[str, int]:
+        """The visible files, with their lengths: one listing per directory, however deep it is."""
+        found: dict[str, int] = {}
+        for listed in _at_once(self._listed, list(directories)):
+            found |= listed
+        return found
+
+    def place(self, moves: Sequence[Move]) -> None:
+        """Rename the files, many at once."""
+        parents = {move.target.rpartition("/")[0] for move in moves}
+        _at_once(lambda parent: self._system.mkdirs(self._path(parent)), list(parents))
+        _at_once(self._rename, moves)
+
+    def remove(self, files: Sequence[str]) -> None:
+        """Remove the files, and the directories that are empty then."""
+        _at_once(lambda file: self._system.delete(self._path(file), False), files)  # noqa: FBT003
+        for directory in {file.rpartition("/")[0] for file in files} - {""}:
+            with suppress(Py4JJavaError):  # not empty
+                self._system.delete(self._path(directory), False)  # noqa: FBT003
+
+    def clear(self, directory: str) -> None:
+        """Remove a directory."""
+        path = self._path(directory)
+        if not self._system.delete(path, True) and self._system.exists(path):  # noqa: FBT003
+            raise OSError(f"{path.toString()} could not be removed")
+
+    def make(self) -> None:
+        """Make the directory."""
+        self._system.mkdirs(self._path(""))
+
+    def _path(self, relative: str) -> Any:
+        return self._jvm("org.apache.hadoop.fs.Path")(f"{self._root}/{relative}" if relative else self._root)
+
+    def _listed(self, directory: str) -> dict[str, int]:
+        base = self._path(directory)
+        try:
+            files = self._system.listFiles(base, True)  # noqa: FBT003
+            drained = self._jvm("org.apache.hadoop.util.functional.RemoteIterators").toList(files)
+        except Py4JJavaError as error:
+            if _is_missing(error):
+                return {}
+            raise
+        start = len(str(self._system.makeQualified(base).toString())) + 1
+        prefix = f"{directory}/" if directory else ""
+        below = {path[start:]: length for path, length in self._described(drained)}
+        return {f"{prefix}{path}": length for path, length in below.items() if not is_hidden(path)}
+
+    def _described(self, statuses: Any) -> Iterator[tuple[str, int]]:
+        # As one text: asking for each file's path and length would cross the gateway thousands of times.
+        text = str(self._jvm("org.apache.commons.lang3.StringUtils").join(statuses, "\n"))
+        found = _STATUS.findall(text)
+        if len(found) == len(statuses):
+            yield from ((path, int(length)) for path, length in found)
+        else:  # a view of another file system does not tell what it stands for
+            yield from ((str(each.getPath().toString()), int(each.getLen())) for each in statuses)
+
+    def _rename(self, move: Move) -> None:
+        source, target = self._path(move.source), self._path(move.target)
+        try:
+            renamed = self._system.rename(source, target)
+        except Py4JJavaError as error:
+            if _is_missing(error):
+                raise Missing(move.source) from error
+            raise
+        if not renamed:
+            if not self._system.exists(source):
+                raise Missing(move.source)
+            raise OSError(f"{self._root}: {move.source} could not be renamed to {move.target}")
+
+
+class S3Storage(HadoopStorage):
+    """S3: the store copies objects by itself, and removes hundreds of them with one request."""
+
+    def __init__(self, session: SparkSession, system: Any, root: str) -> None:
+        super().__init__(session, system, root)
+        self._client = system.getS3AInternals().getAmazonS3Client("publish")
+        self._requests = system.getRequestFactory()
+
+    def place(self, moves: Sequence[Move]) -> None:
+        """Copy the objects, many at once; the staged ones stay until the stage is cleared."""
+        _at_once(self._copy, moves)
+
+    def remove(self, files: Sequence[str]) -> None:
+        """Remove the objects, page by page: as many with one request as the store is configured for, perhaps one."""
+        bulk = self._system.createBulkDelete(self._path(""))
+        try:
+            size = int(bulk.pageSize())
+            pages = [files[start : start + size] for start in range(0, len(files), size)]
+            _at_once(partial(self._remove_page, bulk), pages)
+        finally:
+            bulk.close()
+
+    def _copy(self, move: Move) -> None:
+        if move.bytes > LARGEST_COPY:
+            self._rename(move)  # S3A copies it in parts
+            return
+        source, target = self._path(move.source), self._path(move.target)
+        keys = (self._system.pathToKey(source), self._system.pathToKey(target))
+        try:
+            # S3A's own request: its encryption and storage class are what the user has configured.
+            about = self._system.getObjectMetadata(source)
+            self._client.copyObject(self._requests.newCopyObjectRequestBuilder(*keys, about).build())
+        except Py4JJavaError as error:
+            if _is_missing(error):
+                raise Missing(move.source) from error
+            raise
+
+    def _remove_page(self, bulk: Any, page: Sequence[str]) -> None:
+        paths = self._jvm("java.util.ArrayList")()
+        for file in page:
+            paths.add(self._path(file))
+        failed = bulk.bulkDelete(paths)
+        if failed:
+            raise OSError(f"{self._root}: {len(failed)} old files could not be removed: {failed[0].getValue()}")
+
+
+def _at_once(work: Callable[[Given], Made], items: Sequence[Given]) -> list[Made]:
+    """Do the same to many things at once; the first trouble is raised when all of them are done."""
+    if len(items) == 1:
+        return [work(items[0])]
+    running = [_THREADS.submit(work, item) for item in items]
+    for each in running:
+        each.exception()
+    return [each.result() for each in running]
+
+
+def _is_missing(error: Py4JJavaError) -> bool:
+    missing = {"java.io.FileNotFoundException", "software.amazon.awssdk.services.s3.model.NoSuchKeyException"}
+    return str(error.java_exception.getClass().getName()) in missing

@@ -1,0 +1,73 @@
+"""One engine's way into directories of plain files: stage, seal, publish. Safe to repeat after a crash at any point."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.commit import faults
+from catchment.commit.listener import Listener
+from catchment.commit.model import NO_BRANCH, Base, Contents, Entry, Intent
+from catchment.commit.publisher import Publisher
+from catchment.commit.writer import Writer
+from catchment.errors import EngineLost
+from catchment.formats.files import filling, journal
+from catchment.formats.files.filling import Shape
+from catchment.formats.files.hadoop import storage_of
+from catchment.formats.files.publishing import Directory
+from catchment.formats.files.stage import new_stage
+from catchment.formats.model import Write
+from catchment.plan.model import Dataset
+
+NO_BASE = Base("", 0, 0, None)
+"""Files have no states to begin from."""
+
+
+def publisher_of(writer: Writer, dataset: Dataset) -> Publisher[Directory]:
+    """Who publishes the sealed writes of a dataset."""
+    return writer.publisher(dataset.target, partial(_directory, writer))
+
+
+def write_files(
+    writer: Writer, session: SparkSession, frame: DataFrame, write: Write, shape: Shape, listener: Listener
+) -> Entry:
+    """Write the frame once, however often this is called with the same write id."""
+    dataset = write.output.dataset
+    publisher = writer.admitted(dataset.target, partial(_directory, writer), listener)
+    stage = new_stage(str(dataset.path), write.id)
+    intent = _intent(write, shape, writer.owner, stage)
+
+    def fill() -> Contents:
+        try:
+            faults.point("before-data-written")
+            found, rows = filling.fill(session, frame, stage, shape)
+            faults.point("data-written")
+        except BaseException:
+            with suppress(Exception):  # what went wrong first is what counts
+                publisher.destination.tidy([stage])  # on a disk that is full, the space is wanted back now
+            raise
+        return journal.contents(found, rows)
+
+    try:
+        writer.seal_once(intent, fill, listener)
+    except EngineLost:
+        publisher.destination.tidy([stage])  # superseded: whoever took over has a stage of its own
+        raise
+    return publisher.publish(write.id)
+
+
+def _intent(write: Write, shape: Shape, owner: str, stage: str) -> Intent:
+    output = write.output
+    # Without partitions there is but one thing to replace: everything.
+    mode = "overwrite" if output.mode == "overwrite-partitions" and not shape.columns else output.mode
+    return Intent(
+        *(write.id, write.workflow, output.dataset.target, NO_BRANCH, mode, "last-wins", owner, stage),
+        base=NO_BASE,
+        inputs=write.inputs,
+    )
+
+
+def _directory(writer: Writer) -> Directory:
+    return Directory(partial(storage_of, writer.session), writer.ledger)

@@ -1,0 +1,151 @@
+"""The fork of a table: a private copy that Spark's Iceberg writer fills, and that no commit can come from.
+
+A fork lives in the driver's memory and has the very metadata of its table: schemas, partition specs, sort orders and
+their ids are the table's own, and so is the file access. Only new data files go elsewhere. Spark writes into it the
+way Iceberg's compaction does: the files are handed over to whoever asked for them, and nothing is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.commit import faults
+from catchment.commit.model import Contents
+from catchment.errors import JobError, StorageUnavailable
+from catchment.formats.iceberg.table import LakeTable
+from catchment.jvm.classes import Jvm
+
+FORKS = "catchment_forks"
+"""The Spark catalog that finds forks by their names."""
+
+ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
+"""Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
+
+ENCRYPTION_KEY = "encryption.key-id"
+
+
+@dataclass(frozen=True)
+class Fork:
+    """One write's private view of a table."""
+
+    name: str
+    java: Any
+    """Iceberg's table object."""
+    jvm: Jvm
+
+    def fill(self, frame: DataFrame, options: Mapping[str, str]) -> list[Any]:
+        """Write the rows; returns Iceberg's data files, which nobody but the caller knows."""
+        files = self.jvm.iceberg("spark.FileRewriteCoordinator").get()
+        if int(self.java.operations().current().formatVersion()) > 2:
+            frame = frame.withColumns({column: F.lit(None).cast("long") for column in ROW_LINEAGE})
+        # Spark 3.5 is told by the table's name and an option what Spark 4 knows by the catalog.
+        old = frame.sparkSession.version.startswith("3.")
+        identifier = f"{FORKS}.`{self.name}{'#rewrite' if old else ''}`"
+        handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
+        frame.writeTo(identifier).options(**options, **handed_over).append()
+        try:
+            return list(files.fetchNewFiles(self.java, self.name).iterator())
+        finally:
+            files.clearRewrite(self.java, self.name)
+
+    def remove(self) -> None:
+        """Forget the fork; the data files stay where they are."""
+        _forks(self.jvm).remove(self.name)
+
+
+def catalog_class(spark: str) -> str:
+    """The catalog of forks in a line of Spark."""
+    package = "org.apache.iceberg.spark"
+    return f"{package}.SparkCachedTableCatalog" if spark.startswith("3.") else f"{package}.SparkRewriteTableCatalog"
+
+
+def make(table: LakeTable, buffer: str) -> Fork:
+    """Fork a table as it is now; data files will go to the directory `buffer`."""
+    jvm, name, current = table.jvm, uuid.uuid4().hex, table.java.operations().current()
+    properties = jvm("java.util.HashMap")(current.properties())
+    if properties.containsKey(ENCRYPTION_KEY):
+        raise _encrypted(table)
+    properties.put("write.data.path", buffer)
+    places = jvm.iceberg("LocationProviders").locationsFor(current.location(), properties)
+    operations = jvm.iceberg("StaticTableOperations")(current, table.java.io(), places)
+    fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), jvm)
+    _forks(jvm).add(name, fork.java)
+    return fork
+
+
+def _forks(jvm: Jvm) -> Any:
+    return jvm.static("spark.SparkTableCache", "get")()
+
+
+def _encrypted(table: LakeTable) -> JobError:
+    # A fork does not know the catalog's keys: its files would be readable for everybody.
+    return JobError(
+        f"{table.java.name()} is encrypted, and buffers cannot be",
+        code="encrypted-table",
+        hint="set `commit: direct` on the output: Iceberg's own commit encrypts",
+    )
+
+
+def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) -> Contents:
+    """Write the frame into the buffer and say what is in it; every file was seen in the store with its full length."""
+    faults.point("before-data-written")
+    files = fork.fill(frame, options)
+    faults.point("data-written")
+    descriptors = tuple(_descriptors(fork, files))
+    _check(fork.java.io(), buffer, descriptors)
+    rows, size = (sum(int(d[key]) for d in descriptors) for key in ("record-count", "file-size-in-bytes"))
+    return Contents(descriptors, rows, size, len(descriptors))
+
+
+def _descriptors(fork: Fork, files: list[Any]) -> list[dict[str, Any]]:
+    """Iceberg's JSON of data files."""
+    specs, parser = fork.java.specs(), fork.jvm.iceberg("ContentFileParser")
+    # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "files.json"
+        stream = fork.jvm("java.io.FileOutputStream")(str(path))
+        generator = fork.jvm.iceberg("util.JsonUtil").factory().createGenerator(stream)
+        generator.writeStartArray()
+        for file in files:
+            parser.toJson(file, specs.get(file.specId()), generator)
+        generator.writeEndArray()
+        generator.close()
+        return list(json.loads(path.read_text()))
+
+
+def _check(io: Any, buffer: str, descriptors: tuple[dict[str, Any], ...]) -> None:
+    """Nothing is sealed that is not there: commits check neither that a file exists nor what is in it."""
+    stored = _stored(io, buffer, [descriptor["file-path"] for descriptor in descriptors])
+    for descriptor in descriptors:
+        name, written = _inside(buffer, descriptor["file-path"]), int(descriptor["file-size-in-bytes"])
+        if stored.get(name) != written:
+            raise _damaged(buffer, f"{name} should have {written} bytes, and has {stored.get(name, 'vanished')}")
+
+
+def _stored(io: Any, buffer: str, paths: list[str]) -> dict[str, int]:
+    """The lengths of the files in the store, with as few requests as possible."""
+    if len(paths) < 2:
+        return {_inside(buffer, path): int(io.newInputFile(path).getLength()) for path in paths}
+    return {_inside(buffer, f.location()): int(f.size()) for f in io.listPrefix(buffer).iterator()}
+
+
+def _inside(buffer: str, path: str) -> str:
+    """A path below the buffer; stores spell the same directory in several ways, never its own name."""
+    return path.rpartition(buffer.rpartition("/")[2])[2]
+
+
+def _damaged(buffer: str, why: str) -> StorageUnavailable:
+    return StorageUnavailable(
+        f"the buffer {buffer} is not what was written: {why}",
+        code="buffer-damaged",
+        hint="nothing was published; if it happens again, look for a cleaner that works inside the table's directory",
+    )

@@ -1,0 +1,121 @@
+"""A buffered write: rows go into a fork of the table and are sealed; whoever holds the lease publishes them."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.commit.ledger import Ledger
+from catchment.commit.listener import Listener
+from catchment.commit.model import Contents, Entry, Intent
+from catchment.commit.publisher import Check, Outcome, Publisher
+from catchment.commit.writer import Writer
+from catchment.formats.iceberg import buffer
+from catchment.formats.iceberg.catalogs import branch_of, require_table
+from catchment.formats.iceberg.conflicts import branch_refusal
+from catchment.formats.iceberg.consolidate import consolidate
+from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.model import Write
+from catchment.plan.model import Dataset
+
+BATCH = 256
+"""Writes that one commit takes at most."""
+
+
+@dataclass
+class TableDestination:
+    """An Iceberg table as the destination of writes."""
+
+    session: SparkSession
+    dataset: Dataset
+    ledger: Ledger
+    batch: int = BATCH
+    removes_buffers: bool = False
+    _table: LakeTable | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def table(self) -> LakeTable:
+        """An object of its own: a consolidation must not see the refreshes of those who write."""
+        with self._lock:
+            self._table = self._table or LakeTable(self.session, require_table(self.session, self.dataset))
+            return self._table
+
+    def adopt(self, table: LakeTable) -> None:
+        """Take over a table that its writer is done with, so that it is not loaded again."""
+        with self._lock:
+            self._table = self._table or table
+
+    def is_of(self, table: LakeTable) -> bool:
+        """Whether this is the same table; it may have been dropped and made anew since it was met."""
+        with self._lock:
+            return self._table is None or self._table.uuid == table.uuid
+
+    def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
+        """Publish a batch; the swap decides between two consolidators, so a lost lease does not matter."""
+        return consolidate(self.table, batch, tried=self.ledger.mark_tried)
+
+    def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
+        """Nothing: whether a file of a table is live, only the history tells."""
+        return ()
+
+
+def publisher_of(writer: Writer, dataset: Dataset) -> Publisher[TableDestination]:
+    """Who publishes the sealed writes of a table."""
+    return writer.publisher(dataset.target, partial(_destination, writer, dataset))
+
+
+def write_buffered(
+    writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
+) -> Entry:
+    """Write the frame once, however often this is called with the same write id."""
+    return seal(writer, frame, table, write, options, listener).publish(write.id)
+
+
+def seal(
+    writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
+) -> Publisher[TableDestination]:
+    """Fill a buffer and seal it, unless that was done before; returns who can publish it."""
+    dataset = write.output.dataset
+    meet = partial(writer.admitted, dataset.target, partial(_destination, writer, dataset), listener)
+    publisher = meet()
+    if not publisher.destination.is_of(table):
+        writer.forget(dataset.target)
+        publisher = meet()
+    table.refresh()
+    branch = branch_of(write.output)
+    intent = _intent(write, table, branch, writer.owner)
+    fork = buffer.make(table, intent.buffer)
+
+    def fill() -> Contents:
+        if (refused := branch_refusal(fork.java, dataset.target, branch)) is not None:
+            raise refused
+        return buffer.fill(frame, fork, intent.buffer, options)
+
+    try:
+        writer.seal_once(intent, fill, listener)
+    finally:
+        fork.remove()
+    publisher.destination.adopt(table)
+    return publisher
+
+
+def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:
+    # A name of its own for every attempt: two attempts at one write never share a directory.
+    name = f"{write.id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
+    output, base = write.output, write.since or table.base(branch)
+    return Intent(
+        *(write.id, write.workflow, output.dataset.target, branch, output.mode, output.conflict, owner),
+        f"{table.data_location}/{name}",
+        base,
+        write.inputs,
+    )
+
+
+def _destination(writer: Writer, dataset: Dataset) -> TableDestination:
+    return TableDestination(writer.session, dataset, writer.ledger)

@@ -1,0 +1,74 @@
+"""Changes of which snapshot a table shows: `rollback` and `set_snapshot`. No snapshot comes or goes by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.errors import JobError
+from catchment.formats.iceberg.snapshots import current, line, snapshot_of
+from catchment.formats.stamps import WRITES
+from catchment.maintain.model import Arguments, Kind, Metadata, Staged
+
+
+def _roll_back(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
+    past = line(metadata, current(metadata))
+    target = _at(metadata, past, arguments["timestamp"]) if "timestamp" in arguments else None
+    target = target or snapshot_of(metadata, arguments.get("snapshot"))
+    if target not in past:
+        raise JobError(
+            f"main does not come from snapshot {target}",
+            code="not-an-ancestor",
+            hint="roll back to a snapshot that main was at; `set-snapshot` takes any other one",
+        )
+    if target != past[-1]:
+        transaction.manageSnapshots().rollbackTo(target).commit()
+
+
+def _set(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
+    target = snapshot_of(metadata, arguments["snapshot"])
+    if target != current(metadata):
+        transaction.manageSnapshots().setCurrentSnapshot(target).commit()
+
+
+def _at(metadata: Metadata, past: list[int], text: str) -> int:
+    """What main was at some moment, as far as its history goes."""
+    moment = _millis(text)
+    times = {entry["snapshot-id"]: entry["timestamp-ms"] for entry in metadata["snapshots"]}
+    found = [snapshot for snapshot in past if times[snapshot] <= moment]
+    if not found:
+        raise JobError(
+            f"main has no snapshot as old as {text}",
+            code="snapshot-not-found",
+            hint="`catchment table snapshots` lists them with their times",
+        )
+    return found[-1]
+
+
+def _millis(text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError as error:
+        hint = "write it as 2026-03-01T12:00:00Z; without a zone it is UTC"
+        raise JobError(f"`{text}` is no time", code="bad-timestamp", hint=hint) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000
+
+
+def _view(metadata: Metadata, arguments: Arguments) -> int | None:
+    return current(metadata)
+
+
+def _undone(staged: Staged, arguments: Arguments) -> Mapping[str, Any]:
+    """The commits that main had and has no longer, newest first, with the writes in each."""
+    stays = set(line(staged.after, current(staged.after)))
+    gone = [each for each in line(staged.before, current(staged.before))[::-1] if each not in stays]
+    summaries = {entry["snapshot-id"]: entry.get("summary", {}) for entry in staged.before.get("snapshots", ())}
+    writes = {each: [part for part in summaries[each].get(WRITES, "").split(",") if part] for each in gone}
+    return {"undone": [{"snapshot_id": each, "write_ids": writes[each]} for each in gone]}
+
+
+ROLLBACK = Kind(_roll_back, _view, _undone)
+SET_SNAPSHOT = Kind(_set, _view, _undone)

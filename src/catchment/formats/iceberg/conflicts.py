@@ -1,0 +1,133 @@
+"""Which sealed writes still fit the table as it is now: it may have changed since their buffers were begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from catchment.commit.model import Entry
+from catchment.errors import CatchmentError, JobError
+from catchment.formats.iceberg.table import MAIN, LakeTable
+
+
+def refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
+    """Why a write cannot be published any more; None where it can. Nothing is lost by asking again."""
+    if table.uuid != write.intent.base.table_uuid:
+        return JobError(
+            f"{write.intent.target} was dropped and made anew while {write.write_id} was being written",
+            code="table-replaced",
+            hint="run the job again: its rows belong to the table that is gone",
+        )
+    if (lost := branch_refusal(table.java, write.intent.target, write.intent.branch)) is not None:
+        return lost
+    missing = _new_required_columns(table, write.intent.base.schema_id)
+    if missing:
+        return JobError(
+            f"{write.intent.target} got the required column {missing[0]} while {write.write_id} was being written",
+            code="schema-changed",
+            hint="let the job produce that column and run it again",
+        )
+    return _partitions_refusal(table, write) if write.intent.mode == "overwrite-partitions" else None
+
+
+def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | None:
+    """Why a branch of an Iceberg table cannot be written: it is not there. Iceberg would make one without a past."""
+    found = table.refs().get(branch)
+    if branch == MAIN or (found is not None and found.isBranch()):
+        return None
+    return JobError(
+        f"{target} has no branch {branch}",
+        code="branch-not-found",
+        hint="create it with `catchment table branch create`; if it was created and is not there, the catalog keeps no "
+        "branches of tables",
+    )
+
+
+def _new_required_columns(table: LakeTable, schema_id: int) -> list[str]:
+    if int(table.java.schema().schemaId()) == schema_id:
+        return []
+    schemas = {int(s["schema-id"]): s for s in table.metadata()["schemas"]}
+    then, now = schemas.get(schema_id), schemas[int(table.java.schema().schemaId())]
+    known = {field["id"] for field in then["fields"]} if then else set()
+    return [field["name"] for field in now["fields"] if field["required"] and field["id"] not in known]
+
+
+def _partitions_refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
+    """Iceberg replaces partitions of one spec only: files of another spec would stay beside the new ones, unseen."""
+    current, written = int(table.java.spec().specId()), _spec_ids(write)
+    others = _live_specs(table, write.intent.branch) | written
+    if written and others != {current}:
+        return JobError(
+            f"{write.intent.target} has data of partition spec {sorted(others - {current})} beside spec {current}; "
+            "a dynamic overwrite would leave old rows of the same partitions in place",
+            code="mixed-partition-specs",
+            hint="rewrite the table into its current spec first, or use saveMode append or a full overwrite",
+        )
+    return None
+
+
+def _spec_ids(write: Entry) -> set[int]:
+    descriptors: tuple[Any, ...] = write.contents.descriptors if write.contents else ()
+    return {int(descriptor["spec-id"]) for descriptor in descriptors}
+
+
+def _live_specs(table: LakeTable, branch: str) -> set[int]:
+    head = table.head(branch)
+    if head is None or table.java.specs().size() == 1:
+        return set()
+    manifests = head.dataManifests(table.java.io())
+    return {int(m.partitionSpecId()) for m in manifests if m.hasAddedFiles() or m.hasExistingFiles()}
+
+
+COMPACTION = "replace"
+
+
+def was_compacted(table: LakeTable, write: Entry) -> bool:
+    """Whether a compaction is among the commits since the write's job began."""
+    return any(str(snapshot.operation()) == COMPACTION for snapshot in _since(table, write))
+
+
+def is_overtaken(table: LakeTable, write: Entry) -> bool:
+    """Whether a commit since then, other than a compaction, touched a partition that the write replaces."""
+    line = list(_since(table, write))
+    if not _reaches(line, write.intent.base.snapshot_id):
+        return True  # nobody can tell any more
+    ours = _partitions(table, write)
+    changes = (snapshot for snapshot in line if str(snapshot.operation()) != COMPACTION)
+    return any(_touches(table, file, ours) for snapshot in changes for file in _changed(table, snapshot))
+
+
+def _since(table: LakeTable, write: Entry) -> Iterator[Any]:
+    """The commits of the write's branch after the state that it began from, newest first."""
+    snapshot = table.head(write.intent.branch)
+    while snapshot is not None and snapshot.snapshotId() != write.intent.base.snapshot_id:
+        yield snapshot
+        parent = snapshot.parentId()
+        snapshot = table.java.snapshot(parent) if parent is not None else None
+
+
+def _reaches(line: list[Any], base: int | None) -> bool:
+    return not line or line[-1].parentId() == base
+
+
+def _partitions(table: LakeTable, write: Entry) -> frozenset[str]:
+    files = table.data_files(write.contents.descriptors if write.contents else ())
+    return frozenset(_partition(table, file) for file in files)
+
+
+def _partition(table: LakeTable, file: Any) -> str:
+    spec = table.java.specs().get(file.specId())
+    return f"{file.specId()}:{spec.partitionToPath(file.partition())}"
+
+
+def _changed(table: LakeTable, snapshot: Any) -> Iterator[Any]:
+    io = table.java.io()
+    for files in (snapshot.addedDataFiles(io), snapshot.removedDataFiles(io), snapshot.addedDeleteFiles(io)):
+        iterator = files.iterator()
+        while iterator.hasNext():
+            yield iterator.next()
+
+
+def _touches(table: LakeTable, file: Any, partitions: frozenset[str]) -> bool:
+    everywhere = bool(table.java.specs().get(file.specId()).isUnpartitioned())
+    return everywhere or _partition(table, file) in partitions

@@ -1,0 +1,210 @@
+"""Compaction: many small files become few large ones, in the table's data or in its metadata."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from catchment.engine.failures import first_line, from_spark
+from catchment.errors import CommitConflict, JobError
+from catchment.formats.backoff import MOST_ATTEMPTS, attempts
+from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.iceberg.maintenance.procedures import call
+from catchment.formats.iceberg.maintenance.retention import require_kept
+from catchment.formats.iceberg.row_changes import OVERTAKEN
+from catchment.jvm.causes import causes, is_a, stack_trace
+from catchment.jvm.classes import Jvm
+from catchment.maintain.model import Upkeep, Ward
+from catchment.plan.model import Clause, Rewrite, RewriteManifests
+
+COURTESY_SECONDS = 60.0
+"""How long a compaction lets changes of rows go first, which it would force to begin anew."""
+LOOK_SECONDS = 0.25
+VALIDATION = f"{EXCEPTIONS}ValidationException"
+
+
+def rewrite_files(ward: Ward, deed: Rewrite) -> Upkeep:
+    """Write data files anew."""
+    condition = deed.condition.sql if deed.condition else None
+    sorting = {"strategy": deed.strategy, "sort_order": deed.order} if deed.strategy == "sort" else {}
+
+    def attempt() -> Upkeep:
+        done = call(
+            ward.spark,
+            ward.dataset,
+            "rewrite_data_files",
+            **sorting,
+            where=condition,
+            options=dict(deed.properties) or None,
+        ).asDict()
+        facts = {
+            "rewritten_files": int(done["rewritten_data_files_count"]),
+            "added_files": int(done["added_data_files_count"]),
+            "rewritten_bytes": int(done["rewritten_bytes_count"]),
+            "failed_files": int(done["failed_data_files_count"]),
+        }
+        if facts["failed_files"]:
+            ward.listener.warn(
+                f"{ward.dataset.address}: others were first at {facts['failed_files']} files; they stay as they are"
+            )
+        return Upkeep(facts["added_files"], facts["rewritten_bytes"], facts=facts)
+
+    try:
+        return unhurried(ward, attempt)
+    except Exception as error:
+        if deed.condition is None or isinstance(error, CommitConflict):
+            raise
+        problem = from_spark(error, otherwise="maintenance-failed")
+        problem.where = problem.where or deed.condition.where
+        raise problem from error
+
+
+def rewrite_manifests(ward: Ward, deed: RewriteManifests) -> Upkeep:
+    """Write manifests anew."""
+
+    def attempt() -> Upkeep:
+        done = call(ward.spark, ward.dataset, "rewrite_manifests", use_caching=deed.caching)
+        facts = {
+            "rewritten_manifests": int(done["rewritten_manifests_count"]),
+            "added_manifests": int(done["added_manifests_count"]),
+        }
+        return Upkeep(facts["added_manifests"], facts=facts)
+
+    return unhurried(ward, attempt)
+
+
+def unhurried(ward: Ward, attempt: Callable[[], Upkeep]) -> Upkeep:
+    """Try until it succeeds; whoever writes goes first, and what a writer has changed is looked at anew."""
+    for number in attempts():
+        _let_pass(ward)
+        before = head(ward.table)
+        try:
+            return attempt()
+        except Exception as error:
+            if not is_a(error, *OVERTAKEN):
+                raise
+            # Iceberg says with the same exception that something was changed and that something is not there.
+            if is_a(error, VALIDATION) and head(ward.table) == before:
+                raise _refused(error) from error
+            if number == MOST_ATTEMPTS:
+                raise _overtaken(ward, number) from error
+        ward.listener.check()
+    raise AssertionError("the last attempt returns or raises")
+
+
+def head(table: Table) -> int | None:
+    """The current snapshot of a table."""
+    table.refresh()
+    found = table.currentSnapshot()
+    return None if found is None else int(found.snapshotId())
+
+
+def _let_pass(ward: Ward) -> None:
+    """Wait while rows are being changed: that statement would have to be evaluated again."""
+    deadline = time.monotonic() + COURTESY_SECONDS
+    while ward.writer.store.leases.holder(f"rows/{ward.dataset.address}") and time.monotonic() < deadline:
+        ward.listener.check()
+        time.sleep(LOOK_SECONDS)
+
+
+def _refused(error: Exception) -> JobError:
+    message = first_line(next(causes(error)))
+    hint = "nothing was changed; `catchment table show` tells what the table has"
+    return JobError(message, code="maintenance-failed", hint=hint, detail=stack_trace(error))
+
+
+def _overtaken(ward: Ward, number: int) -> CommitConflict:
+    return CommitConflict(
+        f"{ward.dataset.address} was changed by others during each of {number} attempts",
+        code="maintenance-overtaken",
+        hint="try again when fewer jobs write to it; for a rewrite, `where` or `partial-progress.enabled: true` help",
+    )
+
+
+CONVERTER = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
+INVALID = f"{EXCEPTIONS}ValidationException"
+NOTHING = "false"
+"""A condition that no file meets."""
+MANIFEST_SIZE, MANIFEST_SIZE_DEFAULT = "commit.manifest.target-size-bytes", 8 * 1024 * 1024
+
+
+def look_at_files(ward: Ward, deed: Rewrite) -> Upkeep:
+    """Which data files a rewrite would write anew, partition by partition."""
+    require_kept(ward)
+    _check(ward, deed)
+    ward.table.refresh()
+    groups = list(_groups(ward, deed))
+    return Upkeep(
+        facts={
+            "rewritten_files": sum(group["files"] for group in groups),
+            "rewritten_bytes": sum(group["bytes"] for group in groups),
+            "expected_files": sum(group["expected_files"] for group in groups),
+            "partitions": groups,
+        }
+    )
+
+
+def look_at_manifests(ward: Ward) -> Upkeep:
+    """Which manifests a rewrite would write anew: those of the table's newest partitioning, unless one is enough."""
+    require_kept(ward)
+    ward.table.refresh()
+    head, files = ward.table.currentSnapshot(), ward.table.io()
+    kinds = (head.dataManifests(files), head.deleteManifests(files)) if head is not None else ()
+    target = int(ward.table.properties().get(MANIFEST_SIZE) or MANIFEST_SIZE_DEFAULT)
+    count = size = expected = 0
+    for lengths in (_lengths(ward, manifests) for manifests in kinds):
+        wanted = -(-sum(lengths) // target)
+        if lengths and (wanted, len(lengths)) != (1, 1):
+            count, size, expected = count + len(lengths), size + sum(lengths), expected + wanted
+    return Upkeep(facts={"rewritten_manifests": count, "rewritten_bytes": size, "expected_manifests": expected})
+
+
+def _check(ward: Ward, deed: Rewrite) -> None:
+    """The rewrite itself, of no file: an order, a strategy or a property that it refuses is refused here too."""
+    sorting = {"strategy": deed.strategy, "sort_order": deed.order} if deed.strategy == "sort" else {}
+    properties = dict(deed.properties) or None
+    try:
+        call(ward.spark, ward.dataset, "rewrite_data_files", **sorting, where=NOTHING, options=properties)
+    except Exception as error:
+        refused = next((cause for cause in causes(error) if INVALID in cause.classes), None)
+        if refused is None:
+            raise
+        # Nothing is committed, so this is no conflict with others, as which it would be told otherwise.
+        hint = "check the order of the rewrite; `catchment table show` lists the columns"
+        raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
+
+
+def _groups(ward: Ward, deed: Rewrite) -> Iterator[dict[str, Any]]:
+    jvm, spec = Jvm.of(ward.spark), ward.table.spec()
+    planner = jvm.iceberg("actions.BinPackRewriteFilePlanner")(ward.table, _filter(ward, deed.condition))
+    planner.init(dict(deed.properties))
+    found: dict[str | None, dict[str, Any]] = {}
+    for group in planner.plan().groups().iterator():
+        # Files of an earlier partitioning are taken together: they may hold rows of any partition.
+        of_today = group.fileScanTasks()[0].file().specId() == spec.specId()
+        name = str(spec.partitionToPath(group.info().partition())) if of_today else None
+        part = found.setdefault(name, {"partition": name, "files": 0, "bytes": 0, "expected_files": 0})
+        part["files"] += int(group.inputFileNum())
+        part["bytes"] += int(group.inputFilesSizeInBytes())
+        part["expected_files"] += int(group.expectedOutputFiles())
+    yield from sorted(found.values(), key=lambda part: (part["partition"] is None, part["partition"]))
+
+
+def _filter(ward: Ward, condition: Clause | None) -> Any:
+    jvm = Jvm.of(ward.spark)
+    if condition is None:
+        return jvm.iceberg("expressions.Expressions").alwaysTrue()
+    converter, session = jvm(CONVERTER), ward.spark._jsparkSession
+    try:
+        resolved = converter.collectResolvedSparkExpression(session, ward.dataset.identifier, condition.sql)
+        return converter.convertToIcebergExpression(resolved)
+    except Exception as error:
+        problem = from_spark(error, otherwise="maintenance-failed")
+        problem.where = problem.where or condition.where
+        raise problem from error
+
+
+def _lengths(ward: Ward, manifests: Any) -> list[int]:
+    newest = ward.table.spec().specId()
+    return [int(manifest.length()) for manifest in manifests if manifest.partitionSpecId() == newest]

@@ -1,0 +1,233 @@
+"""Expiry: snapshots go that nobody needs, and with them the files that only they refer to."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
+from catchment.errors import CommitConflict, JobError
+from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg.maintenance.compaction import unhurried
+from catchment.formats.iceberg.maintenance.procedures import call
+from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
+from catchment.maintain.followers import Follower, followers
+from catchment.maintain.model import Upkeep, Ward
+from catchment.plan.model import Expire
+
+Metadata = Mapping[str, Any]
+DAY_MS = 24 * 60 * 60 * 1000
+MAX_AGE = "history.expire.max-snapshot-age-ms"
+
+
+@dataclass(frozen=True)
+class History:
+    """The snapshots of a table and what leads to them."""
+
+    metadata: Metadata
+
+    @property
+    def snapshots(self) -> dict[int, Mapping[str, Any]]:
+        """By id, oldest first."""
+        return {int(entry["snapshot-id"]): entry for entry in self.metadata.get("snapshots", ())}
+
+    @property
+    def refs(self) -> dict[str, Mapping[str, Any]]:
+        """Branches and tags by name."""
+        return dict(self.metadata.get("refs", {}))
+
+    def line(self, ref: Mapping[str, Any]) -> list[int]:
+        """The head of a branch and its ancestors, as far as the history goes, newest first."""
+        known, found = self.snapshots, []
+        at: int | None = int(ref["snapshot-id"])
+        while at is not None and at in known:
+            found.append(at)
+            at = known[at].get("parent-snapshot-id")
+        return found
+
+    def time(self, snapshot: int) -> int:
+        """When a snapshot was made, in milliseconds since 1970."""
+        return int(self.snapshots[snapshot]["timestamp-ms"])
+
+    def expired(self, deed: Expire, now: int) -> tuple[int, ...]:
+        """What may go by the deed's and the table's own rules, oldest first."""
+        kept = {snapshot for name in self.refs for snapshot in self._kept(name, deed, now)}
+        if deed.snapshot_ids:
+            return self._named(deed, kept)
+        before, on_a_line = self._before(deed, now), {s for ref in self.refs.values() for s in self.line(ref)}
+        lost = (s for s in self.snapshots if s not in on_a_line)  # rolled back, or staged and never published
+        kept |= {snapshot for snapshot in lost if self.time(snapshot) >= before}
+        return tuple(snapshot for snapshot in self.snapshots if snapshot not in kept)
+
+    def by_own_rule(self, now: int) -> frozenset[int]:
+        """What Iceberg takes whatever it is asked for, because a branch has rules of its own."""
+        ruled = [name for name, ref in self.refs.items() if {"max-snapshot-age-ms", "min-snapshots-to-keep"} & {*ref}]
+        keepers = Expire(before=0)
+        lines = {snapshot for name in ruled for snapshot in self.line(self.refs[name])}
+        return frozenset(lines - {snapshot for name in self.refs for snapshot in self._kept(name, keepers, now)})
+
+    def current_since(self, moment: int) -> frozenset[int]:
+        """Everything that was, at any time since a moment, what readers of some branch saw."""
+        seen = {snapshot for snapshot in self.snapshots if self.time(snapshot) > moment}
+        for ref in self.refs.values():
+            seen.update([snapshot for snapshot in self.line(ref) if self.time(snapshot) <= moment][:1])
+        return frozenset((seen | self._logged_since(moment)) & {*self.snapshots})
+
+    def after(self, snapshot: int) -> frozenset[int]:
+        """A snapshot and all that came of it, on whatever branch: nobody can go on from it with less."""
+        found = {snapshot} & {*self.snapshots}
+        for each, entry in self.snapshots.items():  # a parent stands before its children
+            if entry.get("parent-snapshot-id") in found:
+                found.add(each)
+        return frozenset(found)
+
+    def _logged_since(self, moment: int) -> set[int]:
+        """The same of main by its log, which knows also what was rolled back."""
+        log = [
+            (int(entry["timestamp-ms"]), int(entry["snapshot-id"])) for entry in self.metadata.get("snapshot-log", ())
+        ]
+        later = [snapshot for at, snapshot in log if at > moment]
+        return {*later, *[snapshot for at, snapshot in log if at <= moment][-1:]}
+
+    def _kept(self, name: str, deed: Expire, now: int) -> set[int]:
+        ref = self.refs[name]
+        line = self.line(ref)
+        if ref["type"] != "branch":
+            return set(line[:1])
+        least = int(ref.get("min-snapshots-to-keep") or deed.retain_last)
+        age = ref.get("max-snapshot-age-ms")
+        before = self._before(deed, now) if age is None else now - int(age)
+        young = () if deed.snapshot_ids else (snapshot for snapshot in line if self.time(snapshot) >= before)
+        return {*line[:least], *young}
+
+    def _before(self, deed: Expire, now: int) -> int:
+        age = int(self.metadata.get("properties", {}).get(MAX_AGE, 5 * DAY_MS))
+        return now - age if deed.before is None else deed.before
+
+    def _named(self, deed: Expire, kept: set[int]) -> tuple[int, ...]:
+        for snapshot in deed.snapshot_ids:
+            if snapshot not in self.snapshots:
+                raise JobError(
+                    f"there is no snapshot {snapshot}",
+                    code="snapshot-not-found",
+                    hint="`catchment table snapshots` lists them",
+                )
+            if snapshot in kept:
+                refs = [name for name, ref in self.refs.items() if ref["snapshot-id"] == snapshot]
+                why = f"the head of {', '.join(refs)}" if refs else f"one of the last {deed.retain_last}"
+                raise JobError(
+                    f"snapshot {snapshot} is {why}, and stays",
+                    code="snapshot-in-use",
+                    hint="name older ones, or drop the branch or tag first",
+                )
+        return tuple(snapshot for snapshot in self.snapshots if snapshot in deed.snapshot_ids)
+
+
+REASONS = {
+    "writes": "writes that are not published yet began after them (`catchment recover` ends those of lost engines)",
+    "readers": "jobs or queries that run now may read them",
+    "published": "readers of the published catalog see them",
+    "incremental": "incremental jobs have not read on from there yet",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an expiry would do."""
+
+    history: History
+    gone: tuple[int, ...]
+    kept: Mapping[str, frozenset[int]]
+    """By reason: what would go by its age, and is needed."""
+    followers: tuple[Follower, ...]
+    """The incremental jobs that need some of it."""
+
+    def reasons(self) -> Iterator[str]:
+        """In words, what is kept and why."""
+        for reason, kept in self.kept.items():
+            if kept:
+                who = "".join(f"; {each}" for each in self.followers if reason == "incremental")
+                yield f"{len(kept)} old snapshots are kept: {REASONS[reason]}{who}"
+
+    def facts(self) -> dict[str, Any]:
+        """For people."""
+        return {
+            "snapshots": [{"snapshot_id": each, "committed_at": _told(self.history.time(each))} for each in self.gone],
+            "kept": {reason: sorted(kept) for reason, kept in self.kept.items() if kept},
+            "followers": [each.facts() for each in self.followers],
+        }
+
+
+def expire(ward: Ward, deed: Expire) -> Upkeep:
+    """Expire snapshots of a table."""
+    with undisturbed(ward):
+        return unhurried(ward, lambda: _expire(ward, deed))
+
+
+def choose(ward: Ward, deed: Expire) -> Choice:
+    """Look which snapshots would go."""
+    # Who begins to write or to read after this look begins from what is current now, and that stays.
+    ward.table.refresh()
+    found = History(json.loads(snapshots.metadata(ward.spark, ward.table)))
+    now = int(time.time() * 1000)
+    old = found.expired(deed, now)
+    following = {each: found.after(each.snapshot) for each in followers(ward.writer.store.states, found.snapshots)}
+    reasons = {**_needs(ward, found), "incremental": frozenset().union(*following.values())}
+    needs = frozenset().union(*reasons.values())
+    if lost := needs & found.by_own_rule(now):
+        raise CommitConflict(
+            f"{ward.dataset.address}: a branch has a rule of its own for the age of snapshots, and by it Iceberg would "
+            f"expire {len(lost)} that are still needed",
+            code="snapshots-needed",
+            hint="try again when the jobs that need them are done; `catchment writers` shows who writes, "
+            "`catchment state ls` which incremental jobs go on from where",
+        )
+    return Choice(
+        found,
+        tuple(snapshot for snapshot in old if snapshot not in needs),
+        {reason: ids & {*old} for reason, ids in reasons.items()},
+        tuple(each for each, ids in following.items() if ids & {*old}),
+    )
+
+
+def _expire(ward: Ward, deed: Expire) -> Upkeep:
+    choice = choose(ward, deed)
+    for reason in choice.reasons():
+        ward.listener.warn(f"{ward.dataset.address}: {reason}")
+    if not choice.gone:
+        return Upkeep(facts={**choice.facts(), "removed_files": 0})
+    done = call(
+        ward.spark,
+        ward.dataset,
+        "expire_snapshots",
+        snapshot_ids=choice.gone,
+        older_than=datetime.fromtimestamp(0, tz=timezone.utc),  # by age nothing goes
+        max_concurrent_deletes=deed.deletes,
+        stream_results=deed.stream,
+    ).asDict()
+    removed = sum(int(count or 0) for count in done.values())
+    return Upkeep(removed, facts={**choice.facts(), "removed_files": removed})
+
+
+def _needs(ward: Ward, found: History) -> dict[str, frozenset[int]]:
+    waiting = needed(ward.writer.store.database, ward.dataset.address)
+    readers = ward.writer.store.readers.oldest()
+    since = None if readers is None else int((readers - CLOCKS_APART_SECONDS) * 1000)
+    later = {
+        snapshot
+        for snapshot, entry in found.snapshots.items()
+        if waiting.sequence is not None and int(entry.get("sequence-number", 0)) > waiting.sequence
+    }
+    return {
+        "writes": frozenset(later | waiting.snapshots),
+        "readers": found.current_since(since) if since is not None else frozenset(),
+        "published": shown(ward).snapshots,
+    }
+
+
+def _told(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1000, tz=timezone.utc).isoformat(timespec="milliseconds")

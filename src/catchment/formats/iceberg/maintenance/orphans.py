@@ -1,0 +1,106 @@
+"""Orphans: files in a table's directories that none of its snapshots refers to.
+
+Files of writes on their way look like orphans, too. The ledger knows those: their directories are spared, whatever
+their age. What somebody writes into no directory of its own (a merge, a compaction, a direct commit) is spared by its
+time: nothing is removed that is younger than the oldest write or job under way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+
+from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
+from catchment.errors import JobError
+from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
+from catchment.formats.iceberg.table import LakeTable
+from catchment.jvm.classes import Jvm, callback
+from catchment.maintain.model import Upkeep, Ward
+from catchment.plan.model import RemoveOrphans
+
+DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
+ADVISED_AGE_SECONDS = 24 * 60 * 60
+"""What is younger may be the work of a program that Catchment does not know."""
+BATCH = 1000
+
+
+def remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
+    """Remove orphans of a table, or only look for them."""
+    with undisturbed(ward):
+        return _remove_orphans(ward, deed)
+
+
+def _remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
+    now = time.time()
+    wanted = now - DEFAULT_AGE_SECONDS if deed.before is None else deed.before / 1000
+    # Before the table is looked at: what is open now and published a moment later is an orphan to that look.
+    waiting = needed(ward.writer.store.database, ward.dataset.address)
+    under_way = (ward.writer.store.readers.oldest() or now) - CLOCKS_APART_SECONDS
+    ward.table.refresh()
+    if now - wanted < ADVISED_AGE_SECONDS:
+        ward.listener.warn(
+            f"{ward.dataset.address}: files of the last 24 hours count as orphans; what programs other than Catchment "
+            "are writing now is among them"
+        )
+    found = _orphans(ward, min(wanted, waiting.oldest, under_way), _place(ward, deed.location))
+    # A published version may be older than what the table itself remembers of its metadata files.
+    spared = waiting.buffers | shown(ward).files
+    gone = [path for path in found if not spared.intersection(path.split("/"))]
+    if not deed.dry_run:
+        _remove(ward, gone, deed.deletes or 1)
+    facts = {"files": gone, "spared": len(found) - len(gone), "dry_run": deed.dry_run}
+    return Upkeep(0 if deed.dry_run else len(gone), facts=facts)
+
+
+def _orphans(ward: Ward, before: float, location: str | None) -> list[str]:
+    """Iceberg's own search, with a hand that removes nothing."""
+    jvm = Jvm.of(ward.spark)
+    action = jvm.iceberg("spark.actions.SparkActions").get(ward.spark._jsparkSession).deleteOrphanFiles(ward.table)
+    seen = jvm("java.util.ArrayList")()
+    kept = callback(ward.spark, "java.util.function.Consumer", seen, "add", "java.lang.Object")
+    action = action.olderThan(int(before * 1000)).deleteWith(kept)
+    result = (action.location(location) if location else action).execute()
+    listed = str(jvm("java.lang.String").join("\n", result.orphanFileLocations()))
+    return sorted(listed.split("\n")) if listed else []
+
+
+def _place(ward: Ward, location: str | None) -> str | None:
+    """The directory that was asked for, which must be the table's own: elsewhere, everything looks like an orphan."""
+    if location is None:
+        return None
+    root = str(ward.table.location()).rstrip("/")
+    place = location.rstrip("/") if location[:1] == "/" or "://" in location else f"{root}/{location.rstrip('/')}"
+    own = (root, LakeTable(ward.spark, ward.table).data_location.rstrip("/"))
+    if ".." in place.split("/") or not any(place == each or place.startswith(f"{each}/") for each in own):
+        raise JobError(
+            f"{location} is no directory of {ward.dataset.address}",
+            code="location-outside-table",
+            hint=f"name a directory below {root}, or leave `location` out",
+        )
+    return place
+
+
+def _remove(ward: Ward, paths: Sequence[str], at_once: int) -> None:
+    io = ward.table.io()
+    gateway: Any = ward.spark.sparkContext._gateway
+    bulk = is_instance_of(gateway, io, "org.apache.iceberg.io.SupportsBulkOperations")
+
+    def remove(batch: Sequence[str]) -> None:
+        ward.listener.check()
+        if bulk:
+            io.deleteFiles(list(batch))
+        else:
+            for path in batch:
+                io.deleteFile(path)
+
+    with ThreadPoolExecutor(max_workers=at_once) as pool:
+        for _ in pool.map(remove, _batches(paths)):
+            pass
+
+
+def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))

@@ -1,0 +1,224 @@
+"""Row-level changes (merge, delete): they read the table, so they cannot be prepared in a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.commit import faults, own_commit
+from catchment.commit.leases import turn
+from catchment.commit.listener import Listener
+from catchment.commit.model import Base, Entry, Intent
+from catchment.commit.own_commit import Committed
+from catchment.commit.patience import patiently
+from catchment.commit.writer import Writer
+from catchment.engine.failures import from_spark
+from catchment.errors import CatchmentError, EngineLost, Retryable
+from catchment.formats.backoff import MOST_ATTEMPTS, attempts
+from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
+from catchment.formats.iceberg.conflicts import branch_refusal
+from catchment.formats.iceberg.consolidate import unknowable
+from catchment.formats.iceberg.fitting import fit
+from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.model import Write, Written, written
+from catchment.formats.row_statements import Statement, delete_statement, merge_statement, show_rows
+from catchment.formats.stamps import MODE, stamp
+from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm, callback, java_class
+from catchment.plan.model import Clause, Merge
+
+OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
+HOLDS_AFTER = 3
+"""Attempts after which nobody else may publish until the statement is through; or many small appends starve it."""
+NOTHING = Committed(None, 0, 0, 0)
+
+
+def change(
+    spark: SparkSession,
+    table: Table,
+    write: Write,
+    statement: Callable[[], Statement],
+    writer: Writer,
+    listener: Listener,
+) -> Written:
+    """Run a statement that changes rows of a table, unless this very write has been committed before.
+
+    `statement` is asked for anew on every attempt.
+    """
+    if (refused := branch_refusal(table, write.output.dataset.address, branch_of(write.output))) is not None:
+        raise refused
+    rows = _Rows(spark, table, write, writer, listener)
+    with turn(writer.store, write.output.dataset.address, writer.owner, listener, right="rows"):
+        return rows.change(statement)
+
+
+class _Rows:
+    """One change of one table."""
+
+    def __init__(self, spark: SparkSession, table: Table, write: Write, writer: Writer, listener: Listener) -> None:
+        self._spark, self._table, self._write, self._listener = spark, table, write, listener
+        self._ledger, self._owner, self._store = writer.ledger, writer.owner, writer.store
+
+    def change(self, statement: Callable[[], Statement]) -> Written:
+        self._settle_lost()
+        self._table.refresh()
+        known = patiently(self._begin)
+        if known.state == "committed":
+            self._listener.warn(f"{known.write_id} was already committed; nothing is written again")
+            return written(known)
+        done = self._find(known.write_id) or self._run(known, statement)
+        faults.point("before-marked")
+        patiently(lambda: own_commit.finish(self._ledger, known.intent, done))
+        faults.point("marked")
+        return Written(done.rows, done.files, done.snapshot_id)
+
+    def _begin(self) -> Entry:
+        write, output = self._write, self._write.output
+        address, now = output.dataset.address, LakeTable(self._spark, self._table).base(branch_of(output))
+        name = own_commit.attempt_name(str(self._table.location()), write.id)
+        return own_commit.begin(
+            self._ledger,
+            Intent(
+                *(
+                    write.id,
+                    write.workflow,
+                    address,
+                    branch_of(output),
+                    output.mode,
+                    output.conflict,
+                    self._owner,
+                    name,
+                ),
+                base=self._since(now),
+                inputs=write.inputs,
+            ),
+        )
+
+    def _since(self, now: Base) -> Base:
+        """From where on the write may be in the history: the state before the first attempt whose end nobody saw."""
+        earlier = self._ledger.find(self._write.id)
+        if earlier is None or earlier.intent.base.table_uuid != now.table_uuid:
+            return now
+        unseen = earlier.state == "open" or (earlier.error or {}).get("code") == EngineLost.code
+        return earlier.intent.base if unseen else now
+
+    def _run(self, known: Entry, statement: Callable[[], Statement]) -> Committed:
+        if not LakeTable(self._spark, self._table).remembers(known.intent.base):
+            raise unknowable(known)
+        for number in attempts():
+            sql = statement()
+            try:
+                with self._calm(number):
+                    return self._attempt(sql)
+            except Exception as error:
+                # Whatever is said to have failed: the history decides.
+                if (done := self._find(known.write_id)) is not None:
+                    return done
+                if not is_a(error, *OVERTAKEN) or number == MOST_ATTEMPTS:
+                    raise self._given_up(known, error, sql) from error
+                self._listener.check()
+                self._listener.warn(
+                    f"{known.write_id}: others changed {known.intent.target} meanwhile; it is evaluated again"
+                )
+        raise AssertionError("the last attempt returns or raises")
+
+    def _calm(self, number: int) -> AbstractContextManager[None]:
+        if number <= HOLDS_AFTER:
+            return nullcontext()
+        return turn(self._store, self._write.output.dataset.address, self._owner, self._listener)
+
+    def _attempt(self, statement: Statement) -> Committed:
+        faults.point("before-own-commit")
+        run_stamped(self._spark, statement.sql, {**stamp(self._write), MODE: self._write.output.mode})
+        faults.point("own-commit-applied")
+        # A statement that finds nothing to change may commit nothing.
+        return self._find(self._write.id) or NOTHING
+
+    def _find(self, write_id: str) -> Committed | None:
+        self._table.refresh()
+        found = snapshots.find_write(self._spark, self._table, write_id)
+        return found.committed() if found else None
+
+    def _given_up(self, known: Entry, error: Exception, statement: Statement) -> Exception:
+        """The error with its place. What failed for good is ended in the ledger; an unknown end is left to a look."""
+        problem = from_spark(error, otherwise="write-failed")
+        if not isinstance(problem, Retryable):
+            patiently(lambda: own_commit.give_up(self._ledger, known, _told(problem)))
+        place = statement.place(error)
+        if place is None:
+            return error  # whoever asked for the write finds out which step is to blame
+        problem.where = place
+        what = "action" if self._write.output.mode == "delete" else "output"
+        problem.message = f"{what} {self._write.output.name}: {problem.message}"
+        return problem
+
+    def _settle_lost(self) -> None:
+        """Whoever changes rows of a table ends what engines that are gone have left open there."""
+        target = self._write.output.dataset.address
+        settled = patiently(lambda: own_commit.settle(self._ledger, target, self._find))
+        others = [write_id for write_id in settled.abandoned if write_id != self._write.id]
+        if others:
+            self._listener.warn(f"{target}: engines that are gone left {', '.join(others)} unfinished")
+
+
+def _told(problem: CatchmentError) -> Mapping[str, str | None]:
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
+
+
+def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> None:
+    """Run a statement; every snapshot that it makes carries the stamps, and nothing else in this session does."""
+    jvm = Jvm.of(spark)
+    properties = jvm("java.util.HashMap")()
+    for key, value in stamps.items():
+        properties.put(key, value)
+    # Called in the thread that holds the stamps.
+    call = callback(spark, "java.util.concurrent.Callable", spark._jsparkSession, "sql", "java.lang.String", sql)
+    jvm.iceberg("spark.CommitMetadata").withCommitProperties(properties, call, java_class(spark, "java.lang.Exception"))
+
+
+ROWS = "catchment_merged_rows"
+"""The view that a merge takes its rows from."""
+
+
+def merge(
+    spark: SparkSession,
+    frame: DataFrame,
+    write: Write,
+    clauses: Merge,
+    table: Table,
+    writer: Writer,
+    listener: Listener,
+) -> Written:
+    """Merge the rows into the table, unless this very write has been committed before."""
+    _warn_of_options(write, listener)
+    target = identifier_of(write.output.dataset, branch_of(write.output))
+
+    def statement() -> Statement:
+        # Not every column of the rows need be one of the table: clauses choose. To let the table grow, they must fit.
+        rows = fit(spark, frame, write, table) if write.output.merge_schema else frame
+        show_rows(rows, ROWS)
+        return merge_statement(clauses, target, ROWS)
+
+    try:
+        return change(spark, table, write, statement, writer, listener)
+    finally:
+        spark.catalog.dropTempView(ROWS)
+
+
+def _warn_of_options(write: Write, listener: Listener) -> None:
+    """Iceberg's MERGE INTO takes no options of a writer."""
+    given = [*write.output.options, *(["compressionType"] if write.output.compression else [])]
+    if ignored := [option for option in given if option != "branch"]:
+        listener.warn(f"output {write.output.name}: {', '.join(ignored)} has no effect on a merge")
+
+
+def delete_rows(spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener) -> Written:
+    """Delete rows. Where whole partitions or files are meant, only metadata changes: no data is read or written."""
+    dataset = write.output.dataset
+    with writer.admission(dataset.depot, dataset.address, write.id):
+        table = require_table(spark, dataset)
+        statement = delete_statement(condition, identifier_of(dataset, branch_of(write.output)))
+        return change(spark, table, write, lambda: statement, writer, listener)

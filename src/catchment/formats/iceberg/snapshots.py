@@ -1,0 +1,135 @@
+"""Snapshots of a table: which ones its metadata has, how a branch came to its head, and which writes each holds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.own_commit import Committed
+from catchment.errors import JobError
+from catchment.formats.iceberg.catalogs import Table
+from catchment.formats.model import Written
+from catchment.formats.stamps import INPUTS, MODE, WRITE_ROWS, WRITES
+
+
+def current(metadata: Mapping[str, Any]) -> int | None:
+    """The snapshot that readers of main see; None where there is none yet."""
+    found = metadata.get("current-snapshot-id")
+    return None if found in (None, -1) else int(found)
+
+
+def line(metadata: Mapping[str, Any], head: int | None) -> list[int]:
+    """A snapshot and its ancestors, as far as the history goes, oldest first."""
+    parents = {entry["snapshot-id"]: entry.get("parent-snapshot-id") for entry in metadata.get("snapshots", ())}
+    found: list[int] = []
+    while head is not None and head in parents:
+        found.append(head)
+        head = parents[head]
+    return found[::-1]
+
+
+def branch_head(metadata: Mapping[str, Any], branch: str) -> int:
+    """The head of a branch; an error where there is no such branch."""
+    refs = metadata.get("refs", {})
+    if branch not in refs or refs[branch]["type"] != "branch":
+        known = ", ".join(sorted(name for name, ref in refs.items() if ref["type"] == "branch"))
+        raise JobError(
+            f"the table has no branch {branch}",
+            code="branch-not-found",
+            hint=f"its branches are {known}" if known else "nothing was written to it yet",
+        )
+    return int(refs[branch]["snapshot-id"])
+
+
+def snapshot_of(metadata: Mapping[str, Any], text: object) -> int:
+    """The snapshot that a text names; an error where the table has no such snapshot."""
+    known = [int(entry["snapshot-id"]) for entry in metadata.get("snapshots", ())]
+    if str(text).isdigit() and int(str(text)) in known:
+        return int(str(text))
+    raise JobError(
+        f"the table has no snapshot {text}",
+        code="snapshot-not-found",
+        hint="`catchment table snapshots` lists them" if known else "nothing was written to it yet",
+    )
+
+
+CHANGED = tuple(f"spark.merge-into.num-target-rows-{how}" for how in ("inserted", "updated", "deleted"))
+"""What a merge did, where Spark tells (from 4.1 on); the rows that a snapshot adds include those that merely moved."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of a table."""
+
+    id: int
+    committed_at: str
+    """ISO-8601, UTC."""
+    summary: Mapping[str, str]
+
+    @property
+    def write_ids(self) -> tuple[str, ...]:
+        return tuple(part for part in self.summary.get(WRITES, "").split(",") if part)
+
+    @property
+    def writes(self) -> tuple[tuple[str, int | None], ...]:
+        """The writes in this snapshot with the rows of each; None where a snapshot of several does not tell."""
+        rows = [int(part) for part in self.summary.get(WRITE_ROWS, "").split(",") if part]
+        if len(self.write_ids) == 1 and not rows:
+            rows = [self.written().rows or 0]
+        known = len(rows) == len(self.write_ids)
+        return tuple(zip(self.write_ids, rows if known else itertools.repeat(None), strict=False))
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """The states of the inputs that a direct commit came from."""
+        return dict(json.loads(self.summary.get(INPUTS, "{}")))
+
+    def written(self) -> Written:
+        """What the write that made this snapshot came to."""
+        return Written(rows=self._rows(), files=self._count("added-data-files"), snapshot_id=self.id)
+
+    def _rows(self) -> int:
+        if self.summary.get(MODE) == "delete":
+            # Files with rows that stay are written anew without the others, or get a list of those that go.
+            marked = self._count("added-position-deletes") + self._count("added-equality-deletes")
+            return self._count("deleted-records") - self._count("added-records") + marked
+        changed = [self._count(key) for key in CHANGED if key in self.summary]
+        return sum(changed) if changed else self._count("added-records")
+
+    def _count(self, key: str) -> int:
+        return int(self.summary.get(key, "0"))
+
+    def committed(self) -> Committed:
+        """The same for the ledger."""
+        done, size = self.written(), int(self.summary.get("added-files-size", "0"))
+        return Committed(self.id, done.rows or 0, size, done.files or 0)
+
+
+def metadata(spark: SparkSession, table: Table) -> str:
+    """The table's metadata as the JSON of the table spec: one crossing of the gateway, however long the history."""
+    current = table.operations().current()
+    return str(spark._jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
+
+
+def snapshots(text: str) -> list[Snapshot]:
+    """All snapshots in table metadata, oldest first."""
+    return [_snapshot(entry) for entry in json.loads(text).get("snapshots", ())]
+
+
+def find_write(spark: SparkSession, table: Table, write_id: str) -> Snapshot | None:
+    """The snapshot that holds a write, None while it has not been committed."""
+    text = metadata(spark, table)
+    if json.dumps(write_id)[1:-1] not in text:
+        return None
+    return next((snapshot for snapshot in reversed(snapshots(text)) if write_id in snapshot.write_ids), None)
+
+
+def _snapshot(entry: Mapping[str, Any]) -> Snapshot:
+    committed = datetime.fromtimestamp(entry["timestamp-ms"] / 1000, tz=timezone.utc)
+    return Snapshot(entry["snapshot-id"], committed.isoformat(timespec="milliseconds"), entry.get("summary", {}))

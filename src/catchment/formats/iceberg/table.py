@@ -1,0 +1,115 @@
+"""One Iceberg table as Iceberg's own Java objects: what a fork, a history check and a commit need of it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.model import Base
+from catchment.jvm.classes import Jvm
+
+WRITE_IDS = "catchment.write-ids"
+MAIN = "main"
+
+
+class LakeTable:
+    """A table of a catalog. One object serves one thread at a time."""
+
+    def __init__(self, session: SparkSession, java: Any) -> None:
+        self.jvm = Jvm.of(session)
+        self.java = java
+
+    @classmethod
+    def load(cls, session: SparkSession, depot: str, namespace: str, name: str) -> LakeTable:
+        """Load a table from its catalog."""
+        jvm = Jvm.of(session)
+        catalog = jvm.iceberg("spark.Spark3Util").loadIcebergCatalog(session._jsparkSession, depot)
+        identifier = jvm.iceberg("catalog.TableIdentifier").parse(f"{namespace}.{name}")
+        return cls(session, catalog.loadTable(identifier))
+
+    def refresh(self) -> None:
+        """See what others committed; reads the store only if there is something new."""
+        self.java.refresh()
+
+    def metadata(self) -> dict[str, Any]:
+        """The current metadata, as JSON of the Iceberg table spec."""
+        # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "current.metadata.json"
+            output = self.jvm.iceberg("Files").localOutput(str(path))
+            self.jvm.iceberg("TableMetadataParser").overwrite(self.java.operations().current(), output)
+            return dict(json.loads(path.read_text()))
+
+    @property
+    def uuid(self) -> str:
+        return str(self.java.operations().current().uuid())
+
+    @property
+    def data_location(self) -> str:
+        """Where the table keeps its data files."""
+        return str(self.java.properties().get("write.data.path") or f"{self.java.location().rstrip('/')}/data")
+
+    def base(self, branch: str) -> Base:
+        """What a write that begins now begins from."""
+        current, head = self.java.operations().current(), self.head(branch)
+        # Format v1 has no sequence numbers: there every snapshot counts as later.
+        sequence = int(current.lastSequenceNumber()) if int(current.formatVersion()) > 1 else -1
+        snapshot_id = int(head.snapshotId()) if head is not None else None
+        return Base(self.uuid, int(current.currentSchemaId()), sequence, snapshot_id)
+
+    def head(self, branch: str) -> Any | None:
+        """The newest snapshot of a branch, if there is one."""
+        return self.java.currentSnapshot() if branch == MAIN else self.java.snapshot(branch)
+
+    def published(self, write_ids: Collection[str], *, since: int) -> dict[str, int]:
+        """Which of these writes are in the history, with their snapshots; only commits after `since` are looked at."""
+        found: dict[str, int] = {}
+        for snapshot in self._since(since):
+            marked = snapshot.summary().get(WRITE_IDS)
+            for write_id in (marked or "").split(","):
+                if write_id in write_ids:
+                    found[write_id] = int(snapshot.snapshotId())
+        return found
+
+    def _since(self, sequence: int) -> Iterator[Any]:
+        """The snapshots after a sequence number, newest first: a long history is never read to its end."""
+        snapshots = self.java.operations().current().snapshots()
+        for index in reversed(range(snapshots.size())):
+            snapshot = snapshots.get(index)
+            if snapshot.sequenceNumber() <= sequence:
+                return
+            yield snapshot
+
+    def data_files(self, descriptors: Collection[Mapping[str, Any]]) -> list[Any]:
+        """Iceberg's own data files, from their descriptors."""
+        parser, specs = self.jvm.iceberg("ContentFileParser"), self.java.specs()
+        nodes = self.jvm.iceberg("util.JsonUtil").mapper().readTree(json.dumps(list(descriptors)))
+        return [parser.fromJson(nodes.get(index), specs) for index in range(len(descriptors))]
+
+    def same_thread(self) -> Any:
+        """An executor that runs everything in the thread that asks for it."""
+        guava = "relocated.com.google.common.util.concurrent"
+        return self.jvm.iceberg(f"{guava}.MoreExecutors").newDirectExecutorService()
+
+    def remembers(self, base: Base) -> bool:
+        """Whether every commit since a state is still in the history; expiry cuts it off, and so do some catalogs."""
+        if base.sequence < 0:  # format v1 counts nothing
+            return base.snapshot_id is None or self.java.snapshot(base.snapshot_id) is not None
+        # Every snapshot has a number of its own, and none is left out.
+        last = int(self.java.operations().current().lastSequenceNumber())
+        return sum(1 for _ in self._since(base.sequence)) == last - base.sequence
+
+    def refers_to(self, buffer: str, branch: str) -> bool:
+        """Whether a live file of a branch lies in this buffer. Reads its manifests: for rare questions only."""
+        name = buffer.rpartition("/")[2]
+        scan = self.java.newScan()
+        tasks = (scan if branch == MAIN else scan.useRef(branch)).planFiles()
+        try:
+            return any(f"/{name}/" in str(task.file().location()) for task in tasks.iterator())
+        finally:
+            tasks.close()

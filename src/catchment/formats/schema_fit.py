@@ -1,0 +1,136 @@
+"""What stands between the rows of a write and the schema of its table, found before any data moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StructField,
+    StructType,
+)
+
+from catchment.errors import JobError
+from catchment.formats.model import Write
+
+WIDER: dict[type[DataType], tuple[type[DataType], ...]] = {
+    ByteType: (ShortType, IntegerType, LongType),
+    ShortType: (IntegerType, LongType),
+    IntegerType: (LongType,),
+    FloatType: (DoubleType,),
+}
+"""Types that hold every value of another: the promotions that Iceberg allows, and Spark's small integers."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which rows and table differ."""
+
+    text: str
+    mergeable: bool
+    """The two can be brought together without harm to what is in the table."""
+    grows: bool = False
+    """For that, the table must change."""
+    widens: bool = False
+    """For that, a column of the table needs another type, which not every format can give it."""
+
+
+def differences(rows: StructType, table: StructType) -> list[Difference]:
+    """Everything in which rows differ from the schema of their table, whatever the order of columns."""
+    return list(_of_fields(rows, table, ""))
+
+
+def missing_columns(rows: StructType, table: StructType) -> list[StructField]:
+    """Columns of the table that the rows do not bring."""
+    brought = {field.name.lower() for field in rows.fields}
+    return [field for field in table.fields if field.name.lower() not in brought]
+
+
+def columns_without_type(rows: StructType) -> list[str]:
+    """Columns that are a bare NULL, or hold one: nobody can say what would be stored."""
+    return [field.name for field in rows.fields if _has_no_type(field.dataType)]
+
+
+def _has_no_type(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return bool(columns_without_type(kind))
+        case ArrayType():
+            return _has_no_type(kind.elementType)
+        case MapType():
+            return _has_no_type(kind.keyType) or _has_no_type(kind.valueType)
+        case _:
+            return isinstance(kind, NullType)
+
+
+def _of_fields(rows: StructType, table: StructType, path: str) -> Iterator[Difference]:
+    brought = {field.name.lower(): field for field in rows.fields}
+    for field in table.fields:
+        name = path + field.name
+        found = brought.pop(field.name.lower(), None)
+        if found is None:
+            text = f"column {name} ({field.dataType.simpleString()}) is missing from the rows"
+            yield Difference(text, mergeable=field.nullable and not path)
+            continue
+        if found.nullable and not field.nullable:
+            yield Difference(f"column {name} may be null in the rows, and in the table it must not", mergeable=False)
+        yield from _of_types(found.dataType, field.dataType, name)
+    for field in brought.values():
+        text = f"column {path}{field.name} ({field.dataType.simpleString()}) is not in the table"
+        yield Difference(text, mergeable=True, grows=True)
+
+
+def _of_types(rows: DataType, table: DataType, name: str) -> Iterator[Difference]:
+    if isinstance(rows, StructType) and isinstance(table, StructType):
+        yield from _of_fields(rows, table, f"{name}.")
+    elif isinstance(rows, ArrayType) and isinstance(table, ArrayType):
+        yield from _of_types(rows.elementType, table.elementType, f"{name}.element")
+    elif isinstance(rows, MapType) and isinstance(table, MapType):
+        yield from _of_types(rows.keyType, table.keyType, f"{name}.key")
+        yield from _of_types(rows.valueType, table.valueType, f"{name}.value")
+    elif not fits(rows, table):
+        text = f"column {name} is {rows.simpleString()} in the rows and {table.simpleString()} in the table"
+        yield Difference(text, mergeable=fits(table, rows), grows=True, widens=True)
+
+
+def fits(narrow: DataType, wide: DataType) -> bool:
+    """Whether every value of one type is a value of the other."""
+    if narrow == wide or isinstance(narrow, NullType):
+        return True
+    if isinstance(narrow, DecimalType) and isinstance(wide, DecimalType):
+        return bool(narrow.scale == wide.scale and narrow.precision <= wide.precision)
+    return type(wide) in WIDER.get(type(narrow), ())
+
+
+def check(write: Write, found: Sequence[Difference]) -> None:
+    """Raise where the differences cannot be brought together, or nobody asked for it."""
+    refused = [difference for difference in found if not (write.output.merge_schema and difference.mergeable)]
+    if refused:
+        merge = "; `mergeSchema: true` would let the table grow" if all(each.mergeable for each in refused) else ""
+        raise JobError(
+            f"the rows do not fit {write.output.dataset.address}: {'; '.join(each.text for each in refused)}",
+            code="schema-mismatch",
+            where=write.output.where,
+            hint=f"select or cast the columns in the last step{merge}",
+        )
+
+
+def not_storable(write: Write, store: str, what: str) -> JobError:
+    """A column of a type that the format does not have."""
+    return JobError(
+        f"output {write.output.name} has a column that {store} cannot store: {what}",
+        code="type-not-storable",
+        where=write.output.where,
+        hint="cast it in the last step; a NULL needs a type, as in CAST(NULL AS STRING)",
+    )

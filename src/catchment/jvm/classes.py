@@ -1,0 +1,63 @@
+"""Java's classes, named in full, and methods of Java's objects as callbacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.java_gateway import JavaClass, JavaMember
+from py4j.protocol import STATIC_PREFIX
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """The JVM of an engine."""
+
+    client: Any
+
+    @classmethod
+    def of(cls, session: SparkSession) -> Jvm:
+        """The JVM behind a session."""
+        gateway: Any = session.sparkContext._gateway
+        return cls(gateway._gateway_client)
+
+    def __call__(self, name: str) -> Any:
+        """A class by its full name."""
+        return JavaClass(name, self.client)
+
+    def iceberg(self, name: str) -> Any:
+        """A class of Iceberg's."""
+        return self(f"org.apache.iceberg.{name}")
+
+    def static(self, name: str, method: str) -> Any:
+        """A static method of a class of Iceberg's that has another, not static one of the same name."""
+        # The class itself would find either of them, as the JVM happens to list them.
+        return JavaMember(method, None, f"{STATIC_PREFIX}org.apache.iceberg.{name}", self.client)
+
+
+def callback(spark: SparkSession, interface: str, target: Any, method: str, kind: str, *arguments: Any) -> Any:
+    """`target.method`, which takes one value of a kind, as an interface of one method.
+
+    With an argument the callback takes none; without, it takes the value itself.
+    """
+    jvm = Jvm.of(spark)
+    handles = jvm("java.lang.invoke.MethodHandles")
+    found = target.getClass().getMethod(method, _array(spark, "java.lang.Class", java_class(spark, kind)))
+    bound = handles.insertArguments(
+        handles.publicLookup().unreflect(found), 0, _array(spark, "java.lang.Object", target, *arguments)
+    )
+    return jvm("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(java_class(spark, interface), bound)
+
+
+def java_class(spark: SparkSession, name: str) -> Any:
+    """A class as an object."""
+    return Jvm.of(spark)("java.lang.Class").forName(name)
+
+
+def _array(spark: SparkSession, kind: str, *items: Any) -> Any:
+    gateway: Any = spark.sparkContext._gateway
+    array = gateway.new_array(Jvm.of(spark)(kind), len(items))
+    for index, item in enumerate(items):
+        array[index] = item
+    return array

@@ -1,0 +1,65 @@
+"""Paths and the metastore's address, as the project file writes them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from catchment.errors import RequestError
+from catchment.project.depots import is_uri
+
+
+def absolute(text: str, root: Path) -> str:
+    """A URI as it is, anything else as an absolute path of this machine; `file:` is a path too."""
+    if text.startswith("file:"):
+        text = unquote(urlsplit(text).path)
+    elif is_uri(text):
+        return text.rstrip("/")
+    if not text.strip():
+        raise RequestError("the path is empty", code="bad-location", hint="write `.` for the project's own directory")
+    try:
+        return str((root / Path(text).expanduser()).resolve())
+    except (OSError, ValueError, RuntimeError) as error:
+        hint = "write a path relative to the project file, or a URI"
+        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location", hint=hint) from error
+
+
+_SQLITE = "sqlite:///"
+_POSTGRESQL = "postgresql://"
+_HINT = f"write {_SQLITE}.catchment/metastore.db or {_POSTGRESQL}user:password@host/database"
+
+
+def metastore_url(url: str, root: Path) -> str:
+    """The metastore's URL, of a file with its absolute path; raises `RequestError` for what is not supported."""
+    if url.startswith(_POSTGRESQL):
+        return _postgresql(url)
+    path = url.removeprefix(_SQLITE)
+    if path != url and path and "?" not in path and ":memory:" not in path:
+        return _SQLITE + absolute(path, root)
+    database = re.match(r"[A-Za-z][\w+.-]*(?=://)", url)
+    if database and not database[0].startswith(("sqlite", "postgres")):
+        raise RequestError(f"a metastore on {database[0]} is not supported", code="unsupported-metastore", hint=_HINT)
+    raise RequestError("this is no address of a metastore", code="bad-metastore", hint=_HINT)
+
+
+def _postgresql(url: str) -> str:
+    problem = _problem(url)
+    if problem:
+        hint = f"{_HINT}; in user and password, write %40 for @, %2F for /, %3A for :, %23 for # and %3F for ?"
+        raise RequestError(f"the metastore's address {problem}", code="bad-metastore", hint=hint)
+    return url
+
+
+def _problem(url: str) -> str | None:
+    """Why this cannot be meant: a password with unwritten special characters must not be taken for a host."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading it is the check
+    except ValueError:
+        return "has no usable host and port"
+    if re.search(r"[\s#]", url) or parts.netloc.count("@") > 1 or "@" in parts.path:
+        return "cannot be told apart into user, password, host and database"
+    if not re.fullmatch(r"/[^/]+", parts.path):
+        return "names no database"
+    return None

@@ -1,0 +1,93 @@
+"""Tables by hand: changes and maintenance that people ask for, who writes now, and what was published."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from catchment.commit.activity import TableActivity, activity
+from catchment.engine.launcher import EngineProcess
+from catchment.plan.changes import of_change, published_catalog
+from catchment.plan.datasets import of_input
+from catchment.plan.engines import reading_engine
+from catchment.plan.model import Maintenance
+from catchment.project import depots
+from catchment.project.model import Project
+from catchment.run.engines import Launch
+from catchment.run.lake import Reader, Tell, check_depot
+from catchment.spec.model import ChangeName
+from catchment.store import open_store
+from catchment.store.publications import Publication, Publications
+from catchment.who import who
+
+
+def change(
+    project: Project,
+    address: str,
+    name: ChangeName,
+    arguments: Mapping[str, Any],
+    *,
+    dry_run: bool = False,
+    agree: Callable[[Mapping[str, Any]], None] | None = None,
+    tell: Tell = lambda _: None,
+    launch: Launch = EngineProcess.start,
+) -> Mapping[str, Any]:
+    """Change a table, or look what that would come to; `agree` is shown that first, and raises if it does not."""
+    plan = of_change(address, name, arguments, project)
+    check_depot(plan.dataset.depot, reading_engine(project))
+    with Reader(project, tell=tell, launch=launch) as reader:
+        if agree is not None and not dry_run:
+            agree(reader.change(plan, by=who(), dry_run=True))
+        return reader.change(plan, by=who(), dry_run=dry_run)
+
+
+Agree = Callable[[Mapping[str, Any]], bool]
+"""Asked before anything goes, with what would go."""
+
+
+def maintain(
+    project: Project,
+    address: str,
+    deed: Maintenance,
+    *,
+    dry_run: bool = False,
+    agree: Agree | None = None,
+    tell: Tell = lambda _: None,
+    launch: Launch = EngineProcess.start,
+) -> Mapping[str, Any] | None:
+    """Look after a table; None where somebody was asked and did not agree."""
+    table = of_input(address, "iceberg", project)
+    check_depot(table.depot, reading_engine(project))
+    with Reader(project, tell=tell, launch=launch) as reader:
+        if dry_run or agree:
+            looked = reader.maintain(table, deed, by=who(), dry_run=True)
+            if dry_run:
+                return looked
+            if agree and not agree(looked):
+                return None
+        return reader.maintain(table, deed, by=who(), dry_run=False)
+
+
+def publications(project: Project, address: str) -> tuple[Publication, ...]:
+    """All publications of a table, oldest first."""
+    dataset = of_input(address, "iceberg", project)
+    published_catalog(depots.find(project, dataset.depot))
+    with open_store(project.metastore) as store:
+        return Publications(store.database).of_table(dataset.address)
+
+
+LOOK_SECONDS = 1.0
+
+
+def writers(project: Project) -> tuple[TableActivity, ...]:
+    """What goes on at every table of the project right now."""
+    return next(watch(project))
+
+
+def watch(project: Project, every: float = LOOK_SECONDS) -> Iterator[tuple[TableActivity, ...]]:
+    """The same again and again, with a pause between."""
+    with open_store(project.metastore) as store:
+        while True:
+            yield activity(store.database)
+            time.sleep(every)

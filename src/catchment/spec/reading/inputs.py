@@ -1,0 +1,82 @@
+"""Inputs and steps: from the grammar to the canonical model, with the place of every line of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from catchment.spec.findings import Findings
+from catchment.spec.grammar import job as grammar
+from catchment.spec.model import Input, Step
+from catchment.spec.reading.incremental import read_commits, read_incremental
+from catchment.spec.textlines import source_lines, start_of_text
+from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
+from catchment.spec.validation import parse
+
+
+def read_inputs(job: MapNode, findings: Findings) -> tuple[Input, ...]:
+    """Every input of a job that can be read."""
+    found = (_input(item, findings) for item in items(job.get("inputs")))
+    return tuple(one for one in found if one)
+
+
+def _input(node: Node, findings: Findings) -> Input | None:
+    given, found = parse(grammar.Input, node)
+    findings.extend(found)
+    if given is None or not isinstance(node, MapNode):
+        return None
+    if given.dataset is None:
+        if given.query is None:
+            findings.error("missing-field", "`dataset` is missing", node.where, "add `dataset:` to the input")
+        return None
+    return Input(
+        name=given.name,
+        dataset=given.dataset,
+        where=node.where,
+        dataset_where=follow(node, ["dataset"]).node.where,
+        format=given.format.lower() if given.format else None,
+        options=dict(given.options or {}),
+        schema=given.schema_string,
+        schema_type=_schema_type(given, node, findings),
+        incremental=read_incremental(given.incremental, node, findings),
+        commits=read_commits(given.incremental, node, findings),
+    )
+
+
+def _schema_type(given: grammar.Input, node: MapNode, findings: Findings) -> Literal["avro", "spark"]:
+    """The dialect's default is avro; `sparkJson` is another name for spark."""
+    if given.schema_string is None and given.schema_type is None:
+        return "spark"
+    name = (given.schema_type or "avro").lower()
+    if name == "avro":
+        return "avro"
+    if name not in ("spark", "sparkjson"):
+        where = follow(node, ["schemaType"]).node.where
+        findings.error("bad-value", f"there is no schemaType `{given.schema_type}`", where, "use `avro` or `spark`")
+    return "spark"
+
+
+def read_steps(job: MapNode, findings: Findings) -> tuple[Step, ...]:
+    """Every step of a job that can be read, in the order in which they run."""
+    return tuple(step for group in items(job.get("steps")) for step in _sequence(group, findings))
+
+
+def _sequence(group: Node, findings: Findings) -> Iterator[Step]:
+    findings.extend(parse(grammar.Sequence, group)[1])
+    if isinstance(group, MapNode):
+        found = (_step(item, findings) for item in items(group.get("sequence")))
+        yield from (step for step in found if step)
+
+
+def _step(node: Node, findings: Findings) -> Step | None:
+    given, found = parse(grammar.StepItem, node)
+    findings.extend(found)
+    if given is None or not isinstance(node, MapNode):
+        return None
+    sql = node.get("sql")
+    if given.sql is not None and isinstance(sql, ScalarNode):
+        return Step(given.name, given.sql, node.where, start_of_text(sql), source_lines(sql))
+    if given.classpath is None:
+        hint = "add `sql:` or `sqlFile:` to the step"
+        findings.error("missing-field", f"`sql` is missing in step `{given.name}`", node.where, hint)
+    return None

@@ -1,0 +1,95 @@
+"""One DAG node becomes one canonical job. Every part is read, so that one bad part hides no problem of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from catchment.spec.findings import Findings
+from catchment.spec.grammar import job as grammar
+from catchment.spec.grammar import workflow as dag
+from catchment.spec.model import Job, Retry
+from catchment.spec.reading.actions import read_actions
+from catchment.spec.reading.inputs import read_inputs, read_steps
+from catchment.spec.reading.outputs import read_outputs
+from catchment.spec.reading.sparkconf import spark_conf
+from catchment.spec.reading.toolbox import read_toolbox
+from catchment.spec.reading.unsupported import check_job, check_spec, check_stack
+from catchment.spec.reading.views import read_views
+from catchment.spec.tree import MapNode
+from catchment.spec.validation import parse
+
+_OTHER_WORK = ("actions", "assertions", "profile")
+
+
+def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Job | None:
+    """The job of a DAG node with canonical keys; None where too little of it can be read."""
+    spec_node = node.get("spec")
+    if spec_node is None:
+        findings.error("missing-field", "`spec` is missing", node.where, "add `spec:` or `file:` to the job")
+        return None
+    spec, found = parse(dag.Spec, spec_node, node.key_where("spec"))
+    findings.extend(found)
+    if not isinstance(spec_node, MapNode):
+        return None
+    check_spec(spec_node, findings)
+    family = check_stack(spec_node, findings)
+    if family is None:
+        return None
+    if "stackSpec" not in spec_node.entries:
+        where = node.key_where("spec")
+        findings.error("missing-field", "`stackSpec` is missing in `spec`", where, "add `stackSpec:` to `spec`")
+        return None
+    job = _job(node, given, spec) if given and spec else None
+    return read_toolbox(job, spec_node, findings) if family == "toolbox" else _flare(job, spec_node, findings)
+
+
+def retry_of(given: dag.Retry | None) -> Retry:
+    """How a job is tried again."""
+    if given is None:
+        return Retry()
+    return Retry(given.count, given.strategy, given.duration or 0.0, given.max_duration)
+
+
+def _job(node: MapNode, given: dag.DagNode, spec: dag.Spec) -> Job:
+    return Job(
+        name=given.name,
+        where=node.where,
+        stack=spec.stack,
+        compute=spec.compute,
+        title=given.title or spec.title,
+        description=given.description or spec.description,
+        tags=tuple(dict.fromkeys((*(given.tags or ()), *(spec.tags or ())))),
+        retry=retry_of(given.retry),
+        log_level=spec.log_level or "INFO",
+        envs=dict(spec.envs or {}),
+    )
+
+
+def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:
+    stack = spec_node.entries["stackSpec"].node
+    given, found = parse(grammar.FlareSpec, stack, spec_node.key_where("stackSpec"))
+    findings.extend(found)
+    body = stack.get("job") if isinstance(stack, MapNode) else None
+    if not isinstance(stack, MapNode) or not isinstance(body, MapNode):
+        return None
+    check_job(body, findings)
+    inputs, steps = read_inputs(body, findings), read_steps(body, findings)
+    views = read_views(body, steps, findings)
+    outputs = read_outputs(body, views, findings)
+    taken = [output.name for output in outputs]
+    actions = read_actions(body, [name for name, _ in views.inputs], taken, findings)
+    if not any(key in body.entries for key in ("outputs", *_OTHER_WORK)):
+        findings.warning("no-outputs", "the job writes nothing", stack.key_where("job"), "add `outputs:`")
+    if job is None or given is None:
+        return None
+    return replace(
+        job,
+        log_level=given.job.log_level or job.log_level,
+        spark_conf=spark_conf(given, stack, findings),
+        explain=bool(given.job.explain),
+        preview_rows=given.job.show_preview_lines or 0,
+        inputs=inputs,
+        steps=steps,
+        outputs=outputs,
+        actions=actions,
+    )

@@ -1,0 +1,164 @@
+"""Outputs: from the grammar to the canonical model. Which view each one writes is settled by `views`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import cast
+
+from catchment.spec.findings import Findings
+from catchment.spec.grammar import output as grammar
+from catchment.spec.model import Output, PartitionField, SaveMode, Sort, SortColumn, Transform
+from catchment.spec.reading.merges import read_merge
+from catchment.spec.reading.views import Views
+from catchment.spec.tree import MapNode, Node, follow, items
+from catchment.spec.validation import parse
+
+Selected = Callable[[Iterable[str]], set[str]]
+"""Which of some names the written view visibly selects."""
+
+_OPTIONS = grammar.OutputOptions()
+_ICEBERG = grammar.IcebergOptions()
+_MERGE_SCHEMA = ("mergeSchema", "merge-schema")
+_ARGUMENT = {"bucket": "numBuckets", "truncate": "width"}
+
+
+def read_outputs(job: MapNode, views: Views, findings: Findings) -> tuple[Output, ...]:
+    """Every output of a job that can be read."""
+    found = (_output(item, views, findings) for item in items(job.get("outputs")))
+    return _numbered([one for one in found if one], findings)
+
+
+def _numbered(outputs: list[Output], findings: Findings) -> tuple[Output, ...]:
+    """One view may feed several datasets: later namesakes get a number, so that every write has an id of its own."""
+    unique: dict[str, Output] = {}
+    for output in outputs:
+        namesakes = [other for other in unique.values() if other.source == output.source]
+        if any(_bare(other.dataset) == _bare(output.dataset) for other in namesakes):
+            message = f"`{output.name}` is written to {_bare(output.dataset)} twice"
+            findings.error("duplicate-output", message, output.where, "remove one of them")
+        number = 2
+        name = output.name
+        while name in unique:
+            name, number = f"{output.name}-{number}", number + 1
+        unique[name] = replace(output, name=name)
+    return tuple(unique.values())
+
+
+def _bare(address: str) -> str:
+    return address.partition("?")[0].rstrip("/")
+
+
+def _output(node: Node, views: Views, findings: Findings) -> Output | None:
+    given, found = parse(grammar.Output, node)
+    findings.extend(found)
+    if given is None or not isinstance(node, MapNode):
+        return None
+    options = given.options or _OPTIONS
+    iceberg = options.iceberg or _ICEBERG
+    extra = dict(options.extra_options or {})
+    asked_merge = [extra.pop(key, "").lower() == "true" for key in _MERGE_SCHEMA]
+    merge = read_merge(options, node, findings)
+    mode = "merge" if merge else _mode(options, extra, node, findings)
+    source = views.source_of(given.name, follow(node, ["name"]).node.where, findings)
+    return Output(
+        name=given.name,
+        source=source,
+        dataset=given.dataset,
+        where=node.where,
+        dataset_where=follow(node, ["dataset"]).node.where,
+        format=given.format.lower() if given.format else None,
+        mode=mode,
+        partitions=_partitions(options, node, lambda names: views.columns_of(source, names), findings),
+        properties={key: value for key, value in (iceberg.properties or {}).items() if key != "overwrite-mode"},
+        sort=_sort(options.sort),
+        options=extra,
+        compression=options.compression_type.lower() if options.compression_type else None,
+        merge_schema=bool(options.merge_schema) or any(asked_merge),
+        merge=merge,
+        commit=given.commit or "buffered",
+        conflict=given.conflict or "last-wins",
+        title=given.title,
+        description=given.description,
+        tags=tuple(given.tags or ()),
+    )
+
+
+def _mode(options: grammar.OutputOptions, extra: dict[str, str], node: MapNode, findings: Findings) -> SaveMode:
+    """append, overwrite, or overwrite of the partitions that the job produces."""
+    properties: Mapping[str, str] = (options.iceberg or _ICEBERG).properties or {}
+    how = [properties.get("overwrite-mode", "static"), extra.pop("partitionOverwriteMode", "static")]
+    if how[0].lower() not in ("dynamic", "static"):
+        where = follow(node, ["options", "iceberg", "properties", "overwrite-mode"]).node.where
+        findings.error("bad-value", f"there is no overwrite-mode `{how[0]}`", where, "use `dynamic`, or leave it out")
+    dynamic = any(mode.lower() == "dynamic" for mode in how)
+    if options.save_mode is None:
+        what = "replaces the partitions that the job produces" if dynamic else "replaces the whole dataset"
+        where = node.key_where("options") if "options" in node.entries else node.where
+        message = f"no saveMode is given; `overwrite` is taken, which {what}"
+        findings.warning("no-save-mode", message, where, "add `saveMode: append` or `saveMode: overwrite` to `options`")
+    if options.save_mode == "append":
+        return "append"
+    return "overwrite-partitions" if dynamic else "overwrite"
+
+
+def _partitions(
+    options: grammar.OutputOptions, node: MapNode, selected: Selected, findings: Findings
+) -> tuple[PartitionField, ...]:
+    spec = (options.iceberg or _ICEBERG).partition_spec or []
+    columns = options.partition_by or []
+    if spec and columns:
+        where = follow(node, ["options", "partitionBy"]).key_where
+        hint = "use `partitionSpec` for Iceberg and `partitionBy` for files"
+        findings.error("given-twice", "`partitionBy` and `partitionSpec` both partition the output", where, hint)
+    at = follow(node, ["options", "iceberg", "partitionSpec"]).node
+    fields = tuple(_field(part, part_node, findings) for part, part_node in zip(spec, items(at), strict=False))
+    _check_names(fields, items(at), selected, findings)
+    if fields:
+        return fields
+    by = follow(node, ["options", "partitionBy"]).node
+    return tuple(PartitionField("identity", name, item.where) for name, item in zip(columns, items(by), strict=False))
+
+
+def _field(part: grammar.Partition, node: Node, findings: Findings) -> PartitionField:
+    arguments = {"numBuckets": part.num_buckets, "width": part.width}
+    wanted = _ARGUMENT.get(part.type)
+    if wanted and arguments[wanted] is None:
+        findings.error("missing-field", f"`{part.type}` needs `{wanted}`", node.where, f"add `{wanted}:`")
+    for key, value in arguments.items():
+        if value is not None and key != wanted:
+            findings.warning("ignored-key", f"`{part.type}` takes no `{key}`", follow(node, [key]).key_where)
+    argument = arguments[wanted] if wanted else None
+    return PartitionField(cast(Transform, part.type), part.column, node.where, part.name, argument)
+
+
+def _check_names(
+    fields: tuple[PartitionField, ...], nodes: tuple[Node, ...], selected: Selected, findings: Findings
+) -> None:
+    """A partition field must not have the name of a column of the data, as far as the file shows the columns."""
+    named = [(field, node) for field, node in zip(fields, nodes, strict=False) if field.name and not _is_itself(field)]
+    names = [str(field.name).lower() for field, _ in named]
+    taken = {field.column.lower() for field in fields} | selected(names)
+    for field, node in named:
+        if str(field.name).lower() in taken:
+            message = f"the partition is named `{field.name}`, which is a column of the data"
+            free = next(name for name in _other_names(field) if name.lower() not in taken)
+            hint = f"choose another name, such as `{free}`"
+            findings.error("partition-name-is-column", message, follow(node, ["name"]).node.where, hint)
+
+
+def _other_names(field: PartitionField) -> Iterator[str]:
+    yield f"{field.column}_{field.transform}"
+    yield from (f"{field.column}_{field.transform}_{number}" for number in count(2))
+
+
+def _is_itself(field: PartitionField) -> bool:
+    return field.transform == "identity" and field.name == field.column
+
+
+def _sort(given: grammar.Sort | None) -> Sort | None:
+    if given is None:
+        return None
+    columns = tuple(SortColumn(column.name, column.order == "desc") for column in given.columns)
+    return Sort(given.mode, columns)

@@ -1,0 +1,160 @@
+"""One attempt inside a worker: a command, run in a session, a job group and a scheduler pool of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from catchment.commit.writer import Writer
+from catchment.engine.failures import from_spark
+from catchment.engine.memory import with_amounts
+from catchment.engine.protocol import (
+    Change,
+    Done,
+    Facts,
+    Inspect,
+    Maintain,
+    Note,
+    Recover,
+    Reply,
+    RunJob,
+    RunQuery,
+    Start,
+    Work,
+    failure,
+)
+from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
+from catchment.formats.inspection import inspect
+from catchment.formats.recovery import recover_tables
+from catchment.job.rows import run_query
+from catchment.job.running import run_job
+from catchment.job.story import Story, job_log
+from catchment.maintain.actions import maintain_by_hand
+from catchment.maintain.changes import make_change
+from catchment.maintain.model import Asker
+from catchment.project.secrets import Redactor
+from catchment.worker.channel import Channel
+from catchment.worker.session import Application
+
+
+class Attempt:
+    """A command that takes time, from the moment it arrives until it is answered."""
+
+    def __init__(self, work: Work, start: Start, channel: Channel) -> None:
+        self.work = work
+        self._start = start
+        self._channel = channel
+        self._cancelled = threading.Event()
+        self._talking = threading.Lock()
+        self._answered = False
+
+    @property
+    def id(self) -> str:
+        return self.work.attempt
+
+    def cancel(self) -> None:
+        """Stop as soon as possible; the attempt then fails with the code `cancelled`."""
+        self._cancelled.set()
+
+    def run(self, application: Application) -> None:
+        """Do what was asked and send the answer; raises only when the JVM is gone."""
+        try:
+            _claim(application.context, self.work)
+            with application.session() as session:
+                reply: Reply = self._answer(session, application)
+        except Exception as error:
+            if (ending := application.ending()) is not None:
+                raise EngineLost(ending) from error
+            reply = failure(self._meaning(error), self.id)
+        with self._talking:
+            self._answered = True
+            self._channel.send(reply)
+
+    def stop_if_cancelled(self, context: SparkContext) -> None:
+        """Once cancelled, end whatever Spark job the attempt has just started."""
+        if self._cancelled.is_set():
+            context.cancelJobGroup(self.id)
+
+    def tell_progress(self, context: SparkContext) -> None:
+        """Tell how far the Spark jobs of the attempt are."""
+        progress = _progress(context, self.id) if isinstance(self.work, RunJob) else None
+        with self._talking:
+            if progress and not self._answered:
+                done, total = progress
+                self._channel.send(Note(self.id, "progress", {"done": done, "total": total}))
+
+    def _answer(self, session: SparkSession, application: Application) -> Reply:
+        match self.work:
+            case RunJob():
+                with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
+                    return self._job(session, self.work, application)
+            case RunQuery():
+                with application.reading("query"):
+                    return run_query(session, self.work, self._start.engine.depots)
+            case Inspect():
+                return Facts(self.id, inspect(session, self.work))
+            case Recover():
+                return Facts(self.id, recover_tables(session, self.work, application.writer))
+            case Change():
+                return Facts(self.id, self._changed(session, self.work, application.writer))
+            case Maintain():
+                return Facts(self.id, maintain_by_hand(session, self.work, application.writer, self._story()))
+
+    def _changed(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
+        return make_change(session, work.change, Asker(work.by), writer, self._story(), dry_run=work.dry_run)
+
+    def _story(self) -> Story:
+        """For what is no job and has no log of its own."""
+        return Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
+
+    def _job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
+        path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
+        with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
+            try:
+                story = Story(self.id, log, self._channel.send, self._cancelled)
+                sessions, depots = self._sessions(application), self._start.engine.depots
+                return Done(self.id, run_job(session, work, story, application.writer, sessions, depots))
+            except Exception as error:
+                problem = self._meaning(error)
+                log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
+                raise problem from error
+
+    def _sessions(self, application: Application) -> Callable[[], AbstractContextManager[SparkSession]]:
+        """Sessions for threads of this attempt; what runs in them is cancelled with it."""
+
+        @contextmanager
+        def opened() -> Iterator[SparkSession]:
+            _claim(application.context, self.work)
+            with application.session() as session:
+                yield session
+
+        return opened
+
+    def _meaning(self, error: Exception) -> CatchmentError:
+        # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.
+        if self._cancelled.is_set():
+            return Cancelled("the job was cancelled")
+        problem = from_spark(error)
+        return with_amounts(problem, self._start.engine) if problem.code == EngineOutOfMemory.code else problem
+
+
+def _claim(context: SparkContext, work: Work) -> None:
+    name = work.job.name if isinstance(work, RunJob) else work.kind
+    context.setJobGroup(work.attempt, name, interruptOnCancel=True)
+    context.setLocalProperty("spark.scheduler.pool", name)
+
+
+def _progress(context: SparkContext, group: str) -> tuple[int, int] | None:
+    """Tasks done and tasks in all, of the Spark jobs that the group is running."""
+    tracker = context.statusTracker()
+    jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number))]
+    stages = {stage for job in jobs if job.status == "RUNNING" for stage in job.stageIds}
+    known = [stage for number in stages if (stage := tracker.getStageInfo(number))]
+    return (sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)) if known else None

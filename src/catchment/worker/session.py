@@ -1,0 +1,171 @@
+"""The Spark application inside a worker: one context, and a session of its own for everything that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from catchment.commit.presence import announce
+from catchment.commit.reading import reading
+from catchment.commit.writer import Writer
+from catchment.engine.failures import from_spark
+from catchment.engine.protocol import Ready, Start
+from catchment.engine.settings import launch_settings, published, solitary, spark_settings
+from catchment.errors import CatchmentError, SetupError
+from catchment.store import open_store
+from catchment.worker import masters
+
+FAREWELL_SECONDS = 10.0
+"""How long a JVM may take from the end of its application to its own."""
+
+
+class Application:
+    """A running Spark application."""
+
+    def __init__(self, spark: SparkSession, gateway: Any, start: Start) -> None:
+        self._spark = spark
+        self._gateway = gateway
+        self._start = start
+        self._opening = threading.Lock()
+        self._writer: Writer | None = None
+        self.context: SparkContext = spark.sparkContext
+
+    @classmethod
+    def start(cls, start: Start) -> Application:
+        """Start the JVM and the application in it."""
+        masters.require(start.engine.engine.master)
+        _make_places(start)
+        settings = spark_settings(start)
+        gateway = _launch(launch_settings(settings, start.secrets))
+        try:
+            context = SparkContext(gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
+            return cls(SparkSession(context), gateway, start)
+        except Exception as error:
+            raise _refused(start, error) from error
+
+    @property
+    def writer(self) -> Writer:
+        """The engine's way into tables; from the first use on, the metastore knows that this engine is alive."""
+        with self._opening:
+            self._writer = self._writer or self._open_writer()
+            return self._writer
+
+    def reading(self, who: str) -> contextlib.AbstractContextManager[None]:
+        """Tell the metastore that somebody reads, for as long as it takes."""
+        if not self._start.engine.metastore:
+            return contextlib.nullcontext()
+        return reading(self.writer.store, f"{who} on {self.writer.owner}")
+
+    def _open_writer(self) -> Writer:
+        store = open_store(self._start.engine.metastore)
+        # A session that is never closed: its catalogs are opened once for all jobs.
+        session = self._spark.newSession()
+        max_pending = self._start.engine.settings.max_pending
+        depots = self._start.engine.depots
+        return Writer(session, store, announce(store), max_pending, solitary(depots), published(depots))
+
+    def ready(self) -> Ready:
+        """What the launcher is told once the application runs."""
+        context = self.context
+        return Ready(spark_version=context.version, application_id=str(context.applicationId), ui=context.uiWebUrl)
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[SparkSession]:
+        """A session of one's own (views, settings, catalogs), active in the calling thread."""
+        session = self._spark.newSession()
+        sessions = getattr(self.context._jvm, "org.apache.spark.sql.SparkSession")
+        sessions.setActiveSession(session._jsparkSession)
+        try:
+            yield session
+        finally:
+            _close_catalogs(session)
+            sessions.clearActiveSession()
+
+    def answers(self) -> bool:
+        """Ask the JVM for a sign of life; does not return while it hangs."""
+        try:
+            return self.process.poll() is None and bool(self._gateway.jvm.System.nanoTime())
+        except (Py4JError, OSError):
+            return False
+
+    def ending(self) -> str | None:
+        """Why nothing can run here any more; None where it can."""
+        if not self.answers():
+            return "Java has ended"
+        try:
+            return "Spark has stopped" if self.context._jsc.sc().isStopped() else None
+        except (Py4JError, OSError):
+            return "Java has ended"
+
+    def last_code(self) -> int | None:
+        """The exit code of a JVM that is ending, which takes a while; None where it does not end."""
+        try:
+            return self.process.wait(FAREWELL_SECONDS)
+        except TimeoutExpired:
+            return None
+
+    @property
+    def process(self) -> Popen[bytes]:
+        """The JVM."""
+        process: Popen[bytes] = self._gateway.proc
+        return process
+
+    def stop(self) -> None:
+        """End the application and its JVM."""
+        self._spark.stop()
+        self._gateway.shutdown()
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def _launch(settings: Mapping[str, str]) -> Any:
+    try:
+        return launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings.items())))
+    except PySparkRuntimeError as error:
+        raise SetupError(
+            "Java started and ended at once",
+            code="engine-not-started",
+            hint="the engine's log has Java's own words; often spark.driver.memory is more than this machine has",
+        ) from error
+
+
+def _refused(start: Start, error: Exception) -> CatchmentError:
+    """Why there is no application although there is a JVM."""
+    problem = from_spark(error, otherwise="engine-not-started")
+    master = start.engine.engine.master
+    if problem.code == "engine-not-started" and master.startswith("spark://"):
+        return masters.unreachable(master, "it did not register the application", problem.detail)
+    if isinstance(problem, SetupError):
+        return problem
+    return SetupError(problem.message, code=problem.code, hint=problem.hint, detail=problem.detail)
+
+
+def _make_places(start: Start) -> None:
+    Path(start.scratch).mkdir(parents=True, exist_ok=True)
+    for depot in start.engine.depots:
+        if depot.catalog and depot.catalog.database:
+            Path(depot.catalog.database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _close_catalogs(session: SparkSession) -> None:
+    """Give back the connections of this session's catalogs; Spark itself never does."""
+    jvm = session._jvm
+    manager = session._jsparkSession.sessionState().catalogManager()
+    for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):
+        catalog = manager.catalog(name)
+        if catalog.getClass().getName() == "org.apache.iceberg.spark.SparkCatalog":
+            inner = catalog.icebergCatalog()
+            if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
+                inner.close()

@@ -1,0 +1,51 @@
+"""A dress rehearsal: `python -m catchment.worker.warmup START` does what a first job does, and throws it away.
+
+Java notes which classes that takes and archives them when it ends (see `archive`).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from threading import Event
+
+from catchment.engine.protocol import RunJob, RunQuery, Start, commands
+from catchment.errors import Position
+from catchment.job.rows import run_query
+from catchment.job.running import run_job
+from catchment.job.story import Story
+from catchment.plan.model import Dataset, InputPlan, JobPlan, OutputPlan, PartitionField, StepPlan
+from catchment.worker.session import Application
+
+HERE = Position("training", 1, 1)
+ROWS = '{"vendor_id": 1, "pickup_datetime": 1577836800000}\n{"vendor_id": 2, "pickup_datetime": 1580515200000}\n'
+
+
+def rehearse(start: Start) -> None:
+    """Read JSON, run SQL, write a partitioned table and query it."""
+    application = Application.start(start)
+    with application.session() as session:
+        story = Story("training", logging.Logger("training"), lambda note: None, Event())
+        command = RunJob("training", _job(start), "training", "training", 1, "2020-01-01T00:00:00Z")
+        run_job(session, command, story, application.writer, application.session, start.engine.depots)
+        run_query(session, RunQuery("training", "SELECT vendor_id, count(*) FROM lake.raw.trips GROUP BY 1"))
+    application.stop()
+
+
+def _job(start: Start) -> JobPlan:
+    rows = Path(start.scratch) / "trips.json"
+    rows.write_text(ROWS)
+    source = InputPlan("trips", Dataset("trips", "files", "json", path=str(rows)), HERE)
+    sql = "SELECT *, to_timestamp(pickup_datetime / 1000) AS at, now() AS seen FROM trips WHERE vendor_id > 0"
+    table = Dataset("dataos://lake:raw/trips", "lake", "iceberg", namespace="raw", table="trips")
+    months = (PartitionField("month", "at", HERE, "month"),)
+    output = OutputPlan("out", "rows", table, HERE, mode="append", partitions=months)
+    step = StepPlan("rows", sql, HERE, HERE)
+    return JobPlan("training", "training", HERE, inputs=(source,), steps=(step,), outputs=(output,), explain=True)
+
+
+if __name__ == "__main__":
+    command = commands.validate_json(Path(sys.argv[1]).read_bytes())
+    if isinstance(command, Start):
+        rehearse(command)
