@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from catchment.events.model import Sink
     from catchment.plan.model import Plan
     from catchment.project.model import Project as Settings
-    from catchment.run.lake import Reader, What
+    from catchment.run.lake import LakeSession, What
     from catchment.run.model import Run, RunSummary
     from catchment.spec.model import ChangeName
 
@@ -101,11 +101,11 @@ class Project:
 
         return history.show(self.settings, run_id)
 
-    def reader(self, engine: str = "default") -> Reader:
-        """An engine that answers many questions: `with project.reader() as lake: lake.query(…)`."""
-        from catchment.run.lake import Reader
+    def lake(self, engine: str = "default") -> LakeSession:
+        """An engine that answers many questions: `with project.lake() as lake: lake.query(…)`."""
+        from catchment.run.lake import LakeSession
 
-        return Reader(self.settings, engine=engine)
+        return LakeSession(self.settings, engine=engine)
 
     def writers(self) -> tuple[TableActivity, ...]:
         """Who writes which table now."""

@@ -92,7 +92,7 @@ def test_the_same_from_python(shop: Path, result: dict[str, Any]) -> None:
     assert [job.name for job in project.plan("orders.yaml").jobs] == ["orders-north", "orders-south"]
     assert [run.run_id for run in project.runs()] == [result["run_id"]]
     assert project.show(result["run_id"]).status == "succeeded"
-    with project.reader() as lake:
+    with project.lake() as lake:
         assert lake.query("SELECT count(*) FROM lakehouse.shop.orders").rows == ((5,),)
         files = lake.inspect("files", address.parse(TABLE))["files"]
     assert len(files) == sum(job["outputs"][0]["files"] for job in result["jobs"])

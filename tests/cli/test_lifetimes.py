@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import catchment
-from catchment.run.lake import Reader
+from catchment.run.lake import LakeSession
 from tests.cli import program, projects
 
 NEVER_ENDS = "SELECT sum(id) AS trip_id FROM range(0, 1000000000000000)"
@@ -92,7 +92,7 @@ def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(
     with (
         program.begin("run", "w0.yaml", "-q", "-o", "json", cwd=tmp_path) as one,
         ThreadPoolExecutor() as pool,
-        project.reader() as lake,
+        project.lake() as lake,
     ):
         other = pool.submit(project.run, "w1.yaml")
         while one.process.poll() is None or not other.done():
@@ -105,7 +105,7 @@ def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(
     assert set(seen) <= {0, 20, 40, 60, 80}
 
 
-def rows_so_far(lake: Reader) -> list[int]:
+def rows_so_far(lake: LakeSession) -> list[int]:
     """How many rows the table has; nothing if there is no table yet."""
     try:
         return [lake.query("SELECT count(*) FROM lakehouse.raw.trips").rows[0][0]]

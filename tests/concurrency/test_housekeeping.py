@@ -93,8 +93,8 @@ def test_maintenance_spares_what_is_on_its_way_whatever_its_age(engine: LiveEngi
         orphan.write_text("nobody's")
         for file in (orphan, *files[0], *files[1]):
             os.utime(file, (0, 0))  # as old as can be
-        for deed in (Rewrite(properties={"rewrite-all": "true"}), Expire(FAR), RemoveOrphans(FAR)):
-            engine.run(maintaining(table(fresh), deed))
+        for operation in (Rewrite(properties={"rewrite-all": "true"}), Expire(FAR), RemoveOrphans(FAR)):
+            engine.run(maintaining(table(fresh), operation))
         assert not orphan.exists()
         assert [files_of(write.intent.buffer) for write in begun] == files
     assert waiting.done()[0].rows == 10
@@ -149,8 +149,8 @@ def test_expiry_keeps_the_history_that_tells_what_became_of_a_write(
     write_id = f"r-{fresh}/lost/out"
     assert filled.states(write_id) == ["sealed"]
     engine.ask(f"INSERT INTO lake.raw.{fresh} VALUES (20)")  # not through the ledger
-    for deed in (Rewrite(properties={"rewrite-all": "true"}), Expire(FAR)):
-        engine.run(maintaining(table(fresh), deed))
+    for operation in (Rewrite(properties={"rewrite-all": "true"}), Expire(FAR)):
+        engine.run(maintaining(table(fresh), operation))
     [done] = engine.recover(table(fresh))
     assert (done["published"], done["refused"]) == ([write_id], [])
     assert ids(engine, fresh) == list(range(21))

@@ -172,9 +172,9 @@ def deleting(target: Dataset, condition: str, *more: InputPlan, **options: str) 
     return job(inputs=[reading("rows", target, **options), *more], actions=(action,), name="cleaning")
 
 
-def maintaining(target: Dataset, deed: Maintenance, name: str = "upkeep") -> JobPlan:
+def maintaining(target: Dataset, operation: Maintenance, name: str = "upkeep") -> JobPlan:
     """A job that does nothing but look after a table."""
-    action = ActionPlan(deed, output("rows", target, name=deed.kind, mode="maintain"))
+    action = ActionPlan(operation, output("rows", target, name=operation.kind, mode="maintain"))
     return job(inputs=[reading("rows", target)], actions=(action,), name=name)
 
 
@@ -306,11 +306,11 @@ class LiveEngine:
         assert isinstance(reply, Facts), reply
         return reply.data
 
-    def start_maintenance(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Pending:
-        return self._send(lambda id: Maintain(id, target, deed, "somebody", dry_run))
+    def start_maintenance(self, target: Dataset, operation: Maintenance, *, dry_run: bool = False) -> Pending:
+        return self._send(lambda id: Maintain(id, target, operation, "somebody", dry_run))
 
-    def maintain(self, target: Dataset, deed: Maintenance, *, dry_run: bool = False) -> Mapping[str, Any]:
-        reply = self.start_maintenance(target, deed, dry_run=dry_run).answer()
+    def maintain(self, target: Dataset, operation: Maintenance, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_maintenance(target, operation, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

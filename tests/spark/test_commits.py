@@ -197,8 +197,8 @@ def test_no_rule_of_a_branch_takes_what_is_still_to_be_read(engine: LiveEngine, 
     source = half_read(engine, fresh)
     before = history(engine, source)
     rule_main(root, f"{fresh}_source")
-    for deed in (Expire(FAR), Expire(snapshot_ids=(before[0],))):
-        assert engine.start_maintenance(source, deed).failed().code == "snapshots-needed"
+    for operation in (Expire(FAR), Expire(snapshot_ids=(before[0],))):
+        assert engine.start_maintenance(source, operation).failed().code == "snapshots-needed"
     assert history(engine, source) == before
     assert engine.run(copying(fresh, source))[0].rows == 2
 

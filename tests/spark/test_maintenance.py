@@ -90,16 +90,16 @@ def test_what_a_rewrite_would_do_is_what_it_does(engine: LiveEngine, fresh: str)
     appended(engine, fresh, 3, partitions=(by("identity", "part"),))
     before = snapshots(engine, fresh)
     assert engine.maintain(target, Rewrite(), dry_run=True)["partitions"] == []  # fewer than five files in each
-    for deed, parts, count in (
+    for operation, parts, count in (
         (Rewrite("sort", "id DESC", clause("part = 1"), {"rewrite-all": "true"}), ["part=1"], 3),
         (Rewrite(properties={"min-input-files": "2"}), ["part=0"], 3),
     ):
-        looked = engine.maintain(target, deed, dry_run=True)
+        looked = engine.maintain(target, operation, dry_run=True)
         assert (snapshots(engine, fresh), looked["dry_run"]) == (before, True)
         [part] = looked["partitions"]
         assert [part["partition"]] == parts
         assert (part["files"], part["bytes"]) == (count, looked["rewritten_bytes"])
-        done = engine.maintain(target, deed)
+        done = engine.maintain(target, operation)
         for key in ("rewritten_files", "rewritten_bytes"):
             assert looked[key] == done[key]
         assert looked["expected_files"] == done["added_files"]
@@ -112,15 +112,15 @@ def test_what_a_rewrite_would_do_is_what_it_does(engine: LiveEngine, fresh: str)
 
 def test_a_rewrite_that_would_be_refused_is_refused_when_it_is_looked_at(engine: LiveEngine, fresh: str) -> None:
     appended(engine, fresh, 1)
-    for deed, code in (
+    for operation, code in (
         (Rewrite(condition=clause("colour = 'it\\'s'")), "column-not-found"),
         (Rewrite("sort"), "maintenance-failed"),
         (Rewrite("sort", "colour DESC"), "maintenance-failed"),
         (Rewrite(properties={"min-input-files": "many"}), "maintenance-failed"),
     ):
-        failed = engine.start_maintenance(table(fresh), deed, dry_run=True).failed()
+        failed = engine.start_maintenance(table(fresh), operation, dry_run=True).failed()
         assert failed.code == code, failed
-        assert ("colour" in failed.message) == ("colour" in str(deed)), failed
+        assert ("colour" in failed.message) == ("colour" in str(operation)), failed
 
 
 def test_what_becomes_of_manifests_can_be_looked_at(engine: LiveEngine, fresh: str) -> None:
@@ -185,17 +185,17 @@ def test_the_older_line_of_spark_looks_after_tables_too(
     appended(older, fresh, 3)
     lost = orphan(older, fresh)
     sorting = Rewrite("sort", "id DESC NULLS LAST", clause("id >= 0"), {"rewrite-all": "true"})
-    for deed in (sorting, RewriteManifests(), Expire(FAR, deletes=2), RemoveOrphans()):
-        assert older.maintain(table(fresh), deed, dry_run=True)["dry_run"]
-        older.run(maintaining(table(fresh), deed))
+    for operation in (sorting, RewriteManifests(), Expire(FAR, deletes=2), RemoveOrphans()):
+        assert older.maintain(table(fresh), operation, dry_run=True)["dry_run"]
+        older.run(maintaining(table(fresh), operation))
     assert (files(older, fresh), len(snapshots(older, fresh)), lost.exists()) == (1, 1, False)
     assert ids(older, fresh) == list(range(30))
     check(older, fresh)
 
 
-@pytest.mark.parametrize("deed", [Rewrite(), RewriteManifests(), Expire(FAR), RemoveOrphans()])
-def test_a_table_without_rows_is_no_problem(engine: LiveEngine, fresh: str, deed: Any) -> None:
+@pytest.mark.parametrize("operation", [Rewrite(), RewriteManifests(), Expire(FAR), RemoveOrphans()])
+def test_a_table_without_rows_is_no_problem(engine: LiveEngine, fresh: str, operation: Any) -> None:
     engine.run(writing("SELECT 1L AS id WHERE false", table(fresh), mode="append"))
-    assert engine.maintain(table(fresh), deed, dry_run=True)["dry_run"]
-    engine.run(maintaining(table(fresh), deed))
+    assert engine.maintain(table(fresh), operation, dry_run=True)["dry_run"]
+    engine.run(maintaining(table(fresh), operation))
     assert ids(engine, fresh) == []

@@ -17,7 +17,7 @@ from catchment.cli.prompts import stop_on_signal
 
 if TYPE_CHECKING:
     from catchment.run.schedule.reports import TickReport
-    from catchment.run.schedule.workflows import Followed
+    from catchment.run.schedule.workflows import ScheduledWorkflow
 
 
 @click.command()
@@ -48,7 +48,7 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
     raise click.exceptions.Exit(failures.DONE if idle else failures.INTERRUPTED)
 
 
-def _read(file: Path, *, quiet: bool) -> Followed:
+def _read(file: Path, *, quiet: bool) -> ScheduledWorkflow:
     from catchment.run.schedule.workflows import read
 
     prepared = secrecy.prepare(file)
@@ -59,7 +59,7 @@ def _read(file: Path, *, quiet: bool) -> Followed:
 
 
 def _follow(
-    followed: Sequence[Followed],
+    followed: Sequence[ScheduledWorkflow],
     jobs: int | None,
     *,
     tell: Callable[[str], None],
@@ -76,7 +76,7 @@ def _follow(
         return Scheduler(followed, store, command, tell=tell, settled=settled).run(stop)
 
 
-def _echo_next(followed: Sequence[Followed], count: int, output: str) -> None:
+def _echo_next(followed: Sequence[ScheduledWorkflow], count: int, output: str) -> None:
     now = datetime.now(timezone.utc)
     coming = sorted(
         ((tick, each) for each in followed for tick in islice(each.calendar.after(now), count)),

@@ -15,7 +15,7 @@ from catchment.demo import trips
 from catchment.demo.watch import Seen, Watch
 from catchment.errors import RequestError
 from catchment.events.console import Console
-from catchment.run.lake import Reader
+from catchment.run.lake import LakeSession
 
 MARK = ".catchment-demo"
 
@@ -54,7 +54,7 @@ def prepare(directory: Path, count: int) -> trips.Trips:
 def play(directory: Path, made: trips.Trips, tell: Callable[[str], None]) -> tuple[Scene, ...]:
     """Run every act of the demonstration."""
     tell("starting the reader's engine")
-    with Reader(project.load(directory), tell=tell) as reader:
+    with LakeSession(project.load(directory), tell=tell) as reader:
         return tuple(
             _round(directory, act, number, reader, tell)
             for act in stage.acts(made)
@@ -62,7 +62,7 @@ def play(directory: Path, made: trips.Trips, tell: Callable[[str], None]) -> tup
         )
 
 
-def _round(directory: Path, act: stage.Act, number: int, reader: Reader, tell: Callable[[str], None]) -> Scene:
+def _round(directory: Path, act: stage.Act, number: int, reader: LakeSession, tell: Callable[[str], None]) -> Scene:
     tell(f"{act.title} (round {number} of {act.rounds})")
     began = time.monotonic()
     with Watch(lambda: reader.query(act.query).rows) as watch:

@@ -137,7 +137,7 @@ class Maintain:
 
     attempt: str
     table: Dataset
-    deed: Annotated[Maintenance, Field(discriminator="kind")]
+    operation: Annotated[Maintenance, Field(discriminator="kind")]
     by: str
     """Who asks for it."""
     dry_run: bool

@@ -28,7 +28,7 @@ from catchment.store.states import InputWindow, State, States, Window
 
 
 @dataclass(frozen=True)
-class Turns:
+class WindowLoop:
     """The windows of one attempt of a job, one after the other."""
 
     spark: SparkSession

@@ -16,7 +16,7 @@ from catchment.errors import CommitConflict, JobError
 from catchment.formats import Earlier, Write, Written, format_of
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_states, tell_moved
-from catchment.job.incremental import Turns
+from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
@@ -80,7 +80,7 @@ def run_job(
     if not attempt.job.moves:
         return _turn(attempt)
     through, is_committed = (lambda window: _turn(replace(attempt, window=window))), partial(_is_committed, attempt)
-    return Turns(spark, command, story, writer, through, is_committed).run()
+    return WindowLoop(spark, command, story, writer, through, is_committed).run()
 
 
 def _apart(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> tuple[OutputReport, ...]:

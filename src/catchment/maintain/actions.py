@@ -19,7 +19,7 @@ from catchment.formats.iceberg.maintenance.compaction import look_at_files, look
 from catchment.formats.iceberg.maintenance.expiry import choose
 from catchment.formats.iceberg.row_changes import delete_rows
 from catchment.formats.model import Write, Written
-from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.maintain.upkeep import do, look_after, maintain
 from catchment.plan.model import (
     ActionPlan,
@@ -35,9 +35,9 @@ from catchment.plan.model import (
 
 def act(spark: SparkSession, action: ActionPlan, write: Write, writer: Writer, listener: Listener) -> Written:
     """Do what an action asks for, unless this very write has been committed before."""
-    if isinstance(action.deed, Delete):
-        return delete_rows(spark, action.deed.condition, write, writer, listener)
-    return maintain(spark, action.deed, write, writer, listener)
+    if isinstance(action.operation, Delete):
+        return delete_rows(spark, action.operation.condition, write, writer, listener)
+    return maintain(spark, action.operation, write, writer, listener)
 
 
 WORKFLOW = "by hand"
@@ -52,33 +52,33 @@ def maintain_by_hand(spark: SparkSession, command: Maintain, writer: Writer, lis
         raise from_spark(error, otherwise="maintenance-failed") from error
     return {
         "address": command.table.address,
-        "action": command.deed.kind,
+        "action": command.operation.kind,
         "by": command.by,
         **done.facts,
         "dry_run": command.dry_run,
     }
 
 
-def _looked(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Upkeep:
-    ward = Ward(spark, command.table, require_table(spark, command.table), writer, listener)
-    match command.deed:
+def _looked(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> MaintenanceResult:
+    maintained = MaintainedTable(spark, command.table, require_table(spark, command.table), writer, listener)
+    match command.operation:
         case Rewrite():
-            return look_at_files(ward, command.deed)
+            return look_at_files(maintained, command.operation)
         case RewriteManifests():
-            return look_at_manifests(ward)
+            return look_at_manifests(maintained)
         case Expire():
-            return Upkeep(facts=choose(ward, command.deed).facts())
+            return MaintenanceResult(facts=choose(maintained, command.operation).facts())
         case RemoveOrphans():
-            return do(ward, replace(command.deed, dry_run=True))
+            return do(maintained, replace(command.operation, dry_run=True))
 
 
-def _done(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Upkeep:
-    done = look_after(spark, command.deed, _write(command), writer, listener)
-    assert isinstance(done, Upkeep)  # noqa: S101 - the write's id is new
+def _done(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> MaintenanceResult:
+    done = look_after(spark, command.operation, _write(command), writer, listener)
+    assert isinstance(done, MaintenanceResult)  # noqa: S101 - the write's id is new
     return done
 
 
 def _write(command: Maintain) -> Write:
     table: Dataset = command.table
     output = OutputPlan("table", "", table, Position("", 1, 1), mode="maintain")
-    return Write(output, WORKFLOW, command.deed.kind, f"{command.by}-{uuid.uuid4().hex[:8]}")
+    return Write(output, WORKFLOW, command.operation.kind, f"{command.by}-{uuid.uuid4().hex[:8]}")

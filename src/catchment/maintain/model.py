@@ -21,7 +21,7 @@ Metadata = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Ward:
+class MaintainedTable:
     """A table that is looked after."""
 
     spark: SparkSession
@@ -32,7 +32,7 @@ class Ward:
 
 
 @dataclass(frozen=True)
-class Upkeep:
+class MaintenanceResult:
     """What maintenance did."""
 
     files: int = 0

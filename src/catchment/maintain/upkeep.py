@@ -25,20 +25,20 @@ from catchment.formats.iceberg.maintenance.orphans import remove_orphans
 from catchment.formats.iceberg.maintenance.retention import require_kept
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
-from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
 
 
-def maintain(spark: SparkSession, deed: Maintenance, write: Write, writer: Writer, listener: Listener) -> Written:
+def maintain(spark: SparkSession, operation: Maintenance, write: Write, writer: Writer, listener: Listener) -> Written:
     """Look after a table, unless this very write has been committed before."""
-    done = look_after(spark, deed, write, writer, listener)
+    done = look_after(spark, operation, write, writer, listener)
     return written(done) if isinstance(done, Entry) else Written(0, done.files, done.snapshot_id)
 
 
 def look_after(
-    spark: SparkSession, deed: Maintenance, write: Write, writer: Writer, listener: Listener
-) -> Upkeep | Entry:
-    """Do a deed in the ledger; what the ledger knows as done is not done again."""
+    spark: SparkSession, operation: Maintenance, write: Write, writer: Writer, listener: Listener
+) -> MaintenanceResult | Entry:
+    """Do a operation in the ledger; what the ledger knows as done is not done again."""
     dataset, ledger = write.output.dataset, writer.ledger
     with writer.admission(dataset.depot, dataset.address, write.id):
         table = require_table(spark, dataset)
@@ -49,7 +49,7 @@ def look_after(
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
         try:
-            done = do(Ward(spark, dataset, table, writer, listener), deed)
+            done = do(MaintainedTable(spark, dataset, table, writer, listener), operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
             patiently(lambda: own_commit.give_up(ledger, known, _told(problem)))
@@ -60,19 +60,19 @@ def look_after(
         return done
 
 
-def do(ward: Ward, deed: Maintenance) -> Upkeep:
-    """Do one deed."""
-    if not isinstance(deed, RemoveOrphans):
-        require_kept(ward)
-    match deed:
+def do(maintained: MaintainedTable, operation: Maintenance) -> MaintenanceResult:
+    """Do one operation."""
+    if not isinstance(operation, RemoveOrphans):
+        require_kept(maintained)
+    match operation:
         case Rewrite():
-            return rewrite_files(ward, deed)
+            return rewrite_files(maintained, operation)
         case RewriteManifests():
-            return rewrite_manifests(ward, deed)
+            return rewrite_manifests(maintained, operation)
         case Expire():
-            return expire(ward, deed)
+            return expire(maintained, operation)
         case RemoveOrphans():
-            return remove_orphans(ward, deed)
+            return remove_orphans(maintained, operation)
 
 
 def _intent(spark: SparkSession, table: Table, write: Write, owner: str) -> Intent:

@@ -101,19 +101,19 @@ class Resolver:
         if source is None:
             return None  # what is wrong with the input was told
         written = next(each for each in job.inputs if each.name == given.input)
-        self._check_writable(written.dataset, written.dataset_where, given.deed.kind)
+        self._check_writable(written.dataset, written.dataset_where, given.operation.kind)
         if source.dataset.format not in datasets.ACTION_FORMATS:
-            message = f"not supported yet: {given.deed.kind} on {source.dataset.format}"
+            message = f"not supported yet: {given.operation.kind} on {source.dataset.format}"
             hint = f"it works on {', '.join(datasets.ACTION_FORMATS)}"
             self.findings.error("unsupported-actions", message, given.where, hint)
         branch = {key: value for key, value in source.options.items() if key == "branch"}
-        if branch and not isinstance(given.deed, Delete):
-            message = f"{given.deed.kind} is for the table as a whole, not for the branch {branch['branch']}"
+        if branch and not isinstance(given.operation, Delete):
+            message = f"{given.operation.kind} is for the table as a whole, not for the branch {branch['branch']}"
             self.findings.warning("ignored-key", message, given.where)
             branch = {}
-        mode: SaveMode = "delete" if isinstance(given.deed, Delete) else "maintain"
+        mode: SaveMode = "delete" if isinstance(given.operation, Delete) else "maintain"
         output = OutputPlan(given.name, source.name, source.dataset, given.where, mode=mode, options=branch)
-        return ActionPlan(given.deed, output)
+        return ActionPlan(given.operation, output)
 
     def _check_writable(self, text: str, where: Position, kind: str) -> None:
         acl, hint = address.parse(text).acl, "append ?acl=rw to the address"

@@ -11,7 +11,7 @@ from catchment.project.model import Depot, Engine, Settings
 from catchment.spec.model import ChangeName as ChangeName
 from catchment.spec.model import Clause as Clause
 from catchment.spec.model import Commits as Commits
-from catchment.spec.model import CommitWay, Conflict, Deed, Retry, SaveMode, SourceLine, sql_position
+from catchment.spec.model import CommitWay, Conflict, Operation, Retry, SaveMode, SourceLine, sql_position
 from catchment.spec.model import Delete as Delete
 from catchment.spec.model import Expire as Expire
 from catchment.spec.model import Incremental as Incremental
@@ -121,7 +121,7 @@ class OutputPlan:
 class ActionPlan:
     """What a job does to the table of one of its inputs, as a write with an id like any other."""
 
-    deed: Deed
+    operation: Operation
     output: OutputPlan
 
 

@@ -60,10 +60,10 @@ class Writers:
             return f"{both} replace partitions: last to commit wins where they overlap"
         if modes == {"merge"}:
             return f"{both} merge: each sees what the others have committed"
-        deeds = [f"{writer.job} {_DOES[writer.output.mode]}" for writer in self.all]
+        effects = [f"{writer.job} {_DOES[writer.output.mode]}" for writer in self.all]
         if self.loose:
-            return f"{', '.join(deeds)}: the order of commits decides what is seen"
-        return f"one after the other: {', then '.join(deeds)}"
+            return f"{', '.join(effects)}: the order of commits decides what is seen"
+        return f"one after the other: {', then '.join(effects)}"
 
 
 def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTable, ...], tuple[Diagnostic, ...]]:

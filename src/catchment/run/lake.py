@@ -44,7 +44,7 @@ Tell = Callable[[str], None]
 What = Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
 
 
-class Reader:
+class LakeSession:
     """An engine that answers questions about the lake, from `with` to its end. One question at a time."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Reader:
         self._plan = reading_engine(project, engine, files)
         self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> LakeSession:
         self._log_dir = _log_directory(self._project)
         self._process = self._launch(
             self._plan,
@@ -103,9 +103,9 @@ class Reader:
         self._process.send(Change(QUESTION, change, by, dry_run))
         return self._await(Facts).data
 
-    def maintain(self, table: Dataset, deed: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
+    def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Look after a table, or look what that would mean."""
-        self._process.send(Maintain(QUESTION, table, deed, by, dry_run))
+        self._process.send(Maintain(QUESTION, table, operation, by, dry_run))
         return self._await(Facts).data
 
     def _await(self, answer: type[Answer]) -> Answer:
@@ -132,7 +132,7 @@ def query(
     launch: Launch = EngineProcess.start,
 ) -> Rows:
     """The rows of one SQL query; `tell` hears what takes time."""
-    with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
+    with LakeSession(project, engine=engine, tell=tell, launch=launch) as reader:
         return reader.query(sql, limit=limit, published=published)
 
 
@@ -148,7 +148,7 @@ def inspect(
     """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
     place = _place(address)
     check_depot(place.depot, reading_engine(project, engine))
-    with Reader(project, engine=engine, tell=tell, launch=launch) as reader:
+    with LakeSession(project, engine=engine, tell=tell, launch=launch) as reader:
         return reader.inspect(what, place)
 
 

@@ -15,7 +15,7 @@ from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.run.engines import Launch
-from catchment.run.lake import Reader, Tell, check_depot
+from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.store import open_store
 
 
@@ -42,7 +42,7 @@ def recover(
     if not found:
         return {"tables": []}
     tables = [_dataset(each, project) for each in found]
-    with Reader(project, files=_depots(tables, project), tell=tell, launch=launch) as reader:
+    with LakeSession(project, files=_depots(tables, project), tell=tell, launch=launch) as reader:
         return reader.recover(tables, remove=remove)
 
 

@@ -15,7 +15,7 @@ from catchment.plan.model import Maintenance
 from catchment.project import depots
 from catchment.project.model import Project
 from catchment.run.engines import Launch
-from catchment.run.lake import Reader, Tell, check_depot
+from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.spec.model import ChangeName
 from catchment.store import open_store
 from catchment.store.publications import Publication, Publications
@@ -36,7 +36,7 @@ def change(
     """Change a table, or look what that would come to; `agree` is shown that first, and raises if it does not."""
     plan = of_change(address, name, arguments, project)
     check_depot(plan.dataset.depot, reading_engine(project))
-    with Reader(project, tell=tell, launch=launch) as reader:
+    with LakeSession(project, tell=tell, launch=launch) as reader:
         if agree is not None and not dry_run:
             agree(reader.change(plan, by=who(), dry_run=True))
         return reader.change(plan, by=who(), dry_run=dry_run)
@@ -49,7 +49,7 @@ Agree = Callable[[Mapping[str, Any]], bool]
 def maintain(
     project: Project,
     address: str,
-    deed: Maintenance,
+    operation: Maintenance,
     *,
     dry_run: bool = False,
     agree: Agree | None = None,
@@ -59,14 +59,14 @@ def maintain(
     """Look after a table; None where somebody was asked and did not agree."""
     table = of_input(address, "iceberg", project)
     check_depot(table.depot, reading_engine(project))
-    with Reader(project, tell=tell, launch=launch) as reader:
+    with LakeSession(project, tell=tell, launch=launch) as reader:
         if dry_run or agree:
-            looked = reader.maintain(table, deed, by=who(), dry_run=True)
+            looked = reader.maintain(table, operation, by=who(), dry_run=True)
             if dry_run:
                 return looked
             if agree and not agree(looked):
                 return None
-        return reader.maintain(table, deed, by=who(), dry_run=False)
+        return reader.maintain(table, operation, by=who(), dry_run=False)
 
 
 def publications(project: Project, address: str) -> tuple[Publication, ...]:

@@ -273,7 +273,7 @@ class RemoveOrphans:
     kind: Literal["remove_orphans"] = "remove_orphans"
 
 
-Deed = Delete | Rewrite | RewriteManifests | Expire | RemoveOrphans
+Operation = Delete | Rewrite | RewriteManifests | Expire | RemoveOrphans
 """What an action does."""
 
 
@@ -285,7 +285,7 @@ class Action:
     """Unique in the job, among its outputs too: part of the write id."""
     input: str
     where: Position
-    deed: Deed
+    operation: Operation
 
 
 @dataclass(frozen=True)

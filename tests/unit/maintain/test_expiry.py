@@ -36,7 +36,7 @@ def branch(snapshot: int, **rules: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("deed", "gone"),
+    ("operation", "gone"),
     [
         (Expire(), (1, 2)),
         (Expire(NOW - 3 * DAY_MS), (1, 2, 3)),
@@ -46,8 +46,8 @@ def branch(snapshot: int, **rules: int) -> dict[str, Any]:
         (Expire(snapshot_ids=(3, 1)), (1, 3)),
     ],
 )
-def test_by_age_and_number(deed: Expire, gone: tuple[int, ...]) -> None:
-    assert history(20, 10, 4, 2, 0).expired(deed, NOW) == gone
+def test_by_age_and_number(operation: Expire, gone: tuple[int, ...]) -> None:
+    assert history(20, 10, 4, 2, 0).expired(operation, NOW) == gone
 
 
 def test_the_table_may_say_its_own_age() -> None:

@@ -25,8 +25,8 @@ def test_an_action_is_a_write_beside_the_outputs(tmp_path: Path) -> None:
     assert found.plan
     [plan] = found.plan.jobs
     [action] = plan.actions
-    assert isinstance(action.deed, Delete)
-    assert action.deed.condition.sql == "target.id = 1"
+    assert isinstance(action.operation, Delete)
+    assert action.operation.condition.sql == "target.id = 1"
     assert [(each.name, each.mode) for each in plan.writes] == [("input", "append"), ("delete_from_dataset", "delete")]
     assert action.output.dataset.address == TABLE.partition("?")[0]
     assert action.output.options == {"branch": "audit"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment.spec.model import Deed, Delete, Expire, Job, RemoveOrphans, Rewrite, RewriteManifests
+from catchment.spec.model import Delete, Expire, Job, Operation, RemoveOrphans, Rewrite, RewriteManifests
 from tests.unit.spec.marked import changed, load_text, unmarked
 
 JOB = "          job:\n"
@@ -33,8 +33,8 @@ def test_a_deletion_names_its_input_and_its_rows(tmp_path: Path, action: str) ->
     job, warnings = job_of(tmp_path, action)
     [found] = job.actions
     assert (found.name, found.input) == ("delete_from_dataset", "trips")
-    assert isinstance(found.deed, Delete)
-    assert (found.deed.condition.sql.strip(), warnings) == ("target.id = 1", [])
+    assert isinstance(found.operation, Delete)
+    assert (found.operation.condition.sql.strip(), warnings) == ("target.id = 1", [])
 
 
 def test_actions_of_one_kind_get_numbers(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ NEW_YEAR = 1_767_225_600_000
 
 
 @pytest.mark.parametrize(
-    ("action", "deed"),
+    ("action", "operation"),
     [
         ("{name: rewrite_dataset}", Rewrite()),
         ("{name: rewrite_dataset, options: {strategy: Binpack}}", Rewrite()),
@@ -91,18 +91,20 @@ NEW_YEAR = 1_767_225_600_000
         ),
     ],
 )
-def test_maintenance_in_every_spelling(tmp_path: Path, action: str, deed: Deed) -> None:
+def test_maintenance_in_every_spelling(tmp_path: Path, action: str, operation: Operation) -> None:
     job, warnings = job_of(tmp_path, action)
-    assert (job.actions[0].deed, job.actions[0].input, warnings) == (deed, "trips", [])
+    assert (job.actions[0].operation, job.actions[0].input, warnings) == (operation, "trips", [])
 
 
 def test_only_files_with_such_rows_are_rewritten(tmp_path: Path) -> None:
     job, _ = job_of(tmp_path, "{name: rewrite_dataset, options: {where: where id > 3}}")
-    deed = job.actions[0].deed
-    assert isinstance(deed, Rewrite)
-    assert deed.condition
-    assert deed.condition.sql.strip() == "id > 3"
-    assert deed.condition.where.column == len("            actions: [{name: rewrite_dataset, options: {where: ") + 1
+    operation = job.actions[0].operation
+    assert isinstance(operation, Rewrite)
+    assert operation.condition
+    assert operation.condition.sql.strip() == "id > 3"
+    assert (
+        operation.condition.where.column == len("            actions: [{name: rewrite_dataset, options: {where: ") + 1
+    )
 
 
 def test_the_oldest_form_rewrites_everything(tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_the_oldest_form_rewrites_everything(tmp_path: Path) -> None:
     assert loaded.workflow
     assert loaded.diagnostics == ()
     [action] = loaded.workflow.jobs[0].actions
-    assert (action.name, action.deed) == ("rewrite_dataset", Rewrite(properties={"rewrite-all": "true"}))
+    assert (action.name, action.operation) == ("rewrite_dataset", Rewrite(properties={"rewrite-all": "true"}))
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def make(address: str, name: ChangeName, arguments: Mapping[str, Any], asked: As
         click.echo(tell(facts))
 
 
-def deed(would: str, done: str, what: str) -> Tell:
+def sentence(would: str, done: str, what: str) -> Tell:
     """How a change is told: that it would be made, that it was made, or that there was nothing to do."""
 
     def tell(facts: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from catchment.cli.table import changing
-from catchment.cli.table.changing import Asked, deed
+from catchment.cli.table.changing import Asked, sentence
 
 
 @click.group()
@@ -24,7 +24,7 @@ def column() -> None:
 def add(address: str, name: str, type_: str, comment: str | None, where: Path, output: str, *, dry_run: bool) -> None:
     """Add a column; rows that are there have null in it. TYPE is written as in SQL."""
     arguments = {"column": name, "type": type_, **({"comment": comment} if comment else {})}
-    tell = deed("add", "added", f"column {name} {type_}")
+    tell = sentence("add", "added", f"column {name} {type_}")
     changing.make(address, "column_add", arguments, Asked(where, output, dry_run), tell)
 
 
@@ -34,7 +34,7 @@ def add(address: str, name: str, type_: str, comment: str | None, where: Path, o
 @changing.destroying
 def drop(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Drop a column. A new one of the same name does not bring its values back."""
-    tell = deed("drop", "dropped", f"column {name}")
+    tell = sentence("drop", "dropped", f"column {name}")
     changing.make(address, "column_drop", {"column": name}, Asked(where, output, dry_run, yes), tell)
 
 
@@ -45,7 +45,7 @@ def drop(address: str, name: str, where: Path, output: str, *, dry_run: bool, ye
 @changing.changing
 def rename(address: str, name: str, to: str, where: Path, output: str, *, dry_run: bool) -> None:
     """Rename a column; its values stay."""
-    tell = deed("rename", "renamed", f"column {name} to {to}")
+    tell = sentence("rename", "renamed", f"column {name} to {to}")
     changing.make(address, "column_rename", {"column": name, "to": to}, Asked(where, output, dry_run), tell)
 
 
@@ -56,5 +56,5 @@ def rename(address: str, name: str, to: str, where: Path, output: str, *, dry_ru
 @changing.changing
 def widen(address: str, name: str, type_: str, where: Path, output: str, *, dry_run: bool) -> None:
     """Give a column a wider type: int to bigint, float to double, a decimal more digits. No file is rewritten."""
-    tell = deed("widen", "widened", f"column {name} to {type_}")
+    tell = sentence("widen", "widened", f"column {name} to {type_}")
     changing.make(address, "column_widen", {"column": name, "type": type_}, Asked(where, output, dry_run), tell)

@@ -60,8 +60,8 @@ def compact(
     from catchment.plan.model import Clause, Rewrite
 
     clause = Clause(condition, Position("--where", 1, 1)) if condition else None
-    deed = Rewrite("sort" if sort else "binpack", sort, clause, dict(map(_property, properties)))
-    _maintain(address, deed, where, output, dry_run=dry_run)
+    operation = Rewrite("sort" if sort else "binpack", sort, clause, dict(map(_property, properties)))
+    _maintain(address, operation, where, output, dry_run=dry_run)
 
 
 @click.command("rewrite-manifests")
@@ -105,8 +105,8 @@ def expire(
         raise RequestError(
             "--snapshot and --older-than say differently what is meant", code="options-conflict", hint="keep one"
         )
-    deed = Expire(_moment(older_than), tuple(snapshots), retain_last, deletes)
-    _maintain(address, deed, where, output, dry_run=dry_run, ask=None if yes else "snapshots")
+    operation = Expire(_moment(older_than), tuple(snapshots), retain_last, deletes)
+    _maintain(address, operation, where, output, dry_run=dry_run, ask=None if yes else "snapshots")
 
 
 @click.command("remove-orphans")
@@ -131,12 +131,12 @@ def remove_orphans(
     """
     from catchment.plan.model import RemoveOrphans
 
-    deed = RemoveOrphans(_moment(older_than), location, deletes=deletes)
-    _maintain(address, deed, where, output, dry_run=dry_run, ask=None if yes else "files")
+    operation = RemoveOrphans(_moment(older_than), location, deletes=deletes)
+    _maintain(address, operation, where, output, dry_run=dry_run, ask=None if yes else "files")
 
 
 def _maintain(
-    address: str, deed: Maintenance, where: Path, output: str, *, dry_run: bool = False, ask: str | None = None
+    address: str, operation: Maintenance, where: Path, output: str, *, dry_run: bool = False, ask: str | None = None
 ) -> None:
     from catchment.run import tables
 
@@ -144,7 +144,7 @@ def _maintain(
     if ask and not dry_run:
         prompts.require_somebody()
     agree = (lambda looked: _agrees(looked, ask)) if ask and not dry_run else None
-    facts = tables.maintain(project, address, deed, dry_run=dry_run, agree=agree, tell=printing.tell)
+    facts = tables.maintain(project, address, operation, dry_run=dry_run, agree=agree, tell=printing.tell)
     if facts is None:
         raise prompts.refused()
     shown = secrecy.redactor().data(facts)

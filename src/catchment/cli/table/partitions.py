@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from catchment.cli.table import changing
-from catchment.cli.table.changing import Asked, Command, deed
+from catchment.cli.table.changing import Asked, Command, sentence
 
 TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
@@ -36,7 +36,7 @@ def _new_field(command: Command) -> Command:
 @changing.changing
 def add(address: str, where: Path, output: str, *, dry_run: bool, **field: Any) -> None:
     """Partition by one more field."""
-    tell = deed("add", "added", f"partition field {field['transform']} of {field['column']}")
+    tell = sentence("add", "added", f"partition field {field['transform']} of {field['column']}")
     changing.make(address, "partition_add", _arguments(field), Asked(where, output, dry_run), tell)
 
 
@@ -46,7 +46,7 @@ def add(address: str, where: Path, output: str, *, dry_run: bool, **field: Any) 
 @changing.changing
 def drop(address: str, field: str, where: Path, output: str, *, dry_run: bool) -> None:
     """Partition by one field less."""
-    tell = deed("drop", "dropped", f"partition field {field}")
+    tell = sentence("drop", "dropped", f"partition field {field}")
     changing.make(address, "partition_drop", {"field": field}, Asked(where, output, dry_run), tell)
 
 
@@ -58,7 +58,7 @@ def drop(address: str, field: str, where: Path, output: str, *, dry_run: bool) -
 def replace(address: str, field: str, where: Path, output: str, *, dry_run: bool, **new: Any) -> None:
     """Partition by another field in place of one."""
     arguments = {"field": field, **_arguments(new)}
-    tell = deed("replace", "replaced", f"partition field {field} with {new['transform']} of {new['column']}")
+    tell = sentence("replace", "replaced", f"partition field {field} with {new['transform']} of {new['column']}")
     changing.make(address, "partition_replace", arguments, Asked(where, output, dry_run), tell)
 
 

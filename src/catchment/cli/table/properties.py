@@ -8,7 +8,7 @@ import click
 
 from catchment.cli import options
 from catchment.cli.table import changing, inspect
-from catchment.cli.table.changing import Asked, deed
+from catchment.cli.table.changing import Asked, sentence
 
 
 @click.group()
@@ -33,7 +33,7 @@ def set_(address: str, settings: tuple[str, ...], where: Path, output: str, *, d
     if wrong := [each for each in settings if not each.partition("=")[0] or "=" not in each]:
         raise click.UsageError(f"`{wrong[0]}` is not KEY=VALUE")
     wanted = {key: value for key, _, value in (each.partition("=") for each in settings)}
-    tell = deed("set", "set", ", ".join(settings))
+    tell = sentence("set", "set", ", ".join(settings))
     changing.make(address, "properties_set", {"properties": wanted}, Asked(where, output, dry_run), tell)
 
 
@@ -43,5 +43,5 @@ def set_(address: str, settings: tuple[str, ...], where: Path, output: str, *, d
 @changing.changing
 def unset(address: str, names: tuple[str, ...], where: Path, output: str, *, dry_run: bool) -> None:
     """Remove properties of a table."""
-    tell = deed("unset", "unset", ", ".join(names))
+    tell = sentence("unset", "unset", ", ".join(names))
     changing.make(address, "properties_unset", {"names": list(names)}, Asked(where, output, dry_run), tell)

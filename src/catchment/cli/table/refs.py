@@ -10,7 +10,7 @@ import click
 
 from catchment.cli import options
 from catchment.cli.table import changing, inspect
-from catchment.cli.table.changing import Asked, deed
+from catchment.cli.table.changing import Asked, sentence
 
 
 @click.group()
@@ -47,7 +47,7 @@ def tag_ls(address: str, where: Path, output: str) -> None:
 def branch_create(address: str, name: str, snapshot: str | None, where: Path, output: str, *, dry_run: bool) -> None:
     """Create a branch."""
     arguments = {"branch": name, **({"snapshot": snapshot} if snapshot else {})}
-    tell = deed("create", "created", f"branch {name}")
+    tell = sentence("create", "created", f"branch {name}")
     changing.make(address, "branch_create", arguments, Asked(where, output, dry_run), tell)
 
 
@@ -59,7 +59,7 @@ def branch_create(address: str, name: str, snapshot: str | None, where: Path, ou
 def tag_create(address: str, name: str, snapshot: str | None, where: Path, output: str, *, dry_run: bool) -> None:
     """Create a tag."""
     arguments = {"tag": name, **({"snapshot": snapshot} if snapshot else {})}
-    tell = deed("create", "created", f"tag {name}")
+    tell = sentence("create", "created", f"tag {name}")
     changing.make(address, "tag_create", arguments, Asked(where, output, dry_run), tell)
 
 
@@ -69,7 +69,7 @@ def tag_create(address: str, name: str, snapshot: str | None, where: Path, outpu
 @changing.destroying
 def branch_delete(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Delete a branch. Commits that nothing else refers to go when snapshots are expired."""
-    tell = deed("delete", "deleted", f"branch {name}")
+    tell = sentence("delete", "deleted", f"branch {name}")
     changing.make(address, "branch_delete", {"branch": name}, Asked(where, output, dry_run, yes), tell)
 
 
@@ -79,7 +79,7 @@ def branch_delete(address: str, name: str, where: Path, output: str, *, dry_run:
 @changing.destroying
 def tag_delete(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Delete a tag. Its snapshot goes when snapshots are expired, if nothing else refers to it."""
-    tell = deed("delete", "deleted", f"tag {name}")
+    tell = sentence("delete", "deleted", f"tag {name}")
     changing.make(address, "tag_delete", {"tag": name}, Asked(where, output, dry_run, yes), tell)
 
 

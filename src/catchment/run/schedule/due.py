@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from catchment.run.schedule.calendar import Calendar
-from catchment.run.schedule.workflows import Followed, Stamp, stamp_of
+from catchment.run.schedule.workflows import ScheduledWorkflow, Stamp, stamp_of
 from catchment.spec.model import Catchup, Concurrency
 from catchment.store.ticks import WhileBusy
 
@@ -54,10 +54,10 @@ class Pending:
 
 
 @dataclass(eq=False)
-class Course:
+class ScheduleProgress:
     """Where a scheduler stands with one schedule."""
 
-    followed: Followed
+    followed: ScheduledWorkflow
     since: datetime
     """Ticks up to here were looked at."""
     pending: deque[Pending] = field(default_factory=deque)
@@ -85,7 +85,7 @@ class Course:
         changed, self.stamp = stamp != self.stamp, stamp
         return changed
 
-    def take(self, followed: Followed, since: datetime) -> None:
+    def take(self, followed: ScheduledWorkflow, since: datetime) -> None:
         """Go on with what the file says now; ticks up to `since` are no concern of it."""
         self.followed = followed
         self.since = since

@@ -15,10 +15,10 @@ from threading import Event
 from catchment.errors import CatchmentError
 from catchment.run.identity import new_run_id, owner
 from catchment.run.leases import held
-from catchment.run.schedule.due import Course, Pending
+from catchment.run.schedule.due import Pending, ScheduleProgress
 from catchment.run.schedule.reports import TickReport, moment
-from catchment.run.schedule.settlement import Care, Command, Tell
-from catchment.run.schedule.workflows import Followed, NoSchedule, check_together, read
+from catchment.run.schedule.settlement import Command, Settlement, Tell
+from catchment.run.schedule.workflows import NoSchedule, ScheduledWorkflow, check_together, read
 from catchment.store import Store
 from catchment.store.ticks import Claim, scheduler_lease
 
@@ -42,7 +42,7 @@ class Scheduler:
 
     def __init__(
         self,
-        followed: Sequence[Followed],
+        followed: Sequence[ScheduledWorkflow],
         store: Store,
         command: Command,
         *,
@@ -54,7 +54,7 @@ class Scheduler:
         self._tell = tell
         self._pace = pace or Pace()
         self._me = owner()
-        self._care = Care(store, self._me, command, tell=tell, settled=settled)
+        self._settlement = Settlement(store, self._me, command, tell=tell, settled=settled)
         self._trouble: str | None = None
         self._courses = [self._course(each) for each in followed]
 
@@ -65,27 +65,27 @@ class Scheduler:
                 while not stop.is_set() and not self._is_over():
                     self._look_patiently()
                     stop.wait(self._pause())
-                return self._care.stop()
+                return self._settlement.stop()
             except KeyboardInterrupt:
-                self._care.end(self._pace.end)
+                self._settlement.end(self._pace.end)
                 raise
 
-    def _course(self, followed: Followed) -> Course:
-        course = Course(followed, self._decided(followed))
+    def _course(self, followed: ScheduledWorkflow) -> ScheduleProgress:
+        course = ScheduleProgress(followed, self._decided(followed))
         self._announce(course)
         return course
 
-    def _decided(self, followed: Followed) -> datetime:
+    def _decided(self, followed: ScheduledWorkflow) -> datetime:
         now = datetime.now(timezone.utc).timestamp()
         return moment(self._store.ticks.follow(followed.workflow, followed.calendar.rule, now))
 
-    def _announce(self, course: Course) -> None:
+    def _announce(self, course: ScheduleProgress) -> None:
         coming = next(course.followed.calendar.after(datetime.now(timezone.utc)), None)
         tail = f"next tick {course.clock(coming)}" if coming else "no tick is left"
         self._tell(f"{course.workflow}: {course.followed.schedule.cron}: {tail}")
 
     def _is_over(self) -> bool:
-        return all(course.is_over for course in self._courses) and not self._care
+        return all(course.is_over for course in self._courses) and not self._settlement
 
     def _pause(self) -> float:
         now = datetime.now(timezone.utc)
@@ -110,13 +110,13 @@ class Scheduler:
             if course.changed():
                 self._read_again(course)
         followed = [course.followed for course in self._courses]
-        self._care.look(followed)
+        self._settlement.look(followed)
         now = datetime.now(timezone.utc)
         decided = [self._follow(course, now) for course in self._courses]
         if any(decided):
-            self._care.look(followed)
+            self._settlement.look(followed)
 
-    def _read_again(self, course: Course) -> None:
+    def _read_again(self, course: ScheduleProgress) -> None:
         others = [each for each in self._courses if each is not course]
         try:
             found = read(course.followed.file)
@@ -129,14 +129,14 @@ class Scheduler:
         else:
             self._go_on(course, found)
 
-    def _go_on(self, course: Course, found: Followed) -> None:
+    def _go_on(self, course: ScheduleProgress, found: ScheduledWorkflow) -> None:
         if found.workflow == course.workflow:
             course.take(found, self._since(course, found))
             self._announce(course)
         else:
             self._courses = [self._course(found) if each is course else each for each in self._courses]
 
-    def _since(self, course: Course, found: Followed) -> datetime:
+    def _since(self, course: ScheduleProgress, found: ScheduledWorkflow) -> datetime:
         """From when on ticks count: nothing was missed before a rule held, or while there was no schedule."""
         decided = self._decided(found)
         if course.paused:
@@ -145,7 +145,7 @@ class Scheduler:
             return now
         return course.since if found.calendar.rule == course.followed.calendar.rule else decided
 
-    def _follow(self, course: Course, now: datetime) -> bool:
+    def _follow(self, course: ScheduleProgress, now: datetime) -> bool:
         """Claim the ticks that are due; says whether any was decided."""
         if course.paused:
             return False
@@ -161,16 +161,16 @@ class Scheduler:
             course.pending.popleft()
         return len(course.pending) < waiting
 
-    def _is_decided(self, course: Course, pending: Pending) -> bool:
+    def _is_decided(self, course: ScheduleProgress, pending: Pending) -> bool:
         """Claim a tick; says whether it is decided now, by us or by somebody else."""
         busy = course.while_busy(pending)
         now = datetime.now(timezone.utc)
         claim = Claim(course.workflow, pending.tick.timestamp(), self._me, new_run_id(now), busy)
         if course.superseded:
             if self._store.ticks.drop(claim, "a later tick took its place before it began"):
-                self._care.tell_of(course.workflow, pending.tick)
+                self._settlement.tell_of(course.workflow, pending.tick)
             return True
         answer = self._store.ticks.claim(claim)
         if answer == "skipped":
-            self._care.tell_of(course.workflow, pending.tick)
+            self._settlement.tell_of(course.workflow, pending.tick)
         return answer != "busy"

@@ -18,7 +18,7 @@ from catchment.run.identity import log_directory
 from catchment.run.model import ErrorReport
 from catchment.run.schedule.children import Children, Key
 from catchment.run.schedule.reports import TickReport, moment, report
-from catchment.run.schedule.workflows import Followed, trouble
+from catchment.run.schedule.workflows import ScheduledWorkflow, trouble
 from catchment.store import Store
 from catchment.store.records import TickRecord
 from catchment.store.runs import lease_name
@@ -33,7 +33,7 @@ Command = Callable[[Path, datetime], Sequence[str]]
 """The command that carries out the tick of a file."""
 
 
-class Care:
+class Settlement:
     """The claimed ticks of one scheduler."""
 
     def __init__(
@@ -45,14 +45,14 @@ class Care:
         self._tell = tell
         self._settled = settled
         self._children = Children()
-        self._files: dict[str, Followed] = {}
+        self._files: dict[str, ScheduledWorkflow] = {}
         self._mine: set[Key] = set()
 
     def __bool__(self) -> bool:
         """Whether any tick is left to look after."""
         return bool(self._mine) or self._children.any_alive()
 
-    def look(self, followed: Iterable[Followed]) -> None:
+    def look(self, followed: Iterable[ScheduledWorkflow]) -> None:
         """See to every unsettled tick of these workflows that is ours, or that nobody looks after any more."""
         self._files.update({each.workflow: each for each in followed})
         unsettled = self._store.ticks.unsettled(list(self._files))

@@ -24,7 +24,7 @@ class NoSchedule(RequestError):
 
 
 @dataclass(frozen=True)
-class Followed:
+class ScheduledWorkflow:
     """One workflow with a schedule, as its file said when it was read."""
 
     file: Path
@@ -36,7 +36,7 @@ class Followed:
     """By which a changed file is noticed."""
 
 
-def read(file: Path, prepared: Prepared | None = None) -> Followed:
+def read(file: Path, prepared: Prepared | None = None) -> ScheduledWorkflow:
     """Read a file for its schedule; raises InvalidFiles where it could not be run, NoSchedule where it has none."""
     stamp = stamp_of(file)
     prepared = prepared or prepare(file)
@@ -47,12 +47,12 @@ def read(file: Path, prepared: Prepared | None = None) -> Followed:
             f"the workflow `{plan.workflow}` in {file} has no schedule",
             hint=f"give it `workflow.schedule.cron`, or run it once with `catchment run {file}`",
         )
-    return Followed(file, plan.workflow, project, schedule, calendar_of(schedule), stamp)
+    return ScheduledWorkflow(file, plan.workflow, project, schedule, calendar_of(schedule), stamp)
 
 
-def check_together(all_of_them: Iterable[Followed]) -> None:
+def check_together(all_of_them: Iterable[ScheduledWorkflow]) -> None:
     """Refuse files that one scheduler cannot follow."""
-    known: dict[str, Followed] = {}
+    known: dict[str, ScheduledWorkflow] = {}
     for each in all_of_them:
         first = next(iter(known.values()), each)
         if each.project.metastore != first.project.metastore:

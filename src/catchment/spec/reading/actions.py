@@ -11,7 +11,7 @@ from typing import TypeVar
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import action as grammar
 from catchment.spec.grammar.base import Part
-from catchment.spec.model import Action, Deed, Delete, Expire, RemoveOrphans, Rewrite, RewriteManifests
+from catchment.spec.model import Action, Delete, Expire, Operation, RemoveOrphans, Rewrite, RewriteManifests
 from catchment.spec.reading.merges import read_clause
 from catchment.spec.tree import MapNode, Node, follow, items
 from catchment.spec.validation import did_you_mean, parse
@@ -82,7 +82,7 @@ def read_orphans(node: MapNode, findings: Findings) -> RemoveOrphans | None:
     return RemoveOrphans(before, given.location, given.dry_run, given.max_concurrent_deletes)
 
 
-READERS: Mapping[str, Callable[[MapNode, Findings], Deed | None]] = {
+READERS: Mapping[str, Callable[[MapNode, Findings], Operation | None]] = {
     "rewrite_dataset": read_rewrite,
     "rewrite_manifest": read_manifests,
     "expire_snapshots": read_expiry,
@@ -149,11 +149,11 @@ def _action(node: Node, inputs: Sequence[str], findings: Findings) -> Action | N
     if given is None or not isinstance(node, MapNode) or not _is_known(given.name, node, findings):
         return None
     source = _input(given, node, inputs, findings)
-    deed = _delete(given, node, findings) if given.name == DELETE else _other(given, node, findings)
-    return Action(given.name, source, node.where, deed) if source is not None and deed is not None else None
+    operation = _delete(given, node, findings) if given.name == DELETE else _other(given, node, findings)
+    return Action(given.name, source, node.where, operation) if source is not None and operation is not None else None
 
 
-def _delete(given: grammar.Action, node: MapNode, findings: Findings) -> Deed | None:
+def _delete(given: grammar.Action, node: MapNode, findings: Findings) -> Operation | None:
     if given.options:
         findings.warning("ignored-key", f"`{given.name}` takes no `options`", node.key_where("options"))
     if given.delete_where is None:
@@ -163,7 +163,7 @@ def _delete(given: grammar.Action, node: MapNode, findings: Findings) -> Deed | 
     return Delete(read_clause(given.delete_where, follow(node, ["deleteWhere"]).node, "WHERE"))
 
 
-def _other(given: grammar.Action, node: MapNode, findings: Findings) -> Deed | None:
+def _other(given: grammar.Action, node: MapNode, findings: Findings) -> Operation | None:
     if given.delete_where is not None:
         where = node.key_where("deleteWhere")
         findings.error("unknown-key", f"`{given.name}` takes no `deleteWhere`", where, f"it belongs to {DELETE}")

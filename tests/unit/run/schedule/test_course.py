@@ -9,8 +9,8 @@ from catchment.errors import Position
 from catchment.project.model import Engine
 from catchment.project.model import Project as Settings
 from catchment.run.schedule.calendar import calendar_of
-from catchment.run.schedule.due import Course, Pending
-from catchment.run.schedule.workflows import Followed
+from catchment.run.schedule.due import Pending, ScheduleProgress
+from catchment.run.schedule.workflows import ScheduledWorkflow
 from catchment.spec.model import Catchup, Concurrency, Schedule
 
 LATE = timedelta(seconds=10)
@@ -20,11 +20,13 @@ def at(hour: int, minute: int = 0, second: int = 0) -> datetime:
     return datetime(2026, 5, 4, hour, minute, second, tzinfo=timezone.utc)
 
 
-def course(concurrency: Concurrency = "Allow", catchup: Catchup = "none") -> Course:
+def course(concurrency: Concurrency = "Allow", catchup: Catchup = "none") -> ScheduleProgress:
     """A schedule that ticks every hour, looked at up to half past one."""
     schedule = Schedule("0 * * * *", Position("w.yaml", 1, 1), "UTC", concurrency, catchup=catchup)
     project = Settings(Path(), None, "sqlite:///x", {}, {"default": Engine("default")})
-    return Course(Followed(Path("w.yaml"), "w", project, schedule, calendar_of(schedule), None), at(1, 30))
+    return ScheduleProgress(
+        ScheduledWorkflow(Path("w.yaml"), "w", project, schedule, calendar_of(schedule), None), at(1, 30)
+    )
 
 
 def test_a_tick_is_due_once() -> None:

@@ -15,7 +15,7 @@ from catchment.formats.iceberg.maintenance.retention import require_kept
 from catchment.formats.iceberg.row_changes import OVERTAKEN
 from catchment.jvm.causes import causes, is_a, stack_trace
 from catchment.jvm.classes import Jvm
-from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import Clause, Rewrite, RewriteManifests
 
 COURTESY_SECONDS = 60.0
@@ -24,19 +24,19 @@ LOOK_SECONDS = 0.25
 VALIDATION = f"{EXCEPTIONS}ValidationException"
 
 
-def rewrite_files(ward: Ward, deed: Rewrite) -> Upkeep:
+def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
     """Write data files anew."""
-    condition = deed.condition.sql if deed.condition else None
-    sorting = {"strategy": deed.strategy, "sort_order": deed.order} if deed.strategy == "sort" else {}
+    condition = operation.condition.sql if operation.condition else None
+    sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
 
-    def attempt() -> Upkeep:
+    def attempt() -> MaintenanceResult:
         done = call(
-            ward.spark,
-            ward.dataset,
+            maintained.spark,
+            maintained.dataset,
             "rewrite_data_files",
             **sorting,
             where=condition,
-            options=dict(deed.properties) or None,
+            options=dict(operation.properties) or None,
         ).asDict()
         facts = {
             "rewritten_files": int(done["rewritten_data_files_count"]),
@@ -45,51 +45,52 @@ def rewrite_files(ward: Ward, deed: Rewrite) -> Upkeep:
             "failed_files": int(done["failed_data_files_count"]),
         }
         if facts["failed_files"]:
-            ward.listener.warn(
-                f"{ward.dataset.address}: others were first at {facts['failed_files']} files; they stay as they are"
+            maintained.listener.warn(
+                f"{maintained.dataset.address}: others were first at {facts['failed_files']} files, "
+                "which stay as they are"
             )
-        return Upkeep(facts["added_files"], facts["rewritten_bytes"], facts=facts)
+        return MaintenanceResult(facts["added_files"], facts["rewritten_bytes"], facts=facts)
 
     try:
-        return unhurried(ward, attempt)
+        return unhurried(maintained, attempt)
     except Exception as error:
-        if deed.condition is None or isinstance(error, CommitConflict):
+        if operation.condition is None or isinstance(error, CommitConflict):
             raise
         problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or deed.condition.where
+        problem.where = problem.where or operation.condition.where
         raise problem from error
 
 
-def rewrite_manifests(ward: Ward, deed: RewriteManifests) -> Upkeep:
+def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) -> MaintenanceResult:
     """Write manifests anew."""
 
-    def attempt() -> Upkeep:
-        done = call(ward.spark, ward.dataset, "rewrite_manifests", use_caching=deed.caching)
+    def attempt() -> MaintenanceResult:
+        done = call(maintained.spark, maintained.dataset, "rewrite_manifests", use_caching=operation.caching)
         facts = {
             "rewritten_manifests": int(done["rewritten_manifests_count"]),
             "added_manifests": int(done["added_manifests_count"]),
         }
-        return Upkeep(facts["added_manifests"], facts=facts)
+        return MaintenanceResult(facts["added_manifests"], facts=facts)
 
-    return unhurried(ward, attempt)
+    return unhurried(maintained, attempt)
 
 
-def unhurried(ward: Ward, attempt: Callable[[], Upkeep]) -> Upkeep:
+def unhurried(maintained: MaintainedTable, attempt: Callable[[], MaintenanceResult]) -> MaintenanceResult:
     """Try until it succeeds; whoever writes goes first, and what a writer has changed is looked at anew."""
     for number in attempts():
-        _let_pass(ward)
-        before = head(ward.table)
+        _let_pass(maintained)
+        before = head(maintained.table)
         try:
             return attempt()
         except Exception as error:
             if not is_a(error, *OVERTAKEN):
                 raise
             # Iceberg says with the same exception that something was changed and that something is not there.
-            if is_a(error, VALIDATION) and head(ward.table) == before:
+            if is_a(error, VALIDATION) and head(maintained.table) == before:
                 raise _refused(error) from error
             if number == MOST_ATTEMPTS:
-                raise _overtaken(ward, number) from error
-        ward.listener.check()
+                raise _overtaken(maintained, number) from error
+        maintained.listener.check()
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -100,11 +101,11 @@ def head(table: Table) -> int | None:
     return None if found is None else int(found.snapshotId())
 
 
-def _let_pass(ward: Ward) -> None:
+def _let_pass(maintained: MaintainedTable) -> None:
     """Wait while rows are being changed: that statement would have to be evaluated again."""
     deadline = time.monotonic() + COURTESY_SECONDS
-    while ward.writer.store.leases.holder(f"rows/{ward.dataset.address}") and time.monotonic() < deadline:
-        ward.listener.check()
+    while maintained.writer.store.leases.holder(f"rows/{maintained.dataset.address}") and time.monotonic() < deadline:
+        maintained.listener.check()
         time.sleep(LOOK_SECONDS)
 
 
@@ -114,9 +115,9 @@ def _refused(error: Exception) -> JobError:
     return JobError(message, code="maintenance-failed", hint=hint, detail=stack_trace(error))
 
 
-def _overtaken(ward: Ward, number: int) -> CommitConflict:
+def _overtaken(maintained: MaintainedTable, number: int) -> CommitConflict:
     return CommitConflict(
-        f"{ward.dataset.address} was changed by others during each of {number} attempts",
+        f"{maintained.dataset.address} was changed by others during each of {number} attempts",
         code="maintenance-overtaken",
         hint="try again when fewer jobs write to it; for a rewrite, `where` or `partial-progress.enabled: true` help",
     )
@@ -129,13 +130,13 @@ NOTHING = "false"
 MANIFEST_SIZE, MANIFEST_SIZE_DEFAULT = "commit.manifest.target-size-bytes", 8 * 1024 * 1024
 
 
-def look_at_files(ward: Ward, deed: Rewrite) -> Upkeep:
+def look_at_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
     """Which data files a rewrite would write anew, partition by partition."""
-    require_kept(ward)
-    _check(ward, deed)
-    ward.table.refresh()
-    groups = list(_groups(ward, deed))
-    return Upkeep(
+    require_kept(maintained)
+    _check(maintained, operation)
+    maintained.table.refresh()
+    groups = list(_groups(maintained, operation))
+    return MaintenanceResult(
         facts={
             "rewritten_files": sum(group["files"] for group in groups),
             "rewritten_bytes": sum(group["bytes"] for group in groups),
@@ -145,27 +146,29 @@ def look_at_files(ward: Ward, deed: Rewrite) -> Upkeep:
     )
 
 
-def look_at_manifests(ward: Ward) -> Upkeep:
+def look_at_manifests(maintained: MaintainedTable) -> MaintenanceResult:
     """Which manifests a rewrite would write anew: those of the table's newest partitioning, unless one is enough."""
-    require_kept(ward)
-    ward.table.refresh()
-    head, files = ward.table.currentSnapshot(), ward.table.io()
+    require_kept(maintained)
+    maintained.table.refresh()
+    head, files = maintained.table.currentSnapshot(), maintained.table.io()
     kinds = (head.dataManifests(files), head.deleteManifests(files)) if head is not None else ()
-    target = int(ward.table.properties().get(MANIFEST_SIZE) or MANIFEST_SIZE_DEFAULT)
+    target = int(maintained.table.properties().get(MANIFEST_SIZE) or MANIFEST_SIZE_DEFAULT)
     count = size = expected = 0
-    for lengths in (_lengths(ward, manifests) for manifests in kinds):
+    for lengths in (_lengths(maintained, manifests) for manifests in kinds):
         wanted = -(-sum(lengths) // target)
         if lengths and (wanted, len(lengths)) != (1, 1):
             count, size, expected = count + len(lengths), size + sum(lengths), expected + wanted
-    return Upkeep(facts={"rewritten_manifests": count, "rewritten_bytes": size, "expected_manifests": expected})
+    return MaintenanceResult(
+        facts={"rewritten_manifests": count, "rewritten_bytes": size, "expected_manifests": expected}
+    )
 
 
-def _check(ward: Ward, deed: Rewrite) -> None:
+def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
     """The rewrite itself, of no file: an order, a strategy or a property that it refuses is refused here too."""
-    sorting = {"strategy": deed.strategy, "sort_order": deed.order} if deed.strategy == "sort" else {}
-    properties = dict(deed.properties) or None
+    sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
+    properties = dict(operation.properties) or None
     try:
-        call(ward.spark, ward.dataset, "rewrite_data_files", **sorting, where=NOTHING, options=properties)
+        call(maintained.spark, maintained.dataset, "rewrite_data_files", **sorting, where=NOTHING, options=properties)
     except Exception as error:
         refused = next((cause for cause in causes(error) if INVALID in cause.classes), None)
         if refused is None:
@@ -175,10 +178,12 @@ def _check(ward: Ward, deed: Rewrite) -> None:
         raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
 
 
-def _groups(ward: Ward, deed: Rewrite) -> Iterator[dict[str, Any]]:
-    jvm, spec = Jvm.of(ward.spark), ward.table.spec()
-    planner = jvm.iceberg("actions.BinPackRewriteFilePlanner")(ward.table, _filter(ward, deed.condition))
-    planner.init(dict(deed.properties))
+def _groups(maintained: MaintainedTable, operation: Rewrite) -> Iterator[dict[str, Any]]:
+    jvm, spec = Jvm.of(maintained.spark), maintained.table.spec()
+    planner = jvm.iceberg("actions.BinPackRewriteFilePlanner")(
+        maintained.table, _filter(maintained, operation.condition)
+    )
+    planner.init(dict(operation.properties))
     found: dict[str | None, dict[str, Any]] = {}
     for group in planner.plan().groups().iterator():
         # Files of an earlier partitioning are taken together: they may hold rows of any partition.
@@ -191,13 +196,13 @@ def _groups(ward: Ward, deed: Rewrite) -> Iterator[dict[str, Any]]:
     yield from sorted(found.values(), key=lambda part: (part["partition"] is None, part["partition"]))
 
 
-def _filter(ward: Ward, condition: Clause | None) -> Any:
-    jvm = Jvm.of(ward.spark)
+def _filter(maintained: MaintainedTable, condition: Clause | None) -> Any:
+    jvm = Jvm.of(maintained.spark)
     if condition is None:
         return jvm.iceberg("expressions.Expressions").alwaysTrue()
-    converter, session = jvm(CONVERTER), ward.spark._jsparkSession
+    converter, session = jvm(CONVERTER), maintained.spark._jsparkSession
     try:
-        resolved = converter.collectResolvedSparkExpression(session, ward.dataset.identifier, condition.sql)
+        resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition.sql)
         return converter.convertToIcebergExpression(resolved)
     except Exception as error:
         problem = from_spark(error, otherwise="maintenance-failed")
@@ -205,6 +210,6 @@ def _filter(ward: Ward, condition: Clause | None) -> Any:
         raise problem from error
 
 
-def _lengths(ward: Ward, manifests: Any) -> list[int]:
-    newest = ward.table.spec().specId()
+def _lengths(maintained: MaintainedTable, manifests: Any) -> list[int]:
+    newest = maintained.table.spec().specId()
     return [int(manifest.length()) for manifest in manifests if manifest.partitionSpecId() == newest]

@@ -16,7 +16,7 @@ from catchment.formats.iceberg.maintenance.compaction import unhurried
 from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
 from catchment.maintain.followers import Follower, followers
-from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import Expire
 
 Metadata = Mapping[str, Any]
@@ -53,12 +53,12 @@ class History:
         """When a snapshot was made, in milliseconds since 1970."""
         return int(self.snapshots[snapshot]["timestamp-ms"])
 
-    def expired(self, deed: Expire, now: int) -> tuple[int, ...]:
-        """What may go by the deed's and the table's own rules, oldest first."""
-        kept = {snapshot for name in self.refs for snapshot in self._kept(name, deed, now)}
-        if deed.snapshot_ids:
-            return self._named(deed, kept)
-        before, on_a_line = self._before(deed, now), {s for ref in self.refs.values() for s in self.line(ref)}
+    def expired(self, operation: Expire, now: int) -> tuple[int, ...]:
+        """What may go by the operation's and the table's own rules, oldest first."""
+        kept = {snapshot for name in self.refs for snapshot in self._kept(name, operation, now)}
+        if operation.snapshot_ids:
+            return self._named(operation, kept)
+        before, on_a_line = self._before(operation, now), {s for ref in self.refs.values() for s in self.line(ref)}
         lost = (s for s in self.snapshots if s not in on_a_line)  # rolled back, or staged and never published
         kept |= {snapshot for snapshot in lost if self.time(snapshot) >= before}
         return tuple(snapshot for snapshot in self.snapshots if snapshot not in kept)
@@ -93,23 +93,23 @@ class History:
         later = [snapshot for at, snapshot in log if at > moment]
         return {*later, *[snapshot for at, snapshot in log if at <= moment][-1:]}
 
-    def _kept(self, name: str, deed: Expire, now: int) -> set[int]:
+    def _kept(self, name: str, operation: Expire, now: int) -> set[int]:
         ref = self.refs[name]
         line = self.line(ref)
         if ref["type"] != "branch":
             return set(line[:1])
-        least = int(ref.get("min-snapshots-to-keep") or deed.retain_last)
+        least = int(ref.get("min-snapshots-to-keep") or operation.retain_last)
         age = ref.get("max-snapshot-age-ms")
-        before = self._before(deed, now) if age is None else now - int(age)
-        young = () if deed.snapshot_ids else (snapshot for snapshot in line if self.time(snapshot) >= before)
+        before = self._before(operation, now) if age is None else now - int(age)
+        young = () if operation.snapshot_ids else (snapshot for snapshot in line if self.time(snapshot) >= before)
         return {*line[:least], *young}
 
-    def _before(self, deed: Expire, now: int) -> int:
+    def _before(self, operation: Expire, now: int) -> int:
         age = int(self.metadata.get("properties", {}).get(MAX_AGE, 5 * DAY_MS))
-        return now - age if deed.before is None else deed.before
+        return now - age if operation.before is None else operation.before
 
-    def _named(self, deed: Expire, kept: set[int]) -> tuple[int, ...]:
-        for snapshot in deed.snapshot_ids:
+    def _named(self, operation: Expire, kept: set[int]) -> tuple[int, ...]:
+        for snapshot in operation.snapshot_ids:
             if snapshot not in self.snapshots:
                 raise JobError(
                     f"there is no snapshot {snapshot}",
@@ -118,13 +118,13 @@ class History:
                 )
             if snapshot in kept:
                 refs = [name for name, ref in self.refs.items() if ref["snapshot-id"] == snapshot]
-                why = f"the head of {', '.join(refs)}" if refs else f"one of the last {deed.retain_last}"
+                why = f"the head of {', '.join(refs)}" if refs else f"one of the last {operation.retain_last}"
                 raise JobError(
                     f"snapshot {snapshot} is {why}, and stays",
                     code="snapshot-in-use",
                     hint="name older ones, or drop the branch or tag first",
                 )
-        return tuple(snapshot for snapshot in self.snapshots if snapshot in deed.snapshot_ids)
+        return tuple(snapshot for snapshot in self.snapshots if snapshot in operation.snapshot_ids)
 
 
 REASONS = {
@@ -162,26 +162,28 @@ class Choice:
         }
 
 
-def expire(ward: Ward, deed: Expire) -> Upkeep:
+def expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult:
     """Expire snapshots of a table."""
-    with undisturbed(ward):
-        return unhurried(ward, lambda: _expire(ward, deed))
+    with undisturbed(maintained):
+        return unhurried(maintained, lambda: _expire(maintained, operation))
 
 
-def choose(ward: Ward, deed: Expire) -> Choice:
+def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
     """Look which snapshots would go."""
     # Who begins to write or to read after this look begins from what is current now, and that stays.
-    ward.table.refresh()
-    found = History(json.loads(snapshots.metadata(ward.spark, ward.table)))
+    maintained.table.refresh()
+    found = History(json.loads(snapshots.metadata(maintained.spark, maintained.table)))
     now = int(time.time() * 1000)
-    old = found.expired(deed, now)
-    following = {each: found.after(each.snapshot) for each in followers(ward.writer.store.states, found.snapshots)}
-    reasons = {**_needs(ward, found), "incremental": frozenset().union(*following.values())}
+    old = found.expired(operation, now)
+    following = {
+        each: found.after(each.snapshot) for each in followers(maintained.writer.store.states, found.snapshots)
+    }
+    reasons = {**_needs(maintained, found), "incremental": frozenset().union(*following.values())}
     needs = frozenset().union(*reasons.values())
     if lost := needs & found.by_own_rule(now):
         raise CommitConflict(
-            f"{ward.dataset.address}: a branch has a rule of its own for the age of snapshots, and by it Iceberg would "
-            f"expire {len(lost)} that are still needed",
+            f"{maintained.dataset.address}: a branch has a rule of its own for the age of snapshots, and by it "
+            f"Iceberg would expire {len(lost)} that are still needed",
             code="snapshots-needed",
             hint="try again when the jobs that need them are done; `catchment writers` shows who writes, "
             "`catchment state ls` which incremental jobs go on from where",
@@ -194,28 +196,28 @@ def choose(ward: Ward, deed: Expire) -> Choice:
     )
 
 
-def _expire(ward: Ward, deed: Expire) -> Upkeep:
-    choice = choose(ward, deed)
+def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult:
+    choice = choose(maintained, operation)
     for reason in choice.reasons():
-        ward.listener.warn(f"{ward.dataset.address}: {reason}")
+        maintained.listener.warn(f"{maintained.dataset.address}: {reason}")
     if not choice.gone:
-        return Upkeep(facts={**choice.facts(), "removed_files": 0})
+        return MaintenanceResult(facts={**choice.facts(), "removed_files": 0})
     done = call(
-        ward.spark,
-        ward.dataset,
+        maintained.spark,
+        maintained.dataset,
         "expire_snapshots",
         snapshot_ids=choice.gone,
         older_than=datetime.fromtimestamp(0, tz=timezone.utc),  # by age nothing goes
-        max_concurrent_deletes=deed.deletes,
-        stream_results=deed.stream,
+        max_concurrent_deletes=operation.deletes,
+        stream_results=operation.stream,
     ).asDict()
     removed = sum(int(count or 0) for count in done.values())
-    return Upkeep(removed, facts={**choice.facts(), "removed_files": removed})
+    return MaintenanceResult(removed, facts={**choice.facts(), "removed_files": removed})
 
 
-def _needs(ward: Ward, found: History) -> dict[str, frozenset[int]]:
-    waiting = needed(ward.writer.store.database, ward.dataset.address)
-    readers = ward.writer.store.readers.oldest()
+def _needs(maintained: MaintainedTable, found: History) -> dict[str, frozenset[int]]:
+    waiting = needed(maintained.writer.store.database, maintained.dataset.address)
+    readers = maintained.writer.store.readers.oldest()
     since = None if readers is None else int((readers - CLOCKS_APART_SECONDS) * 1000)
     later = {
         snapshot
@@ -225,7 +227,7 @@ def _needs(ward: Ward, found: History) -> dict[str, frozenset[int]]:
     return {
         "writes": frozenset(later | waiting.snapshots),
         "readers": found.current_since(since) if since is not None else frozenset(),
-        "published": shown(ward).snapshots,
+        "published": shown(maintained).snapshots,
     }
 
 

@@ -19,7 +19,7 @@ from catchment.errors import JobError
 from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
 from catchment.formats.iceberg.table import LakeTable
 from catchment.jvm.classes import Jvm, callback
-from catchment.maintain.model import Upkeep, Ward
+from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import RemoveOrphans
 
 DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
@@ -28,69 +28,73 @@ ADVISED_AGE_SECONDS = 24 * 60 * 60
 BATCH = 1000
 
 
-def remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
+def remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> MaintenanceResult:
     """Remove orphans of a table, or only look for them."""
-    with undisturbed(ward):
-        return _remove_orphans(ward, deed)
+    with undisturbed(maintained):
+        return _remove_orphans(maintained, operation)
 
 
-def _remove_orphans(ward: Ward, deed: RemoveOrphans) -> Upkeep:
+def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> MaintenanceResult:
     now = time.time()
-    wanted = now - DEFAULT_AGE_SECONDS if deed.before is None else deed.before / 1000
+    wanted = now - DEFAULT_AGE_SECONDS if operation.before is None else operation.before / 1000
     # Before the table is looked at: what is open now and published a moment later is an orphan to that look.
-    waiting = needed(ward.writer.store.database, ward.dataset.address)
-    under_way = (ward.writer.store.readers.oldest() or now) - CLOCKS_APART_SECONDS
-    ward.table.refresh()
+    waiting = needed(maintained.writer.store.database, maintained.dataset.address)
+    under_way = (maintained.writer.store.readers.oldest() or now) - CLOCKS_APART_SECONDS
+    maintained.table.refresh()
     if now - wanted < ADVISED_AGE_SECONDS:
-        ward.listener.warn(
-            f"{ward.dataset.address}: files of the last 24 hours count as orphans; what programs other than Catchment "
-            "are writing now is among them"
+        maintained.listener.warn(
+            f"{maintained.dataset.address}: files of the last 24 hours count as orphans; what programs other than "
+            "Catchment are writing now is among them"
         )
-    found = _orphans(ward, min(wanted, waiting.oldest, under_way), _place(ward, deed.location))
+    found = _orphans(maintained, min(wanted, waiting.oldest, under_way), _place(maintained, operation.location))
     # A published version may be older than what the table itself remembers of its metadata files.
-    spared = waiting.buffers | shown(ward).files
+    spared = waiting.buffers | shown(maintained).files
     gone = [path for path in found if not spared.intersection(path.split("/"))]
-    if not deed.dry_run:
-        _remove(ward, gone, deed.deletes or 1)
-    facts = {"files": gone, "spared": len(found) - len(gone), "dry_run": deed.dry_run}
-    return Upkeep(0 if deed.dry_run else len(gone), facts=facts)
+    if not operation.dry_run:
+        _remove(maintained, gone, operation.deletes or 1)
+    facts = {"files": gone, "spared": len(found) - len(gone), "dry_run": operation.dry_run}
+    return MaintenanceResult(0 if operation.dry_run else len(gone), facts=facts)
 
 
-def _orphans(ward: Ward, before: float, location: str | None) -> list[str]:
+def _orphans(maintained: MaintainedTable, before: float, location: str | None) -> list[str]:
     """Iceberg's own search, with a hand that removes nothing."""
-    jvm = Jvm.of(ward.spark)
-    action = jvm.iceberg("spark.actions.SparkActions").get(ward.spark._jsparkSession).deleteOrphanFiles(ward.table)
+    jvm = Jvm.of(maintained.spark)
+    action = (
+        jvm.iceberg("spark.actions.SparkActions")
+        .get(maintained.spark._jsparkSession)
+        .deleteOrphanFiles(maintained.table)
+    )
     seen = jvm("java.util.ArrayList")()
-    kept = callback(ward.spark, "java.util.function.Consumer", seen, "add", "java.lang.Object")
+    kept = callback(maintained.spark, "java.util.function.Consumer", seen, "add", "java.lang.Object")
     action = action.olderThan(int(before * 1000)).deleteWith(kept)
     result = (action.location(location) if location else action).execute()
     listed = str(jvm("java.lang.String").join("\n", result.orphanFileLocations()))
     return sorted(listed.split("\n")) if listed else []
 
 
-def _place(ward: Ward, location: str | None) -> str | None:
+def _place(maintained: MaintainedTable, location: str | None) -> str | None:
     """The directory that was asked for, which must be the table's own: elsewhere, everything looks like an orphan."""
     if location is None:
         return None
-    root = str(ward.table.location()).rstrip("/")
+    root = str(maintained.table.location()).rstrip("/")
     place = location.rstrip("/") if location[:1] == "/" or "://" in location else f"{root}/{location.rstrip('/')}"
-    own = (root, LakeTable(ward.spark, ward.table).data_location.rstrip("/"))
+    own = (root, LakeTable(maintained.spark, maintained.table).data_location.rstrip("/"))
     if ".." in place.split("/") or not any(place == each or place.startswith(f"{each}/") for each in own):
         raise JobError(
-            f"{location} is no directory of {ward.dataset.address}",
+            f"{location} is no directory of {maintained.dataset.address}",
             code="location-outside-table",
             hint=f"name a directory below {root}, or leave `location` out",
         )
     return place
 
 
-def _remove(ward: Ward, paths: Sequence[str], at_once: int) -> None:
-    io = ward.table.io()
-    gateway: Any = ward.spark.sparkContext._gateway
+def _remove(maintained: MaintainedTable, paths: Sequence[str], at_once: int) -> None:
+    io = maintained.table.io()
+    gateway: Any = maintained.spark.sparkContext._gateway
     bulk = is_instance_of(gateway, io, "org.apache.iceberg.io.SupportsBulkOperations")
 
     def remove(batch: Sequence[str]) -> None:
-        ward.listener.check()
+        maintained.listener.check()
         if bulk:
             io.deleteFiles(list(batch))
         else:

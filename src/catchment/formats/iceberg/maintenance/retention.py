@@ -16,7 +16,7 @@ from catchment.formats.iceberg.changes.published_version import FORGETS
 from catchment.formats.iceberg.published import Published
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
-from catchment.maintain.model import Ward
+from catchment.maintain.model import MaintainedTable
 from catchment.store.publications import Publication, Publications
 
 NOT_THERE = f"{EXCEPTIONS}NotFoundException"
@@ -32,42 +32,44 @@ class Shown:
     """Names of metadata files."""
 
 
-def undisturbed(ward: Ward) -> AbstractContextManager[None]:
+def undisturbed(maintained: MaintainedTable) -> AbstractContextManager[None]:
     """While this lasts, nobody publishes another version: it might be one that is about to go."""
-    if ward.dataset.depot not in ward.writer.published:
+    if maintained.dataset.depot not in maintained.writer.published:
         return nullcontext()
-    return turn(ward.writer.store, ward.dataset.address, ward.writer.owner, ward.listener, "published")
+    return turn(
+        maintained.writer.store, maintained.dataset.address, maintained.writer.owner, maintained.listener, "published"
+    )
 
 
-def shown(ward: Ward) -> Shown:
+def shown(maintained: MaintainedTable) -> Shown:
     """What must stay; nothing where the table has never been published."""
-    catalog = ward.writer.published.get(ward.dataset.depot)
-    pointer = Published(ward.spark, catalog, ward.dataset).look() if catalog else None
+    catalog = maintained.writer.published.get(maintained.dataset.depot)
+    pointer = Published(maintained.spark, catalog, maintained.dataset).look() if catalog else None
     if catalog is None or pointer is None:
         return Shown()
-    recent = list(_recent(ward, catalog))
+    recent = list(_recent(maintained, catalog))
     snapshots = {publication.snapshot_id for publication in recent if publication.snapshot_id is not None}
     files = {pointer.location, *(publication.file for publication in recent)}
-    heads = _heads(ward, pointer.location)
+    heads = _heads(maintained, pointer.location)
     return Shown(frozenset(snapshots | heads), frozenset(file.rpartition("/")[2] for file in files))
 
 
-def require_kept(ward: Ward) -> None:
+def require_kept(maintained: MaintainedTable) -> None:
     """Refuse to commit to a table whose commits remove metadata files, while readers see one of them."""
-    if str(ward.table.properties().get(FORGETS)).lower() == "true" and shown(ward).files:
+    if str(maintained.table.properties().get(FORGETS)).lower() == "true" and shown(maintained).files:
         raise JobError(
-            f"{ward.dataset.address} is published and removes its metadata files when others are committed",
+            f"{maintained.dataset.address} is published and removes its metadata files when others are committed",
             code="metadata-not-kept",
             hint=f"unset its property {FORGETS}: any commit may remove the file that readers see",
         )
 
 
-def _recent(ward: Ward, catalog: str) -> Iterator[Publication]:
+def _recent(maintained: MaintainedTable, catalog: str) -> Iterator[Publication]:
     """Publications that were to be seen at any time since the oldest of those who read now began."""
-    since = ward.writer.store.readers.oldest()
+    since = maintained.writer.store.readers.oldest()
     made = [
         publication
-        for publication in Publications(ward.writer.store.database).of_table(ward.dataset.address)
+        for publication in Publications(maintained.writer.store.database).of_table(maintained.dataset.address)
         if publication.catalog == catalog
     ]
     for publication, later in zip(made, [*made[1:], None], strict=True):
@@ -76,15 +78,15 @@ def _recent(ward: Ward, catalog: str) -> Iterator[Publication]:
             yield publication
 
 
-def _heads(ward: Ward, location: str) -> set[int]:
+def _heads(maintained: MaintainedTable, location: str) -> set[int]:
     """What a metadata file calls by a name, and what it shows to those who ask for nothing else."""
-    parser = Jvm.of(ward.spark).iceberg("TableMetadataParser")
+    parser = Jvm.of(maintained.spark).iceberg("TableMetadataParser")
     try:
-        metadata: dict[str, Any] = json.loads(str(parser.toJson(parser.read(ward.table.io(), location))))
+        metadata: dict[str, Any] = json.loads(str(parser.toJson(parser.read(maintained.table.io(), location))))
     except Exception as error:
         if not is_a(error, NOT_THERE):
             raise
-        ward.listener.warn(f"{ward.dataset.address}: the published version {location} is no longer there")
+        maintained.listener.warn(f"{maintained.dataset.address}: the published version {location} is no longer there")
         return set()
     current = metadata.get("current-snapshot-id")
     named = {int(ref["snapshot-id"]) for ref in metadata.get("refs", {}).values()}
