@@ -287,9 +287,9 @@ class LiveEngine:
         return self._send(lambda id: RunQuery(id, sql)).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
-        published = f"{dataset.depot}_published" if what == "versions" else None
-        reply = self._send(lambda id: Inspect(id, what, *names, published, dataset.named)).answer()
+        depot = next(each for each in self.plan.depots if each.name == dataset.depot)
+        asked = None if what == "tables" else dataset
+        reply = self._send(lambda id: Inspect(id, what, depot, asked)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

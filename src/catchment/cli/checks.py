@@ -90,11 +90,11 @@ def of_depot(depot: Depot) -> Iterator[Check]:
 
 def location(depot: Depot) -> Check:
     """Can a depot's place be written?"""
-    from catchment.project.depots import is_uri
+    from catchment.project.depots import holds_tables, is_uri
 
     name = f"depot {depot.name}"
     if is_uri(depot.location):
-        hint = f"an engine has to try it: catchment table ls {depot.name}" if depot.holds_tables else None
+        hint = f"an engine has to try it: catchment table ls {depot.name}" if holds_tables(depot) else None
         return Check(name, "unknown", f"{depot.location} is not on this machine and was not checked", hint)
     path = Path(depot.location)
     there = next(parent for parent in (path, *path.parents) if parent.exists())

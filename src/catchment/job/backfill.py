@@ -20,6 +20,7 @@ from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Backfill, OutputReport, RunJob
 from catchment.errors import Cancelled, JobError
+from catchment.formats.registry import traits_of
 from catchment.formats.sql_names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
@@ -146,17 +147,17 @@ class Backfiller:
         return self.command.workflow, self.command.job.name
 
 
-def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
+def windows_at_once(job: JobPlan, single_writer: Collection[str]) -> int:
     """Several where computing and committing are two things, and no window needs what the one before it wrote."""
     read = {source.dataset.address for source in job.inputs}
     statements = list(_statements(job))
     apart = not job.actions and all(
-        output.dataset.format != "delta"
+        traits_of(output.dataset.format).buffered
         and output.commit == "buffered"
         and output.mode != "merge"
         and output.conflict == "last-wins"
         and output.dataset.address not in read
-        and output.dataset.depot not in solitary
+        and output.dataset.depot not in single_writer
         and not any(may_name(sql, output.dataset) for sql in statements)
         for output in job.outputs
     )

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.engine.failures import from_spark
 from catchment.formats.delta.conflicts import kind_of
+from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
 from catchment.formats.row_statements import merge_statement, show_rows
 from catchment.formats.stamps import stamp

@@ -15,7 +15,6 @@ from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
 from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
 from catchment.formats.backoff import attempts
 from catchment.formats.delta import conflicts
@@ -26,6 +25,7 @@ from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.stores import needs_turns
 from catchment.formats.delta.transaction import Transaction
+from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.table import MAIN
 from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows

@@ -22,10 +22,8 @@ from catchment.commit import faults
 from catchment.commit.model import Contents
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.iceberg.traits import FORKS
 from catchment.jvm.classes import Jvm
-
-FORKS = "catchment_forks"
-"""The Spark catalog that finds forks by their names."""
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
@@ -60,12 +58,6 @@ class Fork:
     def remove(self) -> None:
         """Forget the fork; the data files stay where they are."""
         _forks(self.jvm).remove(self.name)
-
-
-def catalog_class(spark: str) -> str:
-    """The catalog of forks in a line of Spark."""
-    package = "org.apache.iceberg.spark"
-    return f"{package}.SparkCachedTableCatalog" if spark.startswith("3.") else f"{package}.SparkRewriteTableCatalog"
 
 
 def make(table: LakeTable, buffer: str) -> Fork:

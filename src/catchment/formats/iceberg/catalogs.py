@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.iceberg.table import MAIN
+from catchment.formats.iceberg.traits import EXCEPTIONS as EXCEPTIONS
 from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset, OutputPlan
 
-EXCEPTIONS = "org.apache.iceberg.exceptions."
 NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
 LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
 SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"

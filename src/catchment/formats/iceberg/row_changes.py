@@ -14,9 +14,9 @@ from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
 from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, EngineLost, Retryable
 from catchment.formats.backoff import MOST_ATTEMPTS, attempts
+from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal

@@ -16,12 +16,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.engine.failures import first_line
 from catchment.errors import CommitConflict, JobError
+from catchment.formats.failures import first_line
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.iceberg.changes.model import Metadata, Staged
+from catchment.formats.model import Asker
 from catchment.jvm.causes import causes, is_a, stack_trace
 from catchment.jvm.classes import Jvm
-from catchment.maintain.model import Asker, Metadata, Staged
 
 CHANGED = "catchment.changed"
 """The property of a table that says which change was made last, by whom, and when."""
