@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.formats.iceberg import catalogs, snapshots
@@ -76,7 +75,7 @@ def _made(
         "before": kind.view(staged.before, arguments),
         "after": kind.view(staged.after, arguments),
         **kind.tell(staged, arguments),
-        "pending": patiently(lambda: writer.ledger.count_pending(address)),
+        "pending": writer.ledger.count_pending(address),
         "snapshot_id": snapshots.current(staged.after),
         "changed": staged.changed,
     }

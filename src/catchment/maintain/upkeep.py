@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
 from catchment.commit.model import Entry, Intent
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
@@ -42,9 +41,9 @@ def look_after(
     dataset, ledger = write.output.dataset, writer.ledger
     with writer.admission(dataset.depot, dataset.address, write.id):
         table = require_table(spark, dataset)
-        patiently(lambda: own_commit.settle(ledger, dataset.address, partial(_own_commit, spark, table)))
+        own_commit.settle(ledger, dataset.address, partial(_own_commit, spark, table))
         intent = _intent(spark, table, write, writer.owner)
-        known = patiently(lambda: own_commit.begin(ledger, intent))
+        known = own_commit.begin(ledger, intent)
         if known.state == "committed":
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
@@ -52,11 +51,11 @@ def look_after(
             done = do(MaintainedTable(spark, dataset, table, writer, listener), operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            patiently(lambda: own_commit.give_up(ledger, known, _told(problem)))
+            own_commit.give_up(ledger, known, _told(problem))
             raise problem from error
         done = replace(done, snapshot_id=head(table))
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
-        patiently(lambda: own_commit.finish(ledger, intent, committed))
+        own_commit.finish(ledger, intent, committed)
         return done
 
 
