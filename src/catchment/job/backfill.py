@@ -16,7 +16,6 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Backfill, OutputReport, RunJob
 from catchment.errors import Cancelled, JobError
@@ -59,7 +58,7 @@ class Backfiller:
 
     def _done(self, window: Incremental) -> tuple[Window, ...]:
         """What this run was to do, whoever has done it: nothing of it is written again."""
-        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+        own = self._states.of_run(*self._job, self.command.run_id, "backfill")
         if any(each.status == "dropped" for each in own):
             raise JobError(
                 "windows of the backfill of this run were dropped",
@@ -71,7 +70,7 @@ class Backfiller:
 
     def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
-        left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
+        left = self._states.unfinished(*self._job, "backfill")
         ranges = {each.opened_by.partition(": ")[2] for each in left}
         if ranges - {wanted.range}:
             raise JobError(
@@ -87,7 +86,7 @@ class Backfiller:
                 check_fits(session, self.command.job, each)
         self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
         # Were it not remembered, this run would begin the range anew when it is resumed.
-        return patiently(lambda: self._states.take_over(lease, left, self.command.run_id))
+        return self._states.take_over(lease, left, self.command.run_id)
 
     def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
@@ -100,7 +99,7 @@ class Backfiller:
             replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
             for number, part in enumerate(parts, 1)
         ]
-        return patiently(lambda: self._states.open(lease, windows))
+        return self._states.open(lease, windows)
 
     def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputReport, ...]]:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
@@ -120,7 +119,7 @@ class Backfiller:
                     await_turn(number)
                 self.story.check()
                 reports = self._through(window, partial(await_turn, number))
-                patiently(lambda: self._states.finish(lease, window))
+                self._states.finish(lease, window)
             except BaseException:
                 failed.append(number)
                 raise

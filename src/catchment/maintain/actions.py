@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
 from catchment.commit.model import Entry, Intent
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, Position
 from catchment.formats.failures import from_spark
@@ -76,9 +75,9 @@ def _perform_once(
     dataset, ledger = write.output.dataset, writer.ledger
     with writer.admission(dataset.depot, dataset.target, write.id):
         table = _table(spark, dataset, writer, listener)
-        patiently(lambda: own_commit.settle(ledger, dataset.target, table.find))
+        own_commit.settle(ledger, dataset.target, table.find)
         intent = _intent(table, write, writer.owner)
-        known = patiently(lambda: own_commit.begin(ledger, intent))
+        known = own_commit.begin(ledger, intent)
         if known.state == "committed":
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
@@ -86,11 +85,11 @@ def _perform_once(
             done = table.perform(operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            patiently(lambda: own_commit.give_up(ledger, known, _described(problem)))
+            own_commit.give_up(ledger, known, _described(problem))
             raise problem from error
         done = replace(done, snapshot_id=table.head())
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
-        patiently(lambda: own_commit.finish(ledger, intent, committed))
+        own_commit.finish(ledger, intent, committed)
         return done
 
 

@@ -24,7 +24,7 @@ from catchment.errors import CatchmentError, SetupError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import ClosesSessions
 from catchment.formats.registry import open_all
-from catchment.store import open_store
+from catchment.store import PATIENCE_SECONDS, open_store
 from catchment.worker import masters
 
 FAREWELL_SECONDS = 10.0
@@ -69,7 +69,7 @@ class Application:
         return reading(self.writer.store, f"{who} on {self.writer.owner}")
 
     def _open_writer(self) -> Writer:
-        store = open_store(self._start.engine.metastore)
+        store = open_store(self._start.engine.metastore, patience=PATIENCE_SECONDS)
         # A session that is never closed: its catalogs are opened once for all jobs.
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending

@@ -12,7 +12,6 @@ from catchment.commit.leases import turn
 from catchment.commit.listener import Listener
 from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, EngineLost, Retryable
 from catchment.formats.backoff import MOST_ATTEMPTS, attempts
@@ -65,13 +64,13 @@ class _Rows:
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
         self._table.refresh()
-        known = patiently(self._begin)
+        known = self._begin()
         if known.state == "committed":
             self._listener.warn(f"{known.write_id} was already committed; nothing is written again")
             return written(known)
         done = self._find(known.write_id) or self._run(known, statement)
         faults.point("before-marked")
-        patiently(lambda: own_commit.finish(self._ledger, known.intent, done))
+        own_commit.finish(self._ledger, known.intent, done)
         faults.point("marked")
         return Written(done.rows, done.files, done.snapshot_id)
 
@@ -146,7 +145,7 @@ class _Rows:
         """The error with its place. What failed for good is ended in the ledger; an unknown end is left to a look."""
         problem = from_spark(error, otherwise="write-failed")
         if not isinstance(problem, Retryable):
-            patiently(lambda: own_commit.give_up(self._ledger, known, _told(problem)))
+            own_commit.give_up(self._ledger, known, _told(problem))
         place = statement.place(error)
         if place is None:
             return error  # whoever asked for the write finds out which step is to blame
@@ -158,7 +157,7 @@ class _Rows:
     def _settle_lost(self) -> None:
         """Whoever changes rows of a table ends what engines that are gone have left open there."""
         target = self._write.output.dataset.address
-        settled = patiently(lambda: own_commit.settle(self._ledger, target, self._find))
+        settled = own_commit.settle(self._ledger, target, self._find)
         others = [write_id for write_id in settled.abandoned if write_id != self._write.id]
         if others:
             self._listener.warn(f"{target}: engines that are gone left {', '.join(others)} unfinished")

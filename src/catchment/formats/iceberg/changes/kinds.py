@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.changes import columns, current_snapshot, partition_fields, properties, refs
@@ -57,7 +56,7 @@ def make_change(
         "before": kind.view(staged.before, arguments),
         "after": kind.view(staged.after, arguments),
         **kind.tell(staged, arguments),
-        "pending": patiently(lambda: writer.ledger.count_pending(address)),
+        "pending": writer.ledger.count_pending(address),
         "snapshot_id": current(staged.after),
         "changed": staged.changed,
     }
