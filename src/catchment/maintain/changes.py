@@ -57,9 +57,7 @@ def make_change(
             facts = _made(spark, table, change, asker, writer, dry_run=dry_run)
     except Exception as error:
         problem = from_spark(error, otherwise="change-failed")
-        problem.message = f"{change.dataset.address}: {problem.message}"
-        problem.where = problem.where or change.where
-        raise problem from error
+        raise problem.changed(message=f"{change.dataset.address}: {problem.message}").at(change.where) from error
     return {"address": change.dataset.address, "change": change.name, **facts, "by": asker.by, "dry_run": dry_run}
 
 

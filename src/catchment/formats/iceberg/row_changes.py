@@ -150,10 +150,8 @@ class _Rows:
         place = statement.place(error)
         if place is None:
             return error  # whoever asked for the write finds out which step is to blame
-        problem.where = place
         what = "action" if self._write.output.mode == "delete" else "output"
-        problem.message = f"{what} {self._write.output.name}: {problem.message}"
-        return problem
+        return problem.changed(message=f"{what} {self._write.output.name}: {problem.message}", where=place)
 
     def _settle_lost(self) -> None:
         """Whoever changes rows of a table ends what engines that are gone have left open there."""

@@ -56,9 +56,7 @@ def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
     except Exception as error:
         if operation.condition is None or isinstance(error, CommitConflict):
             raise
-        problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or operation.condition.where
-        raise problem from error
+        raise from_spark(error, otherwise="maintenance-failed").at(operation.condition.where) from error
 
 
 def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) -> MaintenanceResult:
@@ -205,9 +203,7 @@ def _filter(maintained: MaintainedTable, condition: Clause | None) -> Any:
         resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition.sql)
         return converter.convertToIcebergExpression(resolved)
     except Exception as error:
-        problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or condition.where
-        raise problem from error
+        raise from_spark(error, otherwise="maintenance-failed").at(condition.where) from error
 
 
 def _lengths(maintained: MaintainedTable, manifests: Any) -> list[int]:
