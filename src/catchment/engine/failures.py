@@ -29,11 +29,12 @@ class Rule:
     error: type[CatchmentError]
     code: str | None
     message: str
+    """What is said before the cause's own words; nothing where those say it all."""
     hint: str
 
     def says(self, cause: Throwable, detail: str) -> CatchmentError:
         """The error of this rule."""
-        message = f"{self.message}: {first_line(cause)}"
+        message = f"{self.message}: {first_line(cause)}" if self.message else first_line(cause)
         return self.error(message, code=self.code, hint=self.hint, detail=detail)
 
 
@@ -87,11 +88,19 @@ RULES = (
         "another attempt looks into the table's history first and writes only what is not there",
     ),
     Rule(
-        frozenset({f"{ICEBERG}CommitFailedException", f"{ICEBERG}ValidationException"}),
+        frozenset({f"{ICEBERG}CommitFailedException"}),
         CommitConflict,
         None,
         "another writer committed first, and the two could not be reconciled",
         "run the job again; where that happens often, raise commit.retry.num-retries of the table",
+    ),
+    Rule(
+        # Who commits tells a conflict from a refusal by itself; elsewhere there is nobody to be in conflict with.
+        frozenset({f"{ICEBERG}ValidationException"}),
+        JobError,
+        "iceberg-refused",
+        "",
+        "correct what the message names: a column, a type, a branch; as it is, Iceberg will refuse it again",
     ),
     Rule(
         frozenset({"io.delta.exceptions.DeltaConcurrentModificationException"}),

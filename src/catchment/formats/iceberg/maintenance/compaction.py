@@ -171,7 +171,6 @@ def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
         refused = next((cause for cause in causes(error) if INVALID in cause.classes), None)
         if refused is None:
             raise
-        # Nothing is committed, so this is no conflict with others, as which it would be told otherwise.
         hint = "check the order of the rewrite; `catchment table show` lists the columns"
         raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
 
