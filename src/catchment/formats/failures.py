@@ -128,7 +128,8 @@ def from_system(number: int, about: str, detail: str | None) -> CatchmentError |
 
 
 def _says(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
-    return rule.error(f"{rule.message}: {first_line(cause)}", code=rule.code, hint=rule.hint, detail=detail)
+    message = f"{rule.message}: {first_line(cause)}" if rule.message else first_line(cause)
+    return rule.error(message, code=rule.code, hint=rule.hint, detail=detail)
 
 
 def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:

@@ -54,6 +54,7 @@ class Rule:
     error: type[CatchmentError]
     code: str | None
     message: str
+    """What is said before the cause's own words; nothing where those say it all."""
     hint: str
 
 

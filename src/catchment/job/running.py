@@ -283,8 +283,8 @@ def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan |
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem
-    if problem.where is None:
-        problem.where = blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:
-        problem.message = f"{what}: {problem.message}"
-    return problem
+        problem = problem.changed(message=f"{what}: {problem.message}")
+    if problem.where is not None:
+        return problem
+    return problem.at(blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None))

@@ -50,13 +50,7 @@ def _at_step(step: StepPlan, handed: Edited, problem: JobError, error: Exception
         where = _at_offset(step, handed.origin(_offset(handed.sql, *place)))
     else:
         where = problem.where or next(_blamed(error, step, handed), step.sql_where)
-    return JobError(
-        f"step {step.name}: {problem.message}",
-        code=problem.code,
-        where=where,
-        hint=problem.hint,
-        detail=problem.detail,
-    )
+    return problem.changed(message=f"step {step.name}: {problem.message}", where=where)
 
 
 def _offset(sql: str, line: int, column: int) -> int:

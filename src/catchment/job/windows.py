@@ -244,7 +244,7 @@ def _query(spark: SparkSession, template: Template, values: Mapping[str, str], w
 
 def _at(problem: CatchmentError, what: str, where: Position) -> CatchmentError:
     if isinstance(problem, JobError):
-        problem.message, problem.where = f"{what}: {problem.message}", where
+        return problem.changed(message=f"{what}: {problem.message}", where=where)
     return problem
 
 

@@ -30,7 +30,5 @@ def make_change(
         facts = open_format(dataset.format, Changes).change(spark, change, asker, writer, listener, dry_run=dry_run)
     except Exception as error:
         problem = from_spark(error, otherwise="change-failed")
-        problem.message = f"{dataset.address}: {problem.message}"
-        problem.where = problem.where or change.where
-        raise problem from error
+        raise problem.changed(message=f"{dataset.address}: {problem.message}").at(change.where) from error
     return {"address": dataset.address, "change": change.name, **facts, "by": asker.by, "dry_run": dry_run}

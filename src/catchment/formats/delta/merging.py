@@ -33,8 +33,7 @@ def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -
         if place is None or kind_of(error) is not None:
             raise
         problem = from_spark(error, otherwise="write-failed")
-        problem.where, problem.message = place, f"output {write.output.name}: {problem.message}"
-        raise problem from error
+        raise problem.changed(message=f"output {write.output.name}: {problem.message}", where=place) from error
     finally:
         spark.catalog.dropTempView(ROWS)
 

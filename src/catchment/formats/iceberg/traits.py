@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from catchment.errors import CommitConflict, Retryable
+from catchment.errors import CommitConflict, JobError, Retryable
 from catchment.formats.traits import EVERY_TRANSFORM, CatalogTraits, Package, Rule, Traits
 
 if TYPE_CHECKING:
@@ -133,11 +133,19 @@ TRAITS = Traits(
             "another attempt looks into the table's history first and writes only what is not there",
         ),
         Rule(
-            frozenset({f"{EXCEPTIONS}CommitFailedException", f"{EXCEPTIONS}ValidationException"}),
+            frozenset({f"{EXCEPTIONS}CommitFailedException"}),
             CommitConflict,
             None,
             "another writer committed first, and the two could not be reconciled",
             "run the job again; where that happens often, raise commit.retry.num-retries of the table",
+        ),
+        Rule(
+            # Who commits tells a conflict from a refusal by itself; elsewhere there is nobody to be in conflict with.
+            frozenset({f"{EXCEPTIONS}ValidationException"}),
+            JobError,
+            "iceberg-refused",
+            "",
+            "correct what the message names: a column, a type, a branch; as it is, Iceberg will refuse it again",
         ),
     ),
     unavailable=frozenset(f"{EXCEPTIONS}{name}Exception" for name in ("REST", "ServiceUnavailable", "ServiceFailure")),

@@ -57,9 +57,7 @@ def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
     except Exception as error:
         if operation.condition is None or isinstance(error, CommitConflict):
             raise
-        problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or operation.condition.where
-        raise problem from error
+        raise from_spark(error, otherwise="maintenance-failed").at(operation.condition.where) from error
 
 
 def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) -> MaintenanceResult:
@@ -167,7 +165,6 @@ def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
         refused = next((cause for cause in causes(error) if INVALID in cause.classes), None)
         if refused is None:
             raise
-        # Nothing is committed, so this is no conflict with others, as which it would be told otherwise.
         hint = "check the order of the rewrite; `catchment table show` lists the columns"
         raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
 
@@ -199,9 +196,7 @@ def _filter(maintained: MaintainedTable, condition: Clause | None) -> Any:
         resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition.sql)
         return converter.convertToIcebergExpression(resolved)
     except Exception as error:
-        problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or condition.where
-        raise problem from error
+        raise from_spark(error, otherwise="maintenance-failed").at(condition.where) from error
 
 
 def _lengths(maintained: MaintainedTable, manifests: Any) -> list[int]:
