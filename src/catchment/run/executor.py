@@ -60,7 +60,6 @@ class Executor:
         self._hub = hub
         self._heartbeat = heartbeat
         self._limit = options.limit
-        self._options = options
         self._stop = options.stop
         self._timing = options.timing
         self._attempts: dict[str, Attempt] = {}
@@ -118,12 +117,7 @@ class Executor:
         attempt.sent = True
         facts = self._facts
         attempt.engine.process.send(
-            RunJob(
-                *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
-                windows=facts.windows,
-                backfill=facts.backfill,
-                wait=self._options.wait,
-            )
+            RunJob(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.request)
         )
         self._record.attempt_runs(attempt.job.name, attempt.engine.key)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catchment.engine.protocol import Backfill
 from catchment.plan.model import Plan
 from catchment.run.model import JobResult
+from catchment.run_model import RunRequest
 
 
 @dataclass(frozen=True)
@@ -14,13 +14,8 @@ class RunFacts:
     """The identity of a run, what it shall do, and what it had done before it was resumed."""
 
     run_id: str
-    reference_time: str
-    """ISO-8601, UTC: the same on every attempt and after every resume."""
     plan: Plan
-    windows: int = 1
-    """How many windows its incremental jobs may take, whoever executes it and how often."""
-    backfill: Backfill | None = None
-    """The range that they go through instead."""
+    request: RunRequest
     resumed: bool = False
     earlier: tuple[JobResult, ...] = ()
     """What the jobs of a resumed run had come to. Those that succeeded are kept, attempts count on."""

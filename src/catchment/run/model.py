@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from catchment.run_model import OutputResult
+
 JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
 RunStatus = Literal["succeeded", "failed", "cancelled", "running", "dead"]
 
@@ -18,16 +20,6 @@ class ErrorReport:
     file: str | None = None
     line: int | None = None
     column: int | None = None
-
-
-@dataclass(frozen=True)
-class OutputResult:
-    name: str
-    dataset: str
-    rows: int | None
-    files: int | None
-    snapshot_id: int | None
-    write_id: str
 
 
 @dataclass(frozen=True)

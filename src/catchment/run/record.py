@@ -15,9 +15,8 @@ from catchment.events.model import EventKind
 from catchment.plan.model import JobPlan
 from catchment.project.secrets import Redactor
 from catchment.run.facts import RunFacts
-from catchment.run.model import ErrorReport, JobResult, OutputResult, Run, RunStatus
+from catchment.run.model import ErrorReport, JobResult, Run, RunStatus
 from catchment.store import Progress
-from catchment.store.records import OutputRecord
 
 
 class Record:
@@ -42,13 +41,11 @@ class Record:
             self._progress.take_up(job_names=names, at=self._began)
         else:
             self._progress.begin(
+                self._facts.request,
                 workflow=plan.workflow,
                 file=str(Path(plan.file).resolve()),
-                reference_time=self._facts.reference_time,
                 job_names=names,
                 at=self._began,
-                windows=self._facts.windows,
-                backfill=self._facts.backfill.range if self._facts.backfill else None,
             )
         for job in self._jobs.values():
             if job.name in self._facts.kept:
@@ -83,12 +80,8 @@ class Record:
 
     def succeeded(self, job: str, done: Done) -> None:
         """A job wrote everything it had to write."""
-        outputs = tuple(
-            OutputResult(o.name, o.dataset, o.rows, o.files, o.snapshot_id, o.write_id) for o in done.outputs
-        )
-        at = self._end(job, status="succeeded", outputs=outputs)
-        written = [OutputRecord(**asdict(output)) for output in outputs]
-        self._progress.job_ends(job, self.attempts(job), "succeeded", at=at, written=written)
+        at = self._end(job, status="succeeded", outputs=done.outputs)
+        self._progress.job_ends(job, self.attempts(job), "succeeded", at=at, written=done.outputs)
         self._tell("job-succeeded", job, _success(self._jobs[job]))
 
     def failed(self, job: str, failure: Failed | EngineLost) -> None:

@@ -1,12 +1,10 @@
-"""Begin a run: a new one, one that is taken up again, or one that does again what another did."""
+"""Start a new run, or resume an earlier one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from catchment.engine.protocol import Backfill
 from catchment.plan import prepare
 from catchment.plan.model import Plan
 from catchment.project.model import Project
@@ -17,14 +15,14 @@ from catchment.run.identity import new_run_id
 from catchment.run.leases import Heartbeat, held_lease
 from catchment.run.model import Run
 from catchment.run.options import Options
+from catchment.run_model import RunRequest
 from catchment.store import Store, open_store
 from catchment.store.records import RunRecord
 
 
-def start_run(plan: Plan, project: Project, options: Options, as_of: str | None = None) -> Run:
-    """Run a plan to its end, as of now or of another moment."""
-    now = datetime.now(timezone.utc)
-    facts = RunFacts(new_run_id(now), as_of or now.isoformat(), plan, options.windows, options.backfill)
+def start_run(plan: Plan, project: Project, request: RunRequest, options: Options) -> Run:
+    """Run a plan to its end."""
+    facts = RunFacts(new_run_id(datetime.now(timezone.utc)), plan, request)
     with Execution(facts, project, options) as execution:
         execution.warm_up()
         # Only now: these load the metastore's library, which is slow, while the engines are starting.
@@ -51,23 +49,7 @@ def resume_run(run_id: str, project: Project, options: Options) -> Run:
 def _take_up(found: RunRecord, project: Project, options: Options, store: Store, heartbeat: Heartbeat) -> Run:
     _, plan = prepare(Path(found.file), project=project).require()
     earlier = job_results(store, found.id)
-    asked = found.windows, Backfill.of(found.backfill) if found.backfill else None
-    facts = RunFacts(found.id, found.reference_time, plan, *asked, resumed=True, earlier=earlier)
+    facts = RunFacts(found.id, plan, found.request, resumed=True, earlier=earlier)
     with Execution(facts, project, options) as execution:
         execution.warm_up()
         return execution.carry_out(store, heartbeat)
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """What a new run takes from an earlier one."""
-
-    file: Path
-    reference_time: str
-
-
-def find(project: Project, run_id: str) -> Replayed:
-    """The file and the reference time of a run; raises where there is no such run."""
-    with open_store(project.metastore) as store:
-        record = known_run(store, run_id)
-    return Replayed(Path(record.file), record.reference_time)

@@ -4,7 +4,8 @@ import click
 import pytest
 
 from catchment.cli import outcome
-from catchment.run.model import ErrorReport, JobResult, OutputResult, Run, RunStatus
+from catchment.run.model import ErrorReport, JobResult, Run, RunStatus
+from catchment.run_model import OutputResult
 
 WRITTEN = OutputResult("trips", "dataos://lake:raw/trips", 5, 2, 2**62 + 1, "r1/one/trips")
 DONE = JobResult("one", "succeeded", 1, 2.04, None, (WRITTEN, WRITTEN))

@@ -20,6 +20,7 @@ from catchment.run.history import job_results, read_run
 from catchment.run.leases import Heartbeat, held_lease
 from catchment.run.model import Run
 from catchment.run.options import Options
+from catchment.run_model import RunRequest
 from catchment.store import Store, open_store
 from catchment.store.records import TickRecord
 
@@ -52,7 +53,8 @@ def run_tick(tick: datetime, plan: Plan, project: Project, options: Options, end
 def _facts(store: Store, run_id: str, tick: datetime, plan: Plan) -> RunFacts:
     begun = store.runs.find(run_id) is not None
     earlier = job_results(store, run_id) if begun else ()
-    return RunFacts(run_id, tick.astimezone(timezone.utc).isoformat(), plan, resumed=begun, earlier=earlier)
+    request = RunRequest(tick.astimezone(timezone.utc).isoformat())
+    return RunFacts(run_id, plan, request, resumed=begun, earlier=earlier)
 
 
 def _carry_out(facts: RunFacts, project: Project, options: Options, store: Store, heartbeat: Heartbeat) -> Run:
