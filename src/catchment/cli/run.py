@@ -1,4 +1,4 @@
-"""`catchment run FILE`, and `catchment apply -f FILE`, which people who come from other tools type for it."""
+"""`catchment run FILE` and `catchment resume RUN`; `catchment apply -f FILE` is what other tools call `run`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from catchment.cli import diagnostics, options, outcome, printing, secrecy
-from catchment.cli.prompts import stop_on_signal
-from catchment.cli.ticks import run_tick, tick_time
+from catchment.cli import failures, options, printing, projects, run_result
+from catchment.cli.interaction import stop_on_signal
+from catchment.cli.schedule import run_tick, tick_time
 from catchment.run_model import Backfill, RunRequest
 
 MOST_WINDOWS = 10_000
@@ -68,7 +68,7 @@ def run(
     if earlier is not None:
         from catchment.run.history import find
 
-        found = find(secrecy.open_project(file or where), earlier)
+        found = find(projects.open_project(file or where), earlier)
         file = file or Path(found.file)
         request = replace(request, reference_time=found.request.reference_time)
     elif file is None:
@@ -81,18 +81,18 @@ def run(
 
 def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, output: str) -> None:
     """Run one workflow file, print what it came to and leave with its exit code."""
-    prepared = secrecy.prepare(file)
+    prepared = projects.prepare(file)
     project, plan = prepared.require()
     if prepared.diagnostics and not quiet:
-        click.echo(secrecy.redactor().text(diagnostics.as_text(prepared.diagnostics)), err=True)
+        click.echo(projects.redactor().text(failures.diagnostics_text(prepared.diagnostics)), err=True)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
     from catchment.run import start
 
-    sinks = outcome.sinks(quiet=quiet)
+    sinks = run_result.sinks(quiet=quiet)
     with stop_on_signal() as stop:
         result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop)
-    outcome.conclude(result, quiet=quiet, output=output)
+    run_result.conclude(result, quiet=quiet, output=output)
 
 
 @click.command()
@@ -104,3 +104,23 @@ def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, 
 def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
     """Run a workflow: the same as `catchment run FILE`."""
     run_file(file, RunRequest(), jobs=jobs, quiet=quiet, output=output)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@options.project
+@options.jobs
+@options.quiet
+@options.output("text", "json")
+@options.debug
+def resume(run_id: str, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+    """Run what did not succeed in an earlier run; what succeeded is kept.
+
+    The workflow file is read again, so a mended statement takes effect.
+    """
+    project = projects.open_project(where)
+    from catchment import run
+
+    with stop_on_signal() as stop:
+        result = run.resume(run_id, project, jobs=jobs, sinks=run_result.sinks(quiet=quiet), stop=stop)
+    run_result.conclude(result, quiet=quiet, output=output)

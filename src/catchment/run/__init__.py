@@ -6,13 +6,13 @@ import threading
 from collections.abc import Sequence
 
 from catchment.engine.launcher import EngineProcess
-from catchment.events.model import Sink
+from catchment.events.hub import Sink
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.engines import Launch
-from catchment.run.model import Run
-from catchment.run.options import Options, Timing
-from catchment.run.start import start_run
+from catchment.run.execution import start_run
+from catchment.run.options import RunOptions, Timing
+from catchment.run.results import Run
 from catchment.run_model import RunRequest
 
 __all__ = ["Run", "Timing", "resume", "start"]
@@ -30,7 +30,7 @@ def start(
     timing: Timing | None = None,
 ) -> Run:
     """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once."""
-    options = Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing())
+    options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing())
     return start_run(plan, project, request or RunRequest(), options)
 
 
@@ -45,6 +45,6 @@ def resume(
     timing: Timing | None = None,
 ) -> Run:
     """Run what did not succeed of an earlier run; raises LeaseHeld where that run is still alive."""
-    from catchment.run.start import resume_run
+    from catchment.run.execution import resume_run
 
-    return resume_run(run_id, project, Options(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))
+    return resume_run(run_id, project, RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))

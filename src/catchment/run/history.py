@@ -9,7 +9,7 @@ from typing import cast
 from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.run.identity import log_directory
-from catchment.run.model import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
+from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
 from catchment.store import Store, open_store
 from catchment.store.records import JobRecord, RunRecord
 

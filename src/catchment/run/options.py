@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
-from catchment.events.model import Sink
+from catchment.events.hub import Sink
 from catchment.run.engines import Launch
 
 MOST_JOBS = 8
@@ -28,7 +28,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """What whoever executes a run chose. What the run shall do is in its `RunRequest`."""
 
     jobs: int | None = None
