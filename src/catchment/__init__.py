@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from catchment.commit.activity import TableActivity
     from catchment.engine.protocol import Rows
-    from catchment.events.model import Sink
+    from catchment.events.hub import Sink
     from catchment.plan.model import Plan
     from catchment.project.model import Project as Settings
     from catchment.run.lake import LakeSession, What
-    from catchment.run.model import Run, RunSummary
+    from catchment.run.results import Run, RunSummary
     from catchment.spec.model import ChangeName
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def query(
     Time travel is Spark's: SELECT … FROM lakehouse.raw01.trips VERSION AS OF 123.
     """
     text = _statement(sql, file)
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     from catchment.run import lake
 
     rows = lake.query(project, text, limit=limit or None, published=published, engine=engine, tell=printing.tell)

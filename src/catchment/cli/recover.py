@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import failures, options, printing, secrecy
+from catchment.cli import failures, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.commit.unfinished import Unfinished
@@ -30,7 +30,7 @@ def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes
     """
     from catchment.run import recovery
 
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     every = recovery.look(project, address)
     found = [table for table in every if table.recoverable]
     if not found:
@@ -88,7 +88,7 @@ def _kept(table: Unfinished) -> Mapping[str, Any]:
 
 
 def _echo(facts: Mapping[str, Any], output: str) -> None:
-    shown = secrecy.redactor().data(facts)
+    shown = projects.redactor().data(facts)
     if output == "json":
         printing.echo_json(shown)
     elif shown["tables"]:

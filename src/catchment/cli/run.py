@@ -1,25 +1,26 @@
-"""`catchment run FILE`, and `catchment apply -f FILE`, which people who come from other tools type for it."""
+"""`catchment run FILE` and `catchment resume RUN`; `catchment apply -f FILE` is what other tools call `run`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from catchment.cli import diagnostics, options, outcome, printing, secrecy
-from catchment.cli.prompts import stop_on_signal
-from catchment.cli.ticks import run_tick, tick_time
+from catchment.cli import failures, options, printing, projects, run_result
+from catchment.cli.interaction import stop_on_signal
+from catchment.cli.schedule import run_tick, tick_time
+from catchment.run_model import Backfill, RunRequest
 
 MOST_WINDOWS = 10_000
 
 
-def _range(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, str] | None:
+def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill | None:
     first, dots, last = (text or "").partition("..")
     if text is not None and not (first and dots and last):
         raise click.BadParameter("write it as FROM..TO, for example 2024-01-01..2024-07-01")
-    return (first, last) if text else None
+    return Backfill(first, last) if text else None
 
 
 @click.command()
@@ -44,7 +45,7 @@ def run(
     where: Path,
     jobs: int | None,
     windows: int | None,
-    backfill: tuple[str, str] | None,
+    backfill: Backfill | None,
     *,
     until_caught_up: bool,
     wait: bool,
@@ -63,56 +64,35 @@ def run(
     most = windows or (MOST_WINDOWS if until_caught_up else 1)
     if backfill and (windows or until_caught_up):
         raise click.UsageError("--backfill goes through all windows of its range: leave out --windows and the like")
-    asked = Asked(jobs=jobs, windows=most, backfill=backfill, wait=wait, quiet=quiet, output=output)
-    if earlier is None:
-        if file is None:
-            raise click.UsageError("give a workflow FILE, or --from-run RUN")
-        if tick is not None:
-            run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
-        else:
-            run_file(file, asked)
+    request = RunRequest(windows=most, backfill=backfill, wait=wait)
+    if earlier is not None:
+        from catchment.run.history import find
+
+        found = find(projects.open_project(file or where), earlier)
+        file = file or Path(found.file)
+        request = replace(request, reference_time=found.request.reference_time)
+    elif file is None:
+        raise click.UsageError("give a workflow FILE, or --from-run RUN")
+    elif tick is not None:
+        run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
         return
-    from catchment.run.start import find
-
-    replayed = find(secrecy.open_project(file or where), earlier)
-    run_file(file or replayed.file, asked, as_of=replayed.reference_time)
+    run_file(file, request, jobs=jobs, quiet=quiet, output=output)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a person chose beside the workflow itself."""
-
-    jobs: int | None = None
-    windows: int = 1
-    backfill: tuple[str, str] | None = None
-    wait: bool = False
-    quiet: bool = False
-    output: str = "text"
-
-
-def run_file(file: Path, asked: Asked, as_of: str | None = None) -> None:
-    """Run one workflow file for a person, and leave with the exit code that its outcome stands for."""
-    prepared = secrecy.prepare(file)
+def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, output: str) -> None:
+    """Run one workflow file, print what it came to and leave with its exit code."""
+    prepared = projects.prepare(file)
     project, plan = prepared.require()
-    if prepared.diagnostics and not asked.quiet:
-        click.echo(secrecy.redactor().text(diagnostics.as_text(prepared.diagnostics)), err=True)
-    if prepared.workflow and prepared.workflow.schedule and not asked.quiet:
+    if prepared.diagnostics and not quiet:
+        click.echo(projects.redactor().text(failures.diagnostics_text(prepared.diagnostics)), err=True)
+    if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
     from catchment.run import start
 
-    sinks = outcome.sinks(quiet=asked.quiet)
+    sinks = run_result.sinks(quiet=quiet)
     with stop_on_signal() as stop:
-        result = start(
-            *(plan, project),
-            as_of=as_of,
-            jobs=asked.jobs,
-            sinks=sinks,
-            stop=stop,
-            windows=asked.windows,
-            backfill=asked.backfill,
-            wait=asked.wait,
-        )
-    outcome.conclude(result, quiet=asked.quiet, output=asked.output)
+        result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop)
+    run_result.conclude(result, quiet=quiet, output=output)
 
 
 @click.command()
@@ -123,4 +103,24 @@ def run_file(file: Path, asked: Asked, as_of: str | None = None) -> None:
 @options.debug
 def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
     """Run a workflow: the same as `catchment run FILE`."""
-    run_file(file, Asked(jobs=jobs, quiet=quiet, output=output))
+    run_file(file, RunRequest(), jobs=jobs, quiet=quiet, output=output)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@options.project
+@options.jobs
+@options.quiet
+@options.output("text", "json")
+@options.debug
+def resume(run_id: str, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+    """Run what did not succeed in an earlier run; what succeeded is kept.
+
+    The workflow file is read again, so a mended statement takes effect.
+    """
+    project = projects.open_project(where)
+    from catchment import run
+
+    with stop_on_signal() as stop:
+        result = run.resume(run_id, project, jobs=jobs, sinks=run_result.sinks(quiet=quiet), stop=stop)
+    run_result.conclude(result, quiet=quiet, output=output)

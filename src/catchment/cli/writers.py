@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.commit.activity import ActiveWrite, TableActivity
@@ -26,7 +26,7 @@ def writers(where: Path, output: str, *, watch: bool) -> None:
     """Show who writes which table now: open and sealed buffers, who consolidates, commits per minute."""
     from catchment.run import tables
 
-    looks = tables.watch(secrecy.open_project(where))
+    looks = tables.watch(projects.open_project(where))
     for look in looks if watch else islice(looks, 1):
         if output == "json":
             printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)

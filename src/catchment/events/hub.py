@@ -1,16 +1,54 @@
-"""The one stream of a run: redacted once, then given to every sink in order."""
+"""One stream of events per run: redacted once, then given to every sink in order."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, Literal, Protocol
 
-from catchment.events.model import Event, EventKind, Sink
 from catchment.project.secrets import Redactor
+
+EventKind = Literal[
+    "run-started",
+    "run-finished",
+    "engine-starting",
+    "engine-preparing",
+    "engine-ready",
+    "engine-lost",
+    "engine-stopped",
+    "job-started",
+    "job-note",
+    "job-retrying",
+    "job-succeeded",
+    "job-failed",
+    "job-skipped",
+    "job-cancelled",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    at: datetime
+    """UTC."""
+    run_id: str
+    kind: EventKind
+    job: str | None = None
+    attempt: int | None = None
+    engine: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Sink(Protocol):
+    """Takes every event of a run; must not raise, must not block for long."""
+
+    def emit(self, event: Event) -> None: ...
+
+    def close(self) -> None: ...
+
 
 log = logging.getLogger(__name__)
 

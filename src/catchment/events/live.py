@@ -10,9 +10,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from catchment.events.model import Event
-from catchment.events.rows import OVER, JobRow, Rows, RowStatus
-from catchment.events.words import seconds, sentence
+from catchment.events.console import OVER, JobRow, JobRows, RowStatus
+from catchment.events.hub import Event
+from catchment.events.messages import seconds, sentence
 
 MARKS: dict[RowStatus, tuple[str, str]] = {
     "queued": ("·", "dim"),
@@ -31,7 +31,7 @@ class LiveRows:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._rows = Rows()
+        self._rows = JobRows()
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(self, console=console, refresh_per_second=5, vertical_overflow="ellipsis")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from catchment.events.model import Event
-from catchment.store.events import Events
-from catchment.store.leases import Lease
-from catchment.store.records import EventRecord
+from catchment.events.hub import Event
+
+if TYPE_CHECKING:
+    from catchment.store.events import Events
+    from catchment.store.leases import Lease
 
 _events: TypeAdapter[Event] = TypeAdapter(Event)
 
@@ -41,6 +43,8 @@ class MetastoreSink:
         """Add one event to the run's story."""
         if event.kind == "job-note" and event.data.get("event") == "progress":
             return
+        from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
+
         record = EventRecord(event.at.timestamp(), event.kind, event.job, event.attempt, event.engine, dict(event.data))
         self._events.append(self._lease, event.run_id, [record])
 

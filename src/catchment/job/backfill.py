@@ -17,7 +17,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from catchment.commit.writer import Writer
-from catchment.engine.protocol import Backfill, OutputReport, RunJob
+from catchment.engine.protocol import RunJob
 from catchment.errors import Cancelled, JobError
 from catchment.formats.registry import traits_of
 from catchment.formats.sql_names import may_name
@@ -27,6 +27,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, is_before, window_with
 from catchment.plan.model import Incremental, InputPlan, JobPlan
+from catchment.run_model import Backfill, OutputResult
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
 
@@ -34,7 +35,7 @@ AT_ONCE = 4
 MOST_WINDOWS = 10_000
 LOOK_SECONDS = 0.2
 
-Through = Callable[[SparkSession, Story, Window], tuple[OutputReport, ...]]
+Through = Callable[[SparkSession, Story, Window], tuple[OutputResult, ...]]
 Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 
@@ -48,7 +49,7 @@ class Backfiller:
     writer: Writer
     through: Through
 
-    def run(self, wanted: Backfill) -> tuple[OutputReport, ...]:
+    def run(self, wanted: Backfill) -> tuple[OutputResult, ...]:
         """Every window of the range that is not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
@@ -101,7 +102,7 @@ class Backfiller:
         ]
         return self._states.open(lease, windows)
 
-    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputReport, ...]]:
+    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
@@ -113,7 +114,7 @@ class Backfiller:
                 if any(each < number for each in failed):
                     raise Cancelled("a window before this one failed")
 
-        def carry_out(number: int, window: Window) -> tuple[OutputReport, ...]:
+        def carry_out(number: int, window: Window) -> tuple[OutputResult, ...]:
             try:
                 if at_once == 1 or failed:
                     await_turn(number)
@@ -131,7 +132,7 @@ class Backfiller:
         _raise_first([error for future in futures if (error := future.exception())])
         return [future.result() for future in futures]
 
-    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputReport, ...]:
+    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputResult, ...]:
         for name, part in window.inputs.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
         with self.sessions() as session:

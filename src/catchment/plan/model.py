@@ -23,7 +23,7 @@ from catchment.spec.model import RemoveOrphans as RemoveOrphans
 from catchment.spec.model import Rewrite as Rewrite
 from catchment.spec.model import RewriteManifests as RewriteManifests
 from catchment.spec.model import Sort as Sort
-from catchment.spec.template import Template as Template
+from catchment.spec.sql_template import Template as Template
 
 Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
 """What changes how a table is kept, and no row of it."""

@@ -9,7 +9,7 @@ from typing import cast
 from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.run.identity import log_directory
-from catchment.run.model import ErrorReport, JobResult, JobStatus, OutputResult, Run, RunStatus, RunSummary
+from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
 from catchment.store import Store, open_store
 from catchment.store.records import JobRecord, RunRecord
 
@@ -24,6 +24,12 @@ def show(project: Project, run_id: str) -> Run:
     """One run with its jobs, outputs and errors."""
     with open_store(project.metastore) as store:
         return read_run(store, run_id)
+
+
+def find(project: Project, run_id: str) -> RunRecord:
+    """The row of one run; raises RequestError where there is no such run."""
+    with open_store(project.metastore) as store:
+        return known_run(store, run_id)
 
 
 def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
@@ -80,8 +86,7 @@ def _job(record: JobRecord) -> JobResult:
     began, ended = record.started, record.finished
     seconds = ended - began if began is not None and ended is not None else 0.0
     error = ErrorReport(**record.error) if record.error else None
-    outputs = tuple(OutputResult(**vars(output)) for output in record.outputs)
-    return JobResult(record.name, cast(JobStatus, record.status), record.attempts, seconds, error, outputs)
+    return JobResult(record.name, cast(JobStatus, record.status), record.attempts, seconds, error, record.outputs)
 
 
 def _status(record: RunRecord) -> RunStatus:

@@ -1,14 +1,18 @@
-"""Names of runs and of those who execute them."""
+"""What identifies a run: its id, its plan, what it was asked for, and where its logs are."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import socket
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from catchment.plan.model import Plan
 from catchment.project.model import Project
+from catchment.run.results import JobResult
+from catchment.run_model import RunRequest
 
 
 def new_run_id(now: datetime) -> str:
@@ -24,3 +28,25 @@ def owner() -> str:
 def log_directory(project: Project, run_id: str) -> Path:
     """Where the logs and events of a run are."""
     return project.home / "runs" / run_id
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The identity of a run, what it shall do, and what it had done before it was resumed."""
+
+    run_id: str
+    plan: Plan
+    request: RunRequest
+    resumed: bool = False
+    earlier: tuple[JobResult, ...] = ()
+    """What the jobs of a resumed run had come to. Those that succeeded are kept, attempts count on."""
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Jobs that succeeded before and are not run again."""
+        return frozenset(job.name for job in self.earlier if job.status == "succeeded")
+
+    def changed_outputs(self) -> list[str]:
+        """Kept jobs whose outputs the workflow now declares differently."""
+        written = {job.name: {(o.name, o.dataset) for o in job.outputs} for job in self.earlier}
+        return [job.name for job in self.plan.jobs if job.name in self.kept and written[job.name] != set(job.reported)]

@@ -1,4 +1,4 @@
-"""How a run is carried out: what the caller may choose, with what it gets if it does not."""
+"""How a run is carried out: what whoever executes it may choose, and the defaults."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from catchment.engine.launcher import EngineProcess
-from catchment.engine.protocol import Backfill
 from catchment.errors import RequestError
-from catchment.events.model import Sink
+from catchment.events.hub import Sink
 from catchment.run.engines import Launch
 
 MOST_JOBS = 8
@@ -29,20 +28,14 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the caller of a run chose."""
+class RunOptions:
+    """What whoever executes a run chose. What the run shall do is in its `RunRequest`."""
 
     jobs: int | None = None
     sinks: Sequence[Sink] = ()
     stop: threading.Event = field(default_factory=threading.Event)
     launch: Launch = EngineProcess.start
     timing: Timing = Timing()
-    windows: int = 1
-    """How many windows a job that moves takes at most; a run that is resumed knows that itself."""
-    backfill: Backfill | None = None
-    """Incremental jobs go through this range instead of going on; a run that is resumed knows that itself."""
-    wait: bool = False
-    """Whether a job that moves waits for another run of it, however long that takes."""
 
     @property
     def limit(self) -> int:

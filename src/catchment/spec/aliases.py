@@ -7,11 +7,10 @@ one thing twice is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from catchment.spec.findings import Findings
-from catchment.spec.reading.sparkconf import settings_as_map
-from catchment.spec.sinks import sinks_to_outputs
-from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, text
+from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, maps, text
 
 SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "resource": "resources"}
 STACK_SPEC = {"sparkConfig": "sparkConf"}
@@ -54,7 +53,7 @@ def _stack_spec(stack: MapNode, findings: Findings) -> MapNode:
         if "sparkConf" in job.entries:
             stack, job = _moved(job, "sparkConf", stack, "stackSpec", findings)
         stack = stack.having("job", Entry(stack.key_where("job"), _job(job, findings)))
-    return settings_as_map(stack, findings)
+    return _settings_as_map(stack, findings)
 
 
 def _job(job: MapNode, findings: Findings) -> MapNode:
@@ -215,3 +214,66 @@ def _listed(node: MapNode, key: str) -> MapNode:
     if entry is None or text(entry.node) is None:
         return node
     return node.having(key, Entry(entry.where, ListNode(entry.node.where, (entry.node,))))
+
+
+def _settings_as_map(stack: MapNode, findings: Findings) -> MapNode:
+    """`stackSpec` with `sparkConf` as one mapping, whether it was a mapping or a list of them."""
+    entry = stack.entries.get("sparkConf")
+    if entry is None or not isinstance(entry.node, ListNode):
+        return stack
+    settings: dict[str, Entry] = {}
+    for item in entry.node.items:
+        if not isinstance(item, MapNode):
+            findings.error("wrong-type", "an item of `sparkConf` wants a mapping", item.where, "write `- key: value`")
+            continue
+        for key, setting in item.entries.items():
+            if key in settings:
+                message = f"`{key}` is given twice; the first is on line {settings[key].where.line}"
+                findings.error("duplicate-key", message, setting.where, "keep one of them")
+            settings[key] = setting
+    return stack.having("sparkConf", Entry(entry.where, MapNode(entry.node.where, settings)))
+
+
+SINK = {"sequenceName": "name", "outputType": "format", "outputOptions": "options"}
+
+
+def sinks_to_outputs(job: MapNode, findings: Findings) -> MapNode:
+    """The same job with every sink as an output of its own; the outputs that sinks point to are used up."""
+    steps = job.get("steps")
+    sinks = [(group, sink) for group in maps(steps) for sink in maps(group.get("sink"))]
+    if not sinks:
+        return job
+    findings.warning("legacy-sink", "`sink` is an old spelling of `outputs`", sinks[0][0].key_where("sink"))
+    depots = {text(output.get("name")): output for output in maps(job.get("outputs"))}
+    used = {text(sink.get("outputName")) for _, sink in sinks}
+    found = [_sink_output(sink, depots, findings) for _, sink in sinks]
+    made = [output for output in found if output]
+    kept = [output for output in maps(job.get("outputs")) if text(output.get("name")) not in used]
+    where = job.key_where("outputs" if "outputs" in job.entries else "steps")
+    job = job.having("outputs", Entry(where, ListNode(where, (*kept, *made))))
+    return job.edited_items("steps", lambda group: group.without("sink"))
+
+
+def _sink_output(sink: MapNode, depots: dict[str | None, MapNode], findings: Findings) -> MapNode | None:
+    target = depots.get(text(sink.get("outputName")))
+    if target is None:
+        message = f"no output is named `{text(sink.get('outputName'))}`"
+        findings.error("unknown-output", message, sink.key_where("outputName"), "name one of `outputs`")
+        return None
+    output = sink.without("outputName", "datasetName")
+    for old, new in SINK.items():
+        output = output.renamed(old, new)
+    dataset = _sink_dataset(sink, target)
+    return output.having("dataset", dataset) if dataset else output
+
+
+def _sink_dataset(sink: MapNode, target: MapNode) -> Entry | None:
+    """The depot's address with the dataset's name in front of its query."""
+    entry = target.entries.get("depot") or target.entries.get("dataset")
+    if entry is None or not isinstance(entry.node, ScalarNode):
+        return None
+    name = sink.entries.get("datasetName")
+    address, mark, query = entry.node.text.partition("?")
+    tail = text(name.node) if name else None
+    full = f"{address.rstrip('/')}/{tail}{mark}{query}" if tail else entry.node.text
+    return Entry((name or entry).where, replace(entry.node, value=full, text=full))

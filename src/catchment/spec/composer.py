@@ -22,8 +22,8 @@ from yaml.events import (
 )
 
 from catchment.errors import Diagnostic, InvalidFiles, Position
-from catchment.spec.syntax import syntax_problem
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, Plain, ScalarNode, WrittenFloat, WrittenInt
+from catchment.spec.yaml_errors import syntax_problem
 
 try:
     from yaml import CSafeLoader as Loader

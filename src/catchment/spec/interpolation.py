@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from catchment.spec.findings import Findings
 from catchment.spec.model import SourceLine
-from catchment.spec.textlines import position_at, source_lines
+from catchment.spec.source_positions import position_at, source_lines
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode
 
 _VARIABLE = re.compile(r"\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

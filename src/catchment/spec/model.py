@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
-from catchment.spec.template import Template
+from catchment.spec.sql_template import Template
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]

@@ -18,6 +18,7 @@ from catchment.job.running import run_job
 from catchment.job.story import Story
 from catchment.plan.model import Dataset, InputPlan, JobPlan, OutputPlan, PartitionField, StepPlan
 from catchment.project.model import EMBEDDED
+from catchment.run_model import RunRequest
 from catchment.worker.session import Application
 
 HERE = Position("training", 1, 1)
@@ -29,7 +30,7 @@ def rehearse(start: Start) -> None:
     application = Application.start(start)
     with application.session() as session:
         story = Story("training", logging.Logger("training"), lambda note: None, Event())
-        command = RunJob("training", _job(start), "training", "training", 1, "2020-01-01T00:00:00Z")
+        command = RunJob("training", _job(start), "training", "training", 1, RunRequest("2020-01-01T00:00:00Z"))
         run_job(session, command, story, application.writer, application.session, start.engine.depots)
         run_query(session, RunQuery("training", "SELECT vendor_id, count(*) FROM lake.raw.trips GROUP BY 1"))
     application.stop()

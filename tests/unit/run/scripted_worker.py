@@ -87,8 +87,9 @@ def misbehave(attempt: str, words: list[str]) -> None:
 
 def run_job(command: dict[str, Any]) -> None:
     job, attempt = command["job"], command["attempt"]
-    told = {"job": job["name"], "number": command["number"], "reference_time": command["reference_time"]}
-    trace("begin", run=command["run_id"], windows=command["windows"], backfill=command["backfill"], **told)
+    request = command["request"]
+    told = {"job": job["name"], "number": command["number"], "reference_time": request["reference_time"]}
+    trace("begin", run=command["run_id"], windows=request["windows"], backfill=request["backfill"], **told)
     try:
         for words in job["steps"][0]["sql"].split(";"):
             if words.strip():

@@ -14,7 +14,7 @@ from catchment.errors import Position
 from catchment.spec.findings import Findings
 from catchment.spec.reading.incremental import without_end
 from catchment.spec.reading.placeholders import read_template
-from catchment.spec.template import Placeholder, Template
+from catchment.spec.sql_template import Placeholder, Template
 from catchment.spec.tree import ScalarNode
 from tests.unit.spec.marked import changed, load_text
 

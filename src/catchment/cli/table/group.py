@@ -10,13 +10,10 @@ import click
 
 from catchment.cli import options, printing
 from catchment.cli.table import inspect
-from catchment.cli.table.columns import column
+from catchment.cli.table.alter import column, partition, properties
 from catchment.cli.table.maintenance import compact, expire, remove_orphans, rewrite_manifests
-from catchment.cli.table.partitions import partition
-from catchment.cli.table.properties import properties
 from catchment.cli.table.publish import publications, publish
-from catchment.cli.table.refs import branch, tag
-from catchment.cli.table.rollback import rollback, set_snapshot
+from catchment.cli.table.refs import branch, rollback, set_snapshot, tag
 
 
 @click.group()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import printing, secrecy
+from catchment.cli import printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def inspect(where: Path, what: lake.What, target: Address | str) -> Mapping[str,
     """Facts about a depot or a table, without secrets."""
     from catchment.run import lake
 
-    facts = lake.inspect(secrecy.open_project(where), what, target, tell=printing.tell)
-    hidden: Mapping[str, Any] = secrecy.redactor().data(facts)
+    facts = lake.inspect(projects.open_project(where), what, target, tell=printing.tell)
+    hidden: Mapping[str, Any] = projects.redactor().data(facts)
     return hidden
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from catchment.cli import options, printing, prompts, secrecy
+from catchment.cli import interaction, options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -140,14 +140,14 @@ def _maintain(
 ) -> None:
     from catchment.run import tables
 
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     if ask and not dry_run:
-        prompts.require_somebody()
+        interaction.require_somebody()
     agree = (lambda looked: _agrees(looked, ask)) if ask and not dry_run else None
     facts = tables.maintain(project, address, operation, dry_run=dry_run, agree=agree, tell=printing.tell)
     if facts is None:
-        raise prompts.refused()
-    shown = secrecy.redactor().data(facts)
+        raise interaction.refused()
+    shown = projects.redactor().data(facts)
     if output == "json":
         printing.echo_json(shown)
     else:
@@ -158,7 +158,7 @@ def _agrees(looked: Mapping[str, Any], what: str) -> bool:
     count = len(looked[what])
     if not count:
         return True
-    return prompts.agrees(f"Remove {count} {what} of {looked['address']}?")
+    return interaction.agrees(f"Remove {count} {what} of {looked['address']}?")
 
 
 def _echo(facts: Mapping[str, Any]) -> None:
@@ -198,7 +198,7 @@ def _echo_partitions(parts: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _property(text: str) -> tuple[str, str]:
-    from catchment.spec.reading.actions import REWRITE_PROPERTIES
+    from catchment.spec.reading.table_actions import REWRITE_PROPERTIES
     from catchment.spec.validation import did_you_mean
 
     key, equals, value = text.partition("=")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import options, printing, projects
 from catchment.cli.table import changing
 
 if TYPE_CHECKING:
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="What readers shall see: latest, v4 or a file as `table versions` lists them, or the id of a snapshot.",
 )
-@changing.changing
+@changing.change_options
 def publish(address: str, version: str, where: Path, output: str, *, dry_run: bool) -> None:
     """Let readers of the published catalog see a version of a table.
 
     Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions may be
     published again.
     """
-    changing.make(address, "set_version", {"value": version}, changing.Asked(where, output, dry_run), _told)
+    changing.apply_change(
+        address, "set_version", {"value": version}, changing.ChangeOptions(where, output, dry_run), _told
+    )
 
 
 @click.command()
@@ -41,8 +43,8 @@ def publications(address: str, where: Path, output: str) -> None:
     """List what readers of the published catalog were shown of a table, when, and by whom."""
     from catchment.run import tables as record
 
-    made = record.publications(secrecy.open_project(where), address)
-    entries = [secrecy.redactor().data(_entry(each)) for each in made]
+    made = record.publications(projects.open_project(where), address)
+    entries = [projects.redactor().data(_entry(each)) for each in made]
     if output == "json":
         printing.echo_json({"publications": entries})
     elif entries:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from catchment.run.schedule.calendar import Calendar
-from catchment.run.schedule.workflows import ScheduledWorkflow, Stamp, stamp_of
+from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow, Stamp, stamp_of
 from catchment.spec.model import Catchup, Concurrency
 from catchment.store.ticks import WhileBusy
 

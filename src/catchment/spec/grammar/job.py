@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import LogLevel, Memory, ViewName
+from catchment.spec.grammar.fields import LogLevel, Memory, Part, ViewName, optional, required
 from catchment.spec.validation import Flag, Text, Whole
 
 

@@ -6,8 +6,18 @@ from typing import Any
 
 from pydantic import Field
 
-from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import CommitWay, Conflict, OutputName, SaveMode, SortMode, SortOrder, Transform
+from catchment.spec.grammar.fields import (
+    CommitWay,
+    Conflict,
+    OutputName,
+    Part,
+    SaveMode,
+    SortMode,
+    SortOrder,
+    Transform,
+    optional,
+    required,
+)
 from catchment.spec.validation import Flag, Text, Whole
 
 

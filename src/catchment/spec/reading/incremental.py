@@ -12,8 +12,8 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.model import Commits, Incremental, Key
 from catchment.spec.reading.placeholders import TOKEN, read_template
-from catchment.spec.template import Placeholder, Template
-from catchment.spec.textlines import position_at
+from catchment.spec.source_positions import position_at
+from catchment.spec.sql_template import Placeholder, Template
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import did_you_mean
 

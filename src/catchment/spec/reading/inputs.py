@@ -9,7 +9,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.model import Input, Step
 from catchment.spec.reading.incremental import read_commits, read_incremental
-from catchment.spec.textlines import source_lines, start_of_text
+from catchment.spec.source_positions import source_lines, start_of_text
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import parse
 

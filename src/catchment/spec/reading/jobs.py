@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.grammar import workflow as dag
 from catchment.spec.model import Job, Retry
-from catchment.spec.reading.actions import read_actions
 from catchment.spec.reading.inputs import read_inputs, read_steps
 from catchment.spec.reading.outputs import read_outputs
-from catchment.spec.reading.sparkconf import spark_conf
-from catchment.spec.reading.toolbox import read_toolbox
+from catchment.spec.reading.table_actions import read_actions, read_toolbox
 from catchment.spec.reading.unsupported import check_job, check_spec, check_stack
 from catchment.spec.reading.views import read_views
 from catchment.spec.tree import MapNode
@@ -85,7 +84,7 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
     return replace(
         job,
         log_level=given.job.log_level or job.log_level,
-        spark_conf=spark_conf(given, stack, findings),
+        spark_conf=_spark_conf(given, stack, findings),
         explain=bool(given.job.explain),
         preview_rows=given.job.show_preview_lines or 0,
         inputs=inputs,
@@ -93,3 +92,28 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
         outputs=outputs,
         actions=actions,
     )
+
+
+def _spark_conf(flare: grammar.FlareSpec, stack: MapNode, findings: Findings) -> Mapping[str, str]:
+    """All settings of a job; what `sparkConf` says goes before driver and executor."""
+    own = dict(flare.spark_conf or {})
+    sized = {**_sized("driver", flare.driver), **_sized("executor", flare.executor)}
+    if flare.executor and flare.executor.instances:
+        sized["spark.executor.instances"] = str(flare.executor.instances)
+    conf = stack.get("sparkConf")
+    for key in sized.keys() & own.keys():
+        if sized[key] != own[key] and isinstance(conf, MapNode):
+            message = f"`{key}` is {own[key]} here and {sized[key]} by driver or executor; this one is taken"
+            findings.warning("given-twice", message, conf.key_where(key))
+    return {**sized, **own}
+
+
+def _sized(role: str, settings: grammar.Driver | None) -> dict[str, str]:
+    if settings is None:
+        return {}
+    found = {
+        f"spark.{role}.cores": settings.cores,
+        f"spark.{role}.memory": settings.memory,
+        f"spark.kubernetes.{role}.limit.cores": settings.core_limit,
+    }
+    return {key: str(value) for key, value in found.items() if value is not None}

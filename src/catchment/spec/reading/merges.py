@@ -7,7 +7,7 @@ import re
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
 from catchment.spec.model import Clause, Merge
-from catchment.spec.textlines import source_lines, start_of_text
+from catchment.spec.source_positions import source_lines, start_of_text
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow
 
 _BEGINS = re.compile(r"\s*(NOT\s+)?MATCHED\b", re.IGNORECASE)

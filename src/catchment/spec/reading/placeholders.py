@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from catchment.spec.findings import Findings
-from catchment.spec.template import Placeholder, Template
-from catchment.spec.textlines import position_at
+from catchment.spec.source_positions import position_at
+from catchment.spec.sql_template import Placeholder, Template
 from catchment.spec.tree import Node, ScalarNode
 
 TOKEN = re.compile(r"\$\|([^|\s]+)\|")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from catchment import project
-from catchment.run.schedule.workflows import read
+from catchment.run.schedule.scheduled_workflows import read
 from catchment.store import open_store
 from catchment.store.ticks import Claim
 from tests.unit.run.schedule.conftest import Project, wait_until
