@@ -37,13 +37,16 @@ class NoProcess:
 class Sessions:
     """The running application, whose new sessions have the settings of this engine."""
 
-    def __init__(self, spark: SparkSession, settings: dict[str, str]) -> None:
+    def __init__(self, spark: SparkSession, settings: dict[str, str], without: list[str]) -> None:
         self._spark = spark
         self._settings = settings
+        self._without = without
         self.sparkContext = spark.sparkContext
 
     def newSession(self) -> SparkSession:  # noqa: N802 - Spark's name
         made = self._spark.newSession()
+        for key in self._without:
+            made.conf.unset(key)
         for key, value in self._settings.items():
             made.conf.set(key, value)
         return made
@@ -65,9 +68,11 @@ class Guest(session.Application):
         java_context = gateway.jvm.JavaSparkContext(running)
         conf = SparkConf(loadDefaults=False, _jconf=java_context.getConf())
         context = SparkContext(gateway=gateway, jsc=java_context, conf=conf)
-        settings = spark_settings(start)
-        own = {k: v for k, v in settings.items() if _is_of_a_session(k) and conf.get(k) != v}
-        sessions: Any = Sessions(SparkSession(context), own)
+        settings, theirs = spark_settings(start), dict(conf.getAll())
+        own = {key: value for key, value in settings.items() if _is_of_a_session(key) and theirs.get(key) != value}
+        redefined = tuple(f"{key}." for key in settings if key.startswith("spark.sql.catalog.") and key.count(".") == 3)
+        without = [key for key in theirs if key.startswith(redefined) and key not in settings]
+        sessions: Any = Sessions(SparkSession(context), own, without)
         return cls(sessions, gateway, start)
 
     def stop(self) -> None:
