@@ -34,9 +34,9 @@ class Host(LiveEngine):
     """An engine whose Java others may use."""
 
     def __init__(self, plan: EnginePlan, log_dir: Path, secrets: tuple[str, ...] = ()) -> None:
-        self._gateway = log_dir / "gateway.json"
+        self.gateway_file = log_dir / "gateway.json"
         log_dir.mkdir(parents=True, exist_ok=True)
-        super().__init__(replace(plan, envs={**plan.envs, GATEWAY_FILE: str(self._gateway)}), log_dir, secrets)
+        super().__init__(replace(plan, envs={**plan.envs, GATEWAY_FILE: str(self.gateway_file)}), log_dir, secrets)
 
     def _started(self, secrets: tuple[str, ...]) -> EngineProcess:
         return HostProcess.start(self.plan, log_dir=self.log_dir, secrets=secrets, inbox=self._inbox)
@@ -44,7 +44,7 @@ class Host(LiveEngine):
     def guest(self, plan: EnginePlan, log_dir: Path, secrets: tuple[str, ...] = ()) -> Guest:
         """An engine in the Java of this one."""
         self._check(plan)
-        found = json.loads(self._gateway.read_text())
+        found = json.loads(self.gateway_file.read_text())
         way = {"PYSPARK_GATEWAY_PORT": str(found["port"]), "PYSPARK_GATEWAY_SECRET": found["secret"]}
         return Guest(replace(plan, envs={**plan.envs, **way}), log_dir, secrets)
 
