@@ -231,7 +231,10 @@ class LiveEngine:
         self.general: queue.Queue[Reply | EngineLost] = queue.Queue()
         self.lost: EngineLost | None = None
         self._pending: dict[str, Pending] = {}
-        self.process = EngineProcess.start(plan, log_dir=log_dir, secrets=secrets, inbox=self._inbox)
+        self.process = self._started(secrets)
+
+    def _started(self, secrets: tuple[str, ...]) -> EngineProcess:
+        return EngineProcess.start(self.plan, log_dir=self.log_dir, secrets=secrets, inbox=self._inbox)
 
     def _inbox(self, key: str, reply: Reply | EngineLost) -> None:
         assert key == self.plan.key
