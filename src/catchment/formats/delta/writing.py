@@ -25,7 +25,6 @@ from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.stores import needs_turns
 from catchment.formats.delta.transaction import Transaction
 from catchment.formats.failures import from_spark
-from catchment.formats.iceberg.table import MAIN
 from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
@@ -33,6 +32,8 @@ from catchment.plan.model import Merge
 
 NOTHING = Committed(None, 0, 0, 0)
 NO_TABLE = Base("", 0, -1, None)
+BRANCH = "main"
+"""What the ledger calls the only line of commits that a Delta table has."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
@@ -66,7 +67,7 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
     base = write.since or (head.base if head else NO_TABLE)
     name = own_commit.attempt_name(log.path, write.id)
     return Intent(
-        *(write.id, write.workflow, output.dataset.address, MAIN, output.mode, output.conflict, owner, name, base),
+        *(write.id, write.workflow, output.dataset.address, BRANCH, output.mode, output.conflict, owner, name, base),
         inputs=write.inputs,
     )
 

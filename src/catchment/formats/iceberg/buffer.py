@@ -21,9 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit import faults
 from catchment.commit.model import Contents
 from catchment.errors import JobError, StorageUnavailable
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.traits import FORKS
-from catchment.jvm.classes import Jvm
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
@@ -75,7 +75,7 @@ def make(table: LakeTable, buffer: str) -> Fork:
 
 
 def _forks(jvm: Jvm) -> Any:
-    return jvm.static("spark.SparkTableCache", "get")()
+    return jvm.iceberg_static("spark.SparkTableCache", "get")()
 
 
 def _encrypted(table: LakeTable) -> JobError:

@@ -21,12 +21,13 @@ from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, ide
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.consolidate import unknowable
 from catchment.formats.iceberg.fitting import fit
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.row_statements import Statement, delete_statement, merge_statement, show_rows
 from catchment.formats.stamps import MODE, stamp
 from catchment.jvm.causes import is_a, stack_trace
-from catchment.jvm.classes import Jvm, callback, java_class
+from catchment.jvm.classes import callback, java_class
 from catchment.plan.model import Clause, Merge
 
 VALIDATION = f"{EXCEPTIONS}ValidationException"

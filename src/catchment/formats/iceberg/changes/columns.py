@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
-from catchment.jvm.classes import Jvm
+from catchment.formats.iceberg.java import Jvm
 
 
 def _add(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:

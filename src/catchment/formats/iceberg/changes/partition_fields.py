@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
-from catchment.jvm.classes import Jvm
+from catchment.formats.iceberg.java import Jvm
 
 ARGUMENTS = {"bucket": "numBuckets", "truncate": "width"}
 """Transforms that are told a number, and what it is called."""

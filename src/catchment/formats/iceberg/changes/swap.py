@@ -19,9 +19,9 @@ from catchment.formats.backoff import attempts
 from catchment.formats.failures import first_line
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
 from catchment.formats.iceberg.changes.model import Metadata, Staged
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.model import Asker
 from catchment.jvm.causes import causes, is_a, stack_trace
-from catchment.jvm.classes import Jvm
 
 CHANGED = "catchment.changed"
 """The property of a table that says which change was made last, by whom, and when."""

@@ -10,13 +10,13 @@ from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MOST_ATTEMPTS, attempts
 from catchment.formats.failures import first_line, from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import require_kept
 from catchment.formats.iceberg.row_changes import OVERTAKEN
 from catchment.formats.model import MaintenanceResult
 from catchment.jvm.causes import causes, is_a, stack_trace
-from catchment.jvm.classes import Jvm
 from catchment.plan.model import Clause, Rewrite, RewriteManifests
 
 COURTESY_SECONDS = 60.0

@@ -16,11 +16,12 @@ from py4j.java_gateway import is_instance_of
 
 from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import MaintenanceResult
-from catchment.jvm.classes import Jvm, callback
+from catchment.jvm.classes import callback
 from catchment.plan.model import RemoveOrphans
 
 DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60

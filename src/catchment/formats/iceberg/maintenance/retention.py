@@ -13,10 +13,10 @@ from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.changes.published_version import FORGETS
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.published import Published
 from catchment.jvm.causes import is_a
-from catchment.jvm.classes import Jvm
 from catchment.store.publications import Publication
 
 NOT_THERE = f"{EXCEPTIONS}NotFoundException"
