@@ -108,7 +108,8 @@ class Traits:
     buffered: bool = True
     """Rows are computed into a buffer and committed later, so that several can be computed at once."""
     branches: bool = False
-    schema_evolution: bool = True
+    evolving: frozenset[str] = frozenset()
+    """Formats whose datasets can grow by columns."""
     history: bool = False
     """Its commits can be read one after the other (`by: snapshot`), and earlier states be read."""
     time_travel: frozenset[str] = frozenset()

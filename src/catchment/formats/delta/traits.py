@@ -46,6 +46,7 @@ TRAITS = Traits(
     merge=True,
     conflict=True,
     buffered=False,
+    evolving=frozenset({"delta"}),
     history=True,
     time_travel=frozenset({"versionAsOf", "timestampAsOf"}),
     questions=frozenset({"table", "snapshots", "files"}),

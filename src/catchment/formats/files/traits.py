@@ -12,7 +12,7 @@ TRAITS = Traits(
     formats=FORMATS,
     is_table=False,
     embedded=True,
-    schema_evolution=False,
+    evolving=frozenset({"json"}),
     suffixes={
         **{f".{name}": name for name in FORMATS},
         ".jsonl": "json",

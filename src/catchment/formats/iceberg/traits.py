@@ -93,6 +93,7 @@ TRAITS = Traits(
     conflict=True,
     direct=True,
     branches=True,
+    evolving=frozenset({"iceberg"}),
     history=True,
     time_travel=frozenset({"snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"}),
     operations=frozenset(
