@@ -11,6 +11,7 @@ import click
 
 from catchment.cli import failures, options, outcome, printing, secrecy
 from catchment.cli.prompts import stop_on_signal
+from catchment.timestamps import as_written
 
 if TYPE_CHECKING:
     from catchment.run.schedule.reports import TickReport
@@ -43,7 +44,7 @@ def _row(tick: TickReport) -> tuple[object, ...]:
 
 def tick_time(text: str) -> datetime:
     """A tick as the command line has it; raises ValueError where that is no time, or has no offset from UTC."""
-    tick = datetime.fromisoformat(text)
+    tick = as_written(text)
     if tick.tzinfo is None:
         raise ValueError(text)
     return tick

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from catchment.spec.timestamps import EXAMPLE, read_moment
 from catchment.spec.validation import Text, did_you_mean
+from catchment.timestamps import EXAMPLE, as_written, milliseconds
 
 MAX_NAME = 48
 _DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -119,7 +119,7 @@ def _timezone(value: str) -> str:
 def _timestamp(value: str) -> str:
     try:
         if _TIMESTAMP.fullmatch(value):
-            datetime.fromisoformat(value[:19])
+            as_written(value)
             return value
     except ValueError:
         pass
@@ -128,7 +128,7 @@ def _timestamp(value: str) -> str:
 
 def _moment(value: object) -> int:
     try:
-        return read_moment(str(value))
+        return milliseconds(str(value))
     except ValueError as error:
         raise refusal("bad-timestamp", f"`{value}` is no moment", EXAMPLE) from error
 
