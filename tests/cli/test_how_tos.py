@@ -183,7 +183,7 @@ def test_incremental(project: Path) -> None:
     exported = program.call("state", "export", cwd=project)
     (project / "state.json").write_text(exported.out)
     told = program.call("state", "set", *of_job, "new_orders", "start=2024-02-01 00:00:00", "--dry-run", cwd=project)
-    assert "would go from start = 2024-05-01 00:00:00 to start = 2024-02-01 00:00:00" in told.out
+    assert "would change from start = 2024-05-01 00:00:00 to start = 2024-02-01 00:00:00" in told.out
     assert program.call("state", "reset", *of_job, cwd=project).code == 2  # nobody can be asked here
     assert program.call("state", "reset", *of_job, "--yes", cwd=project).code == 0
     assert program.call("state", "ls", "-o", "json", cwd=project).data["states"] == []

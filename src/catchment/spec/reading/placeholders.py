@@ -1,4 +1,4 @@
-"""SQL with `$|key|` in it becomes a template: literals, comments and names are told apart before values come in."""
+"""Parses SQL with `$|key|` into a template that knows which placeholders are inside literals, comments and names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PARTS = re.compile(
 
 
 def read_template(sql: str, node: Node, findings: Findings) -> Template:
-    """The template that a piece of SQL stands for; placeholders where no value can stand are told."""
+    """Parse SQL into a template; a placeholder where no value can be is reported."""
     for part in _PARTS.finditer(sql):
         if part.lastgroup == "name" and (token := TOKEN.search(part[0])):
-            message = f"`{token[0]}` stands in a name, where no value can be"
+            message = f"`{token[0]}` is inside a quoted name, where no value can be"
             where = position_at(node, part.start() + token.start()) if isinstance(node, ScalarNode) else node.where
             findings.error("misplaced-placeholder", message, where, "use placeholders for values only")
     return Template(tuple(_pieces(sql.rstrip().removesuffix(";"))), node.where)
@@ -49,7 +49,7 @@ def _of_part(part: re.Match[str]) -> Iterator[str | Placeholder]:
     elif part.lastgroup == "bare":
         yield Placeholder(token[1], quoted=False)
     else:
-        # What is filled in is escaped, and a raw literal knows no escapes: it becomes a plain one.
+        # Values are escaped, and a raw literal has no escapes, so it becomes a plain literal.
         raw = part.lastgroup == "raw"
         yield from _quoted(part[0][1:].replace("\\", "\\\\") if raw else part[0])
 
