@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--trips", "count", default=200_000, show_default=True, help="How many taxi trips to make.")
+@click.option("--trips", "count", default=200_000, show_default=True, help="How many taxi trips to generate.")
 @click.option(
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo"),
     show_default=True,
-    help="Where to lay out the demo project; a demo that is already there is made anew.",
+    help="Where to create the demo project; an earlier demo there is replaced.",
 )
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print what happened.")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print the result.")
 def demo(count: int, directory: Path, output: str) -> None:
     """Run two writers on one table, in append and in dynamic overwrite, while a reader queries it."""
     from catchment.demo import demonstration

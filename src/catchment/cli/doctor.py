@@ -1,4 +1,4 @@
-"""`catchment doctor`: each check says what it found, and what to do where something is missing."""
+"""`catchment doctor`: each check says what it found, and what to do if something is missing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Check:
 
 
 def all_checks(project: Project, tell: Callable[[str], None]) -> Iterator[Check]:
-    """All checks of this machine and this project, one after the other; `tell` gets lines about downloads."""
+    """Run all checks of this machine and this project; `tell` receives lines about downloads."""
     yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
     yield check_java()
     for name in project.engines:
@@ -70,7 +70,7 @@ def all_checks(project: Project, tell: Callable[[str], None]) -> Iterator[Check]
 
 
 def check_java() -> Check:
-    """Is there a Java that Spark runs on?"""
+    """Is there a Java version that Spark supports?"""
     from catchment.engine import java
 
     try:
@@ -81,7 +81,7 @@ def check_java() -> Check:
 
 
 def check_engine(project: Project, name: str, tell: Callable[[str], None]) -> Check:
-    """Has an engine its Spark and its jars? What is missing is brought now rather than in the first run."""
+    """Does an engine have its Spark and its jars? Whatever is missing is downloaded now instead of in the first run."""
     from catchment.engine import packages
     from catchment.plan import engines
 
@@ -96,7 +96,7 @@ def check_engine(project: Project, name: str, tell: Callable[[str], None]) -> Ch
 
 
 def check_metastore(project: Project) -> Check:
-    """Does the metastore open?"""
+    """Can the metastore be opened?"""
     from catchment.store import open_store
 
     try:
@@ -107,8 +107,8 @@ def check_metastore(project: Project) -> Check:
 
 
 def check_depot(depot: Depot) -> Iterator[Check]:
-    """A depot's place and its catalog."""
-    # What a rest catalog calls its warehouse is a name, not a place that we could look at.
+    """Check a depot's location and its catalog."""
+    # The location of a rest catalog is the name of a warehouse, not a path that could be checked.
     if depot.location and not (depot.catalog and depot.catalog.type == "rest"):
         yield _check_location(depot)
     if depot.catalog:
@@ -116,20 +116,20 @@ def check_depot(depot: Depot) -> Iterator[Check]:
 
 
 def _check_location(depot: Depot) -> Check:
-    """Can a depot's place be written?"""
+    """Can a depot's location be written?"""
     from catchment.project.depots import holds_tables, is_uri
 
     name = f"depot {depot.name}"
     if is_uri(depot.location):
-        hint = f"an engine has to try it: catchment table ls {depot.name}" if holds_tables(depot) else None
-        return Check(name, "unknown", f"{depot.location} is not on this machine and was not checked", hint)
+        hint = f"let an engine try it: catchment table ls {depot.name}" if holds_tables(depot) else None
+        return Check(name, "unknown", f"{depot.location} is remote and was not checked", hint)
     path = Path(depot.location)
     there = next(parent for parent in (path, *path.parents) if parent.exists())
     if not there.is_dir():
-        return Check(name, "problem", f"{there} is not a directory", "mend the depot's location in catchment.yaml")
+        return Check(name, "problem", f"{there} is not a directory", "correct the depot's location in catchment.yaml")
     if not os.access(there, os.W_OK | os.X_OK):
         return Check(name, "problem", f"{there} is not writable", f"chown or chmod {there}, or choose another location")
-    return Check(name, "ok", str(path) if there == path else f"{path} (will be made by the first write)")
+    return Check(name, "ok", str(path) if there == path else f"{path} (the first write will create it)")
 
 
 def _check_catalog(depot: Depot, catalog: Catalog) -> Check:
@@ -144,15 +144,15 @@ def _check_catalog(depot: Depot, catalog: Catalog) -> Check:
     try:
         socket.create_connection((url.hostname, port), timeout=PATIENCE).close()
     except OSError as error:
-        hint = "start it, or mend the catalog's uri in catchment.yaml"
+        hint = "start it, or correct the catalog's uri in catchment.yaml"
         return Check(name, "problem", f"{url.hostname}:{port} does not answer: {error}", hint)
     return Check(name, "ok", f"{catalog.type} answers at {url.hostname}:{port}")
 
 
 def check_disk(project: Project) -> Check:
-    """Is there room for what Spark spills and what the lake keeps?"""
+    """Is there enough disk space for Spark's spill files and the lake?"""
     free = shutil.disk_usage(project.root).free
     message = f"{free / 1024**3:.1f} GiB free at {project.root}"
     if free < ENOUGH_DISK:
-        return Check("disk", "problem", message, "make room: Spark spills to the local disk")
+        return Check("disk", "problem", message, "free some space: Spark spills to the local disk")
     return Check("disk", "ok", message)

@@ -42,7 +42,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def report(error: BaseException, ctx: click.Context) -> int:
-    """Tell the error on standard error (and as JSON on standard output if that was asked for)."""
+    """Print the error on standard error, and as JSON on standard output with `--output json`."""
     debugging = ctx.meta.get(options.DEBUG, False)
     hide = projects.redactor(ctx).text
     click.echo(hide(_error_text(error, _stack(error), debugging=debugging)), err=True)
@@ -86,7 +86,7 @@ def _what_to_do(stack: str) -> str:
 
 
 def _crash_log(stack: str) -> Path | None:
-    """Keep the stack trace in a file; a machine without room for it must still see the message."""
+    """Save the stack trace in a file; None if it cannot be written, because the message must be shown in any case."""
     ctx = click.get_current_context(silent=True)
     hidden = projects.redactor(ctx).text(stack) if ctx else stack
     try:
@@ -135,7 +135,7 @@ def diagnostics_data(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
-    """Each with the offending line, a caret under the place, and a hint."""
+    """Diagnostics as text: each with the offending line, a caret under the position, and a hint."""
     sources: dict[str, Sequence[str]] = {}
     lines: list[str] = []
     for diagnostic in diagnostics:
@@ -168,13 +168,13 @@ def _diagnostic_lines(diagnostic: Diagnostic, snippet: list[str]) -> list[str]:
 
 
 def _snippet(where: Position, source: Sequence[str]) -> list[str]:
-    """The line and a caret below it; nothing if the file has no such line."""
+    """The line with a caret below it; nothing if the file has no such line."""
     from catchment.project.secrets import source_line
 
     if not 1 <= where.line <= len(source):
         return []
     line, number = source[where.line - 1], str(where.line)
-    # Tabs before the place are kept, so that the caret stands below it whatever their width is.
+    # Tabs are kept, so that the caret is below the position whatever their width is.
     lead = "".join(c if c == "\t" else " " for c in line[: where.column - 1])
     caret = click.style("^", fg="green", bold=True)
     return [f"  {number} | {source_line(line.rstrip())}", f"  {' ' * len(number)} | {lead}{caret}"]

@@ -1,4 +1,4 @@
-"""Asking before something cannot be undone, and Ctrl-C: first a stop in good order, then at once."""
+"""Asks before changes that cannot be undone, and handles Ctrl-C: the first stops cleanly, the second at once."""
 
 from __future__ import annotations
 
@@ -15,25 +15,29 @@ from catchment.errors import RequestError
 
 
 def require(question: str) -> None:
-    """Go on only if a person agrees; where nobody can be asked, nobody has agreed."""
+    """Continue only if a person agrees; without a terminal nobody has agreed."""
     require_somebody()
     if not agrees(question):
         raise refused()
 
 
 def require_somebody() -> None:
-    """Go on only if there is somebody who can be asked."""
+    """Continue only if there is a terminal to ask on."""
     if not sys.stdin.isatty():
-        raise RequestError("nobody can be asked whether to do this", code="not-confirmed", hint="agree with --yes")
+        raise RequestError(
+            "this needs confirmation, and there is no terminal to ask on",
+            code="not-confirmed",
+            hint="confirm it with --yes",
+        )
 
 
 def agrees(question: str) -> bool:
-    """Ask a person."""
+    """Ask a yes-or-no question."""
     return click.confirm(question, err=True)
 
 
 def refused() -> RequestError:
-    """The error where a person did not agree."""
+    """The error to raise if the person did not agree."""
     return RequestError("nothing was changed", code="not-confirmed")
 
 
@@ -46,7 +50,7 @@ def stop_on_signal() -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        click.echo("stopping (once more to stop at once)", err=True)
+        click.echo("stopping (press again to stop at once)", err=True)
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""Opens projects for the verbs and remembers their secrets, so that nothing printed later shows one."""
+"""Opens projects for the verbs and remembers their secrets, so that nothing printed later shows them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def prepare(file: Path) -> Prepared:
 
 
 def redactor(ctx: click.Context | None = None) -> Redacts:
-    """What hides the secrets of the projects opened so far."""
+    """Masks the secrets of the projects opened so far."""
     from catchment.project.secrets import Redactor
 
     return Redactor((ctx or click.get_current_context()).meta.get(SECRETS, ()))

@@ -25,14 +25,14 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill 
 
 @click.command()
 @click.argument("file", type=options.WORKFLOW_FILE, required=False)
-@click.option("--from-run", "earlier", metavar="RUN", help="Run the workflow of an earlier run again, as of its time.")
-@click.option("--until-caught-up", is_flag=True, help="Let incremental jobs take windows until there is nothing new.")
-@click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs take N windows at most.")
-@click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs go through a range again.")
-@click.option("--wait", is_flag=True, help="Wait for another run of an incremental job, however long it takes.")
 @click.option(
-    "--tick", type=tick_time, metavar="TIME", hidden=True, help="Carry out a tick that a scheduler has claimed."
+    "--from-run", "earlier", metavar="RUN", help="Run the workflow of an earlier run again, with its reference time."
 )
+@click.option("--until-caught-up", is_flag=True, help="Let incremental jobs read windows until there is nothing new.")
+@click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs read at most N windows.")
+@click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs read a range again.")
+@click.option("--wait", is_flag=True, help="Wait for other runs of the same incremental job, however long they take.")
+@click.option("--tick", type=tick_time, metavar="TIME", hidden=True, help="Run a tick that a scheduler has claimed.")
 @options.project
 @options.jobs
 @options.quiet
@@ -54,16 +54,16 @@ def run(
 ) -> None:
     """Run a workflow and report what each job wrote.
 
-    With --from-run it is a new run of the file that the earlier run had, or of FILE, and `run_time` is the earlier
-    run's.
+    With --from-run, a new run of the earlier run's file (or of FILE) starts, and `run_time` is the reference time of
+    the earlier run.
 
-    An incremental job takes one window per run, and goes on where the run before it ended. With --until-caught-up it
-    takes one after the other until its source has nothing newer; --windows bounds them (10,000 if it is not given).
-    --backfill goes through the windows of a range, whatever the state, and leaves the state alone.
+    An incremental job reads one window per run and continues where the last run ended. With --until-caught-up it reads
+    windows until its source has nothing newer, at most as many as --windows says (10,000 if not given). --backfill
+    reads the windows of a range, whatever the state is, and does not change the state.
     """
     most = windows or (MOST_WINDOWS if until_caught_up else 1)
     if backfill and (windows or until_caught_up):
-        raise click.UsageError("--backfill goes through all windows of its range: leave out --windows and the like")
+        raise click.UsageError("--backfill reads all windows of its range: leave out --windows and --until-caught-up")
     request = RunRequest(windows=most, backfill=backfill, wait=wait)
     if earlier is not None:
         from catchment.run.history import find
@@ -80,7 +80,7 @@ def run(
 
 
 def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, output: str) -> None:
-    """Run one workflow file, print what it came to and leave with its exit code."""
+    """Run one workflow file, print its result and exit with its exit code."""
     prepared = projects.prepare(file)
     project, plan = prepared.require()
     if prepared.diagnostics and not quiet:
@@ -114,9 +114,9 @@ def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
 @options.output("text", "json")
 @options.debug
 def resume(run_id: str, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
-    """Run what did not succeed in an earlier run; what succeeded is kept.
+    """Run the jobs that did not succeed in an earlier run; jobs that succeeded are kept.
 
-    The workflow file is read again, so a mended statement takes effect.
+    The workflow file is read again, so corrections take effect.
     """
     project = projects.open_project(where)
     from catchment import run

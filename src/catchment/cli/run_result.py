@@ -1,4 +1,4 @@
-"""How a run is told, shown and turned into an exit code; shared by the verbs that end with one."""
+"""Prints the progress and the result of a run, and turns the result into an exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLUMNS = ("job", "status", "attempts", "seconds", "output", "rows", "files", "
 
 
 def sinks(*, quiet: bool) -> Sequence[Sink]:
-    """Who tells the story of a run while it runs."""
+    """The sinks that print the progress of a run."""
     if quiet:
         return ()
     from catchment.events.console import Console
@@ -28,7 +28,7 @@ def sinks(*, quiet: bool) -> Sequence[Sink]:
 
 
 def conclude(run: Run, *, quiet: bool, output: str) -> None:
-    """Print what a run came to and leave with its exit code."""
+    """Print the result of a run and exit with its exit code."""
     if quiet:
         echo_errors(run)
     echo(run, output)
@@ -45,7 +45,7 @@ def echo(run: Run, output: str) -> None:
 
 
 def echo_errors(run: Run) -> None:
-    """Tell on standard error why jobs failed."""
+    """Print on standard error why jobs failed."""
     from catchment.events.messages import error_paragraph
 
     for job in run.jobs:
@@ -54,7 +54,7 @@ def echo_errors(run: Run) -> None:
 
 
 def exit_code(run: Run) -> int:
-    """0 done, 1 a job failed, 4 another run of the job is under way, 130 interrupted."""
+    """0 done, 1 a job failed, 4 another run of the job is still running, 130 interrupted."""
     if run.status == "succeeded":
         return failures.DONE
     if {job.error.code for job in run.jobs if job.error} == {LeaseHeld.code}:

@@ -48,7 +48,7 @@ def _row(run: RunSummary) -> tuple[object, ...]:
 @click.option("--job", help="Only the log files of this job.")
 @options.reporting
 def logs(run_id: str | None, job: str | None, where: Path, output: str) -> None:
-    """Print the log files of a run (of the newest one, if none is named)."""
+    """Print the log files of a run, or of the newest run if none is named."""
     from catchment.run import history
 
     project = projects.open_project(where)

@@ -25,19 +25,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.WORKFLOW_FILE)
-@click.option("--dry-run", is_flag=True, help="List the next ticks, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="List the next ticks without running anything.")
 @click.option(
-    "--count", type=click.IntRange(min=1), default=5, show_default=True, help="Ticks of each file that --dry-run lists."
+    "--count",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="How many ticks of each file --dry-run lists.",
 )
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
 def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: bool, quiet: bool, output: str) -> None:
-    """Follow the schedules of workflow files until it is stopped.
+    """Run workflows by their schedules until stopped.
 
-    Several schedulers may follow the same files: each tick is run once. Standard output has a line for each tick when
-    it is over. The first Ctrl-C cancels what runs and leaves, a second one does not wait.
+    Several schedulers may follow the same files: each tick runs once. Standard output gets a line for each finished
+    tick. The first Ctrl-C cancels the running runs and waits for them, the second does not wait.
     """
     from catchment.run.schedule.scheduled_workflows import check_together
 
@@ -122,7 +126,7 @@ def _tell(line: str) -> None:
 
 
 def _silent(_: str) -> None:
-    """Tell nothing."""
+    """Print nothing."""
 
 
 @click.command()
@@ -132,7 +136,7 @@ def _silent(_: str) -> None:
 )
 @options.reporting
 def ticks(workflow: str | None, limit: int, where: Path, output: str) -> None:
-    """List the newest ticks of schedules and what became of each."""
+    """List the newest ticks of schedules and the result of each."""
     from catchment.run.schedule import tick_reports
 
     listed = tick_reports.newest(projects.open_project(where), limit, workflow)
@@ -151,7 +155,7 @@ def _row(tick: TickReport) -> tuple[object, ...]:
 
 
 def tick_time(text: str) -> datetime:
-    """A tick as the command line has it; raises ValueError where that is no time, or has no offset from UTC."""
+    """Parse the time of a tick; raises ValueError if it is not a time or has no offset from UTC."""
     tick = as_written(text)
     if tick.tzinfo is None:
         raise ValueError(text)
@@ -159,7 +163,7 @@ def tick_time(text: str) -> datetime:
 
 
 def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, output: str) -> None:
-    """Carry out the run of one tick, and leave with the exit code that its outcome stands for."""
+    """Run one tick, print its result and exit with its exit code."""
     from catchment.run.options import RunOptions
     from catchment.run.schedule import tick_process
     from catchment.run.schedule.calendar import calendar_of
@@ -172,6 +176,6 @@ def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, outpu
         options = RunOptions(jobs, run_result.sinks(quiet=quiet), stop)
         result = tick_process.run_tick(tick, plan, project, options, end)
     if result is None:
-        printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was called off before its run began")
+        printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was cancelled before its run began")
         raise click.exceptions.Exit(failures.INTERRUPTED)
     run_result.conclude(result, quiet=quiet, output=output)

@@ -43,7 +43,7 @@ def _count(number: int, what: str) -> str:
 @click.argument("kind", type=click.Choice(["workflow", "project"]), default="workflow")
 @options.debug
 def schema(kind: str) -> None:
-    """Print the JSON Schema (draft-07 keywords) that editors complete and explain from."""
+    """Print the JSON Schema (draft-07 keywords) with which editors complete and explain."""
     if kind == "project":
         from catchment.project.schema import project_schema
 

@@ -20,10 +20,10 @@ _COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
 
 
 @click.command()
-@click.option("--watch", is_flag=True, help="Look again every second, until Ctrl-C; as JSON, one line per look.")
+@click.option("--watch", is_flag=True, help="Refresh every second until Ctrl-C; with JSON, one line each time.")
 @options.reporting
 def writers(where: Path, output: str, *, watch: bool) -> None:
-    """Show who writes which table now: open and sealed buffers, who consolidates, commits per minute."""
+    """Show the tables being written: open and sealed buffers, who consolidates, commits per minute."""
     from catchment.run import tables
 
     looks = tables.watch(projects.open_project(where))
@@ -38,7 +38,7 @@ def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:
     if clear:
         click.clear()
     if not look:
-        click.echo("nobody writes", err=True)
+        click.echo("no table is being written", err=True)
     for table in look:
         click.echo(f"{click.style(table.target, bold=True)}: {_summary(table)}")
         if table.writes:

@@ -1,4 +1,4 @@
-"""The console: live rows on a terminal, plain lines elsewhere; always on stderr, because stdout carries the answer."""
+"""Prints the progress of a run on stderr: live rows on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class PlainLines:
         self._rows = JobRows()
 
     def emit(self, event: Event) -> None:
-        """Print the event if it is worth a line."""
+        """Print the event if it has a message."""
         self._rows.apply(event)
         told = sentence(event)
         if told is not None:
             print(self._subject(event) + told, file=self._stream, flush=True)
 
     def close(self) -> None:
-        """The stream is not ours to close."""
+        """Nothing to close: the stream belongs to the caller."""
 
     def _subject(self, event: Event) -> str:
         row = self._rows.jobs.get(event.job or "")
@@ -38,7 +38,7 @@ class PlainLines:
 
 
 class Console:
-    """A sink for people."""
+    """A sink that prints events for people, in the form that suits the stream."""
 
     def __init__(self, stream: TextIO | None = None, *, live: bool | None = None) -> None:
         stream = stream or sys.stderr
@@ -49,7 +49,7 @@ class Console:
         self._sink.emit(event)
 
     def close(self) -> None:
-        """Leave the terminal in order."""
+        """Restore the terminal."""
         self._sink.close()
 
 
@@ -76,18 +76,18 @@ OVER: frozenset[RowStatus] = frozenset({"succeeded", "failed", "skipped", "cance
 
 @dataclass(frozen=True)
 class JobRow:
-    """One job as a person sees it."""
+    """The progress of one job."""
 
     name: str
     number: int
-    """Its place among the jobs of the run, from 1."""
+    """Its number among the jobs of the run, from 1."""
     status: RowStatus = "queued"
     attempt: int = 0
     since: datetime | None = None
     until: datetime | None = None
     doing: str = ""
     tasks: tuple[int, int] | None = None
-    """Done and total, of the Spark stages under way."""
+    """Finished and total tasks of the running Spark stages."""
     rows_written: int | None = None
 
     def seconds(self, now: datetime) -> float | None:
@@ -97,12 +97,12 @@ class JobRow:
 
 @dataclass
 class JobRows:
-    """The jobs of a run, kept up to date event by event."""
+    """The progress of all jobs of a run, updated by events."""
 
     jobs: dict[str, JobRow] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
-        """Take one event into account."""
+        """Update the row of the event's job."""
         if event.kind == "run-started":
             self.jobs = {name: JobRow(name, number) for number, name in enumerate(event.data["jobs"], 1)}
         elif event.job in self.jobs:

@@ -1,4 +1,4 @@
-"""One stream of events per run: redacted once, then given to every sink in order."""
+"""The event stream of a run: events are redacted once and delivered to every sink in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Event:
 
 
 class Sink(Protocol):
-    """Takes every event of a run; must not raise, must not block for long."""
+    """Receives every event of a run; must not raise and must not block for long."""
 
     def emit(self, event: Event) -> None: ...
 
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 
 class Hub:
-    """Takes events from anybody and delivers them in a thread of its own, so that a slow sink holds up no job."""
+    """Accepts events from any thread and delivers them in its own, so that a slow sink delays no job."""
 
     def __init__(self, run_id: str, redactor: Redactor) -> None:
         self._run_id = run_id
@@ -64,7 +64,7 @@ class Hub:
         self._thread: Thread | None = None
 
     def open(self, sinks: Sequence[Sink]) -> None:
-        """Begin to deliver; events that came earlier were kept."""
+        """Start delivering; events emitted earlier are delivered first."""
         self._sinks = list(sinks)
         self._thread = Thread(target=self._deliver, name="catchment-events", daemon=True)
         self._thread.start()
@@ -78,7 +78,7 @@ class Hub:
         engine: str | None = None,
         data: dict[str, Any] | None = None,
     ) -> None:
-        """Tell what happened, now."""
+        """Emit an event with the current time."""
         clean = self._redactor.data(data or {})
         self._queue.put(Event(datetime.now(timezone.utc), self._run_id, kind, job, attempt, engine, clean))
 
@@ -100,7 +100,7 @@ class Hub:
         try:
             sink.emit(event)
         except Exception as error:
-            # A sink only tells; losing one must not lose the run.
+            # A sink only reports; if one fails, the run must go on.
             log.warning("%s gets no more events of this run: %s", type(sink).__name__, error)
             self._sinks.remove(sink)
             self._finish(sink)

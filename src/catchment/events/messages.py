@@ -1,4 +1,4 @@
-"""Events in plain words: the sentences that both kinds of console print."""
+"""Turns events into the messages that the console prints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def seconds(value: float) -> str:
 
 
 def error_paragraph(error: Mapping[str, Any]) -> str:
-    """What happened, where, and what to do next."""
+    """An error as text: what happened, where, and what to do next."""
     lines = [f"error[{error['code']}]: {error['message']}"]
     if error.get("file"):
         lines.append(f"    at {error['file']}:{error['line']}:{error['column']}")
@@ -27,7 +27,7 @@ def error_paragraph(error: Mapping[str, Any]) -> str:
 
 
 def written(outputs: Any) -> str:
-    """What a job wrote, in short."""
+    """A summary of what a job wrote."""
     return ", ".join(_output(output) for output in outputs)
 
 
@@ -42,9 +42,9 @@ def _count(number: int, unit: str) -> str:
 
 
 def sentence(event: Event) -> str | None:
-    """One event as a sentence without its subject; None for what is not worth a line of its own."""
-    teller = _TELLERS.get(event.kind)
-    return teller(event) if teller else None
+    """The message of an event, without the name of its job; None if it has no message."""
+    describe = _MESSAGES.get(event.kind)
+    return describe(event) if describe else None
 
 
 def _started(event: Event) -> str:
@@ -82,7 +82,7 @@ def _run_started(event: Event) -> str:
     return f"{event.data['workflow']}: run {event.run_id} {verb}, {_count(len(event.data['jobs']), 'job')}"
 
 
-_TELLERS: Mapping[EventKind, Callable[[Event], str | None]] = {
+_MESSAGES: Mapping[EventKind, Callable[[Event], str | None]] = {
     "run-started": _run_started,
     "run-finished": lambda event: f"run {event.run_id} {event.data['status']} in {seconds(event.data['seconds'])}",
     "engine-starting": lambda event: f"engine {event.engine}: starting Spark {event.data['spark']}",

@@ -1,4 +1,4 @@
-"""Events into a file of JSON lines and into the metastore."""
+"""Sinks that write events to a file of JSON lines and to the metastore."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _events: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 class JsonLines:
-    """A sink that appends one line per event; a resumed run goes on in the same file."""
+    """A sink that appends one line per event; a resumed run continues the same file."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("ab")
 
     def emit(self, event: Event) -> None:
-        """Write one line, visible to readers at once."""
+        """Write one line and flush it."""
         self._file.write(_events.dump_json(event) + b"\n")
         self._file.flush()
 
@@ -33,14 +33,14 @@ class JsonLines:
 
 
 class MetastoreSink:
-    """A sink that keeps a run's events, except the ticks of progress, which are stale when written."""
+    """A sink that stores a run's events, except progress notes, which are outdated at once."""
 
     def __init__(self, events: Events, lease: Lease) -> None:
         self._events = events
         self._lease = lease
 
     def emit(self, event: Event) -> None:
-        """Add one event to the run's story."""
+        """Store one event."""
         if event.kind == "job-note" and event.data.get("event") == "progress":
             return
         from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
@@ -49,4 +49,4 @@ class MetastoreSink:
         self._events.append(self._lease, event.run_id, [record])
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""

@@ -1,4 +1,4 @@
-"""Executes a plan: scheduling, retries, resume, cancel; and reads what became of it."""
+"""Executes plans: scheduling, retries, resume and cancel; reads the results of earlier runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def resume(
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
 ) -> Run:
-    """Run what did not succeed of an earlier run; raises LeaseHeld where that run is still alive."""
+    """Run what did not succeed in an earlier run; raises LeaseHeld if that run is still alive."""
     from catchment.run.execution import resume_run
 
     return resume_run(run_id, project, RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))

@@ -1,6 +1,6 @@
 """Start a new run or resume an earlier one, and carry it out.
 
-Whatever loads the metastore's library is imported inside functions: it is slow, and engines can start meanwhile.
+The metastore's library is slow to load. It is imported inside functions, so that engines can start meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Execution:
-    """Use it in a `with` block: on the way out no engine is left."""
+    """One run being carried out. Use it in a `with` block, which ends all engines on exit."""
 
     def __init__(self, facts: RunFacts, project: Project, options: RunOptions) -> None:
         self._facts = facts
@@ -50,7 +50,7 @@ class Execution:
         )
 
     def warm_up(self) -> None:
-        """Announce the run and begin to start every engine that it needs at once: they take longest."""
+        """Announce the run and start the engines of the first jobs, because engines take longest to start."""
         self._make_log_directory()
         plan = self._facts.plan
         names = [job.name for job in plan.jobs]
@@ -61,7 +61,7 @@ class Execution:
             self._engines.need(engine_of[name])
 
     def carry_out(self, store: Store, heartbeat: Heartbeat) -> Run:
-        """Run every job that is still to be done, as the holder of the run's lease."""
+        """Run every unfinished job, as the holder of the run's lease."""
         from catchment.events.sinks import MetastoreSink
         from catchment.run.recorder import RunRecorder
 
@@ -74,7 +74,7 @@ class Execution:
         try:
             self._execute(recorder, heartbeat)
         finally:
-            # The events end before the lease and the store do.
+            # The event stream must end before the lease is released and the store is closed.
             self._engines.close(0.0)
             self._hub.close()
         return recorder.result()
@@ -107,7 +107,7 @@ class Execution:
             self._log_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SetupError(
-                f"the directory {self._log_dir} for the run's logs cannot be made: {error.strerror}",
+                f"the directory {self._log_dir} for the run's logs cannot be created: {error.strerror}",
                 code="no-permission",
                 hint="give yourself write permission there",
             ) from error
@@ -146,7 +146,7 @@ def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
         if known_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
         with held_lease(store, run_id, options.timing.lease) as heartbeat:
-            # Read again: whoever held the lease before us may have gone on until then.
+            # Read again: the previous holder of the lease may have made progress until now.
             return _take_up(known_run(store, run_id), project, options, store, heartbeat)
 
 

@@ -1,4 +1,4 @@
-"""The main loop of a run: hands out ready jobs, listens to engines and to the clock, decides what comes next."""
+"""The main loop of a run: hands out ready jobs, handles messages of engines, and retries or skips jobs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from catchment.run.recorder import RunRecorder, report
 from catchment.run.retries import blamed, kind_of, pause_before_next
 
 TICK_SECONDS = 0.2
-"""How often the loop looks up to see whether it was asked to stop."""
+"""How often the loop checks whether it was asked to stop."""
 
 
 @dataclass(eq=False)
 class Attempt:
-    """One attempt of a job, from the moment it is taken up."""
+    """One attempt of a job."""
 
     job: JobPlan
     number: int
@@ -39,7 +39,7 @@ class Attempt:
 
 
 class Executor:
-    """Executes the jobs of one run that are still to be done."""
+    """Executes the unfinished jobs of one run."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class Executor:
         self._failures: dict[str, int] = {}
         self._first: dict[str, float] = {}
         self._refusals: dict[str, Failed] = {}
-        """Engines that cannot start on this machine, and why: not worth trying again for the next job."""
+        """Engines that cannot start on this machine, and why; they are not tried again for the next job."""
         self._needs = Counter(self._jobs[name].engine for name in queue.left)
         self._give_up: float | None = None
-        """Once the run is being cancelled: when to stop waiting for Spark."""
+        """When to stop waiting for Spark, once the run is being cancelled."""
 
     def run(self) -> None:
-        """Run until every job has come to an end."""
+        """Run until every job has ended."""
         while self._queue:
             self._heartbeat.check()
             if self._stop.is_set() and self._give_up is None:
@@ -85,7 +85,7 @@ class Executor:
                 self.abort()
 
     def abort(self) -> None:
-        """Give up every job that is left, at once."""
+        """Cancel every unfinished job at once."""
         for attempt in self._attempts.values():
             self._engines.retire(attempt.engine.key, grace=0.0)
         self._abandon(self._queue.left)
@@ -106,7 +106,7 @@ class Executor:
             self._decide(job, self._refusals[job.engine])
             return
         self._refusals.pop(job.engine, None)
-        # The engine first: it takes seconds to start, and the recorder can be written meanwhile.
+        # The engine first: it takes seconds to start, and the attempt can be recorded meanwhile.
         attempt = Attempt(job, number, self._engines.need(job.engine))
         self._attempts[attempt.id] = attempt
         self._recorder.attempt_begins(job.name, number, job.engine)
@@ -164,7 +164,7 @@ class Executor:
     def _attempt_says(self, engine: RunningEngine, reply: Note | Done | Failed) -> None:
         attempt = self._attempts.get(reply.attempt or "")
         if attempt is None or attempt.engine is not engine or not attempt.sent:
-            return  # about an attempt that is over, or that was never given to this engine
+            return  # about an attempt that has ended, or that was never sent to this engine
         if isinstance(reply, Note):
             self._recorder.note(attempt.job.name, reply, engine.key)
         elif isinstance(reply, Done):

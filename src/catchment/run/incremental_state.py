@@ -1,4 +1,4 @@
-"""What people ask of incremental state: to see it, to set it, to carry it elsewhere. No engine is needed."""
+"""Shows, sets, exports and imports the state of incremental jobs. No engine is needed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from catchment.who import who
 
 LEASE_SECONDS = 30.0
 RECENT = 100
-"""How many windows are looked at for the names of a job's inputs."""
+"""How many windows are searched for the names of a job's inputs."""
 BEGUN: tuple[Cause, ...] = ("run", "backfill")
-"""Windows of these causes are begun before they are done."""
+"""Windows with these causes are opened by a run and finished later."""
 
 
 @dataclass(frozen=True)
 class StateChange:
-    """A state before and after a person changed it, or would have."""
+    """A state before and after a change by a person; with a dry run, what the change would be."""
 
     workflow: str
     job: str
@@ -32,11 +32,11 @@ class StateChange:
     after: Mapping[str, str]
     zone: str
     dropped: int
-    """Windows that were begun and will not be finished."""
+    """How many unfinished windows are dropped."""
 
 
 def ls(project: Project, workflow: str | None = None) -> tuple[State, ...]:
-    """Every state that the metastore has."""
+    """Every state in the metastore."""
     with open_store(project.metastore) as store:
         return store.states.all(workflow)
 
@@ -44,7 +44,7 @@ def ls(project: Project, workflow: str | None = None) -> tuple[State, ...]:
 def show(
     project: Project, workflow: str, job: str, limit: int | None = None
 ) -> tuple[tuple[State, ...], tuple[Window, ...]]:
-    """Where the inputs of a job stand, and the windows that brought them there, the newest first."""
+    """The states of a job's inputs, and its windows, newest first."""
     with open_store(project.metastore) as store:
         states, windows = store.states.all(workflow, job), store.states.windows(workflow, job, limit=limit)
         if not states and not windows:
@@ -55,7 +55,7 @@ def show(
 def set_keys(
     project: Project, wanted: State, *, dry_run: bool, drop_written: bool = False, new: bool = False
 ) -> tuple[StateChange, ...]:
-    """Set keys of an input's state; the others stay. A job or an input that nobody has seen yet is `new`."""
+    """Set some keys of an input's state. `new` allows a job or an input that has not run yet."""
     with open_store(project.metastore) as store:
         if not new:
             _check_name(store, wanted)
@@ -68,7 +68,7 @@ def set_keys(
 def reset(
     project: Project, workflow: str, job: str, input: str | None, *, dry_run: bool, drop_written: bool = False
 ) -> tuple[StateChange, ...]:
-    """Forget the state of an input, or of every input of a job: the next run begins like the first one."""
+    """Remove the state of an input, or of every input of a job: the next run starts like the first one."""
     with open_store(project.metastore) as store:
         known = store.states.of_job(workflow, job)
         wanted = [state for name, state in known.items() if input in (None, name)]
@@ -80,17 +80,17 @@ def reset(
 
 
 def export(project: Project, workflow: str | None = None) -> list[Mapping[str, object]]:
-    """The states as data that `bring_in` takes."""
+    """The states as data for `import_states`."""
     return [
         {key: value for key, value in asdict(state).items() if key in ("workflow", "job", "input", "keys", "zone")}
         for state in ls(project, workflow)
     ]
 
 
-def bring_in(
+def import_states(
     project: Project, wanted: Sequence[State], *, dry_run: bool, drop_written: bool = False
 ) -> tuple[StateChange, ...]:
-    """Set whole states, as they were exported elsewhere."""
+    """Set whole states that were exported elsewhere."""
     with open_store(project.metastore) as store:
         return _changed(store, "import", wanted, dry_run=dry_run, drop_written=drop_written)
 
@@ -99,7 +99,7 @@ def _changed(
     store: Store, cause: Cause, wanted: Sequence[State], *, dry_run: bool, drop_written: bool
 ) -> tuple[StateChange, ...]:
     changes = tuple(_change(store, state) for state in wanted)
-    for state in wanted:  # before the first of them is changed
+    for state in wanted:  # checked for all of them before the first one is changed
         _droppable_writes(store, state, drop_written=drop_written)
     if not dry_run:
         for state in wanted:
@@ -117,7 +117,7 @@ def _change(store: Store, state: State) -> StateChange:
 
 
 def _end_writes(store: Store, state: State, *, drop_written: bool) -> None:
-    """What a dropped window has begun to write must not come after it was dropped."""
+    """Abandon the open writes of windows that are dropped, so that they are never committed."""
     for write in _droppable_writes(store, state, drop_written=drop_written):
         Ledger(store.database).abandon(
             write, {"code": "window-dropped", "message": "its window was dropped", "hint": None}
@@ -125,7 +125,7 @@ def _end_writes(store: Store, state: State, *, drop_written: bool) -> None:
 
 
 def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list[Entry]:
-    """The open writes of a job's unfinished windows; raises where rows of a window are, or may be, in a table."""
+    """The open writes of a job's unfinished windows; raises if rows of a window are, or may be, in a table."""
     found = []
     for window in store.states.unfinished(state.workflow, state.job, *BEGUN):
         for write in Ledger(store.database).beginning_with(f"{window.identity}/{state.job}/"):
@@ -133,7 +133,7 @@ def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list
                 raise RequestError(
                     f"window {window.number} ({window.opened_by}) is sealed and not published yet: {write.write_id}",
                     code="window-sealed",
-                    hint="publish it with `catchment recover`, or run the job once, and then look at the state again",
+                    hint="publish it with `catchment recover` or run the job once, then check the state again",
                 )
             if _may_be_there(write) and not drop_written:
                 raise _written(window, write)
@@ -143,7 +143,7 @@ def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list
 
 
 def _may_be_there(write: Entry) -> bool:
-    """Whether rows are in the table, or may be: what commits by itself is open until somebody has looked there."""
+    """Whether rows may be in the table: a write with the format's own commit stays open until that is checked."""
     return write.state == "committed" or (write.state == "open" and not is_directory(write.intent.buffer))
 
 
@@ -154,13 +154,13 @@ def _written(window: Window, write: Entry) -> RequestError:
         f"{write.intent.target}",
         code="window-written",
         hint="run the job once: it finishes the window without writing this again. With --drop-written the window is "
-        "dropped, its rows stay, and whatever reads them again doubles them",
+        "dropped, but its rows stay: reading them again would duplicate them",
     )
 
 
 @contextmanager
 def _held(store: Store, workflow: str, job: str) -> Iterator[Lease]:
-    """The job's lease: nobody may be running it while its state is changed by hand."""
+    """Hold the job's lease, so that no run of the job is active while its state is changed."""
     lease = store.leases.acquire(lease_name(workflow, job), who(), LEASE_SECONDS)
     try:
         yield lease
@@ -169,7 +169,7 @@ def _held(store: Store, workflow: str, job: str) -> Iterator[Lease]:
 
 
 def _check_name(store: Store, wanted: State) -> None:
-    """A state under a mistyped name is read by nobody, and the job goes on from where it was."""
+    """Refuse mistyped names: no run would read such a state, and the job would continue from its old one."""
     inputs = _inputs(store, wanted.workflow, wanted.job)
     if inputs and wanted.input not in inputs:
         raise _unknown_input(store, wanted.workflow, wanted.job, wanted.input)
@@ -178,7 +178,7 @@ def _check_name(store: Store, wanted: State) -> None:
 
 
 def _inputs(store: Store, workflow: str, job: str) -> set[str]:
-    """The inputs of a job that it has, or lately had, a state or a window of."""
+    """The inputs for which a job has a state or a recent window."""
     windows = store.states.windows(workflow, job, limit=RECENT)
     return {*store.states.of_job(workflow, job), *(name for window in windows for name in window.inputs if name)}
 
@@ -194,6 +194,8 @@ def _unknown_input(store: Store, workflow: str, job: str, input: str) -> Request
 
 def _unknown(store: Store, workflow: str, job: str) -> RequestError:
     known = sorted({f"{state.workflow} {state.job}" for state in store.states.all()})
-    there_is = f"there is state of: {', '.join(known)}. `state set --new` sets that of a job that has not run yet"
+    there_is = (
+        f"these jobs have state: {', '.join(known)}. `state set --new` sets the state of a job that has not run yet"
+    )
     hint = there_is if known else "no incremental job has run with this metastore yet"
     return RequestError(f"job {job} of workflow {workflow} has no state", code="no-state", hint=hint)

@@ -1,4 +1,4 @@
-"""Which jobs may run now. Pure bookkeeping over the DAG: knows no engine, no clock and no store."""
+"""Which jobs may run now: bookkeeping over the DAG, without engines, clock or store."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Dependencies = Mapping[str, Sequence[str]]
 
 
 class JobQueue:
-    """The jobs that are still to be done. A job is taken, then succeeds, fails, or is given back."""
+    """The unfinished jobs of a run. A job is taken, and then succeeds, fails, or is given back."""
 
     def __init__(self, dependencies: Dependencies, kept: Collection[str] = ()) -> None:
-        """`dependencies` in the order in which ready jobs are taken; `kept` jobs have succeeded before."""
+        """`dependencies` are in the order in which ready jobs are taken; `kept` jobs have already succeeded."""
         graph = {
             job: [needed for needed in needs if needed not in kept]
             for job, needs in dependencies.items()
@@ -28,12 +28,12 @@ class JobQueue:
         self._release()
 
     def __bool__(self) -> bool:
-        """Whether any job has come to no end yet."""
+        """Whether any job is unfinished."""
         return bool(self._left)
 
     @property
     def left(self) -> Sequence[str]:
-        """Every job that has come to no end yet, taken ones included, in plan order."""
+        """Every unfinished job, including taken ones, in plan order."""
         return sorted(self._left, key=self._rank.__getitem__)
 
     @property
@@ -42,21 +42,21 @@ class JobQueue:
         return tuple(self._ready)
 
     def take(self) -> str | None:
-        """The next job to run; None where nothing is ready."""
+        """The next job to run; None if no job is ready."""
         return self._ready.pop(0) if self._ready else None
 
     def give_back(self, job: str) -> None:
-        """A taken job is ready again, for another attempt."""
+        """Make a taken job ready again, for another attempt."""
         insort(self._ready, job, key=self._rank.__getitem__)
 
     def succeed(self, job: str) -> None:
-        """A taken job is done; what waited for it alone becomes ready."""
+        """Mark a taken job as done; jobs that waited only for it become ready."""
         self._left.discard(job)
         self._sorter.done(job)
         self._release()
 
     def fail(self, job: str) -> list[str]:
-        """A taken job failed for good: its dependants, near and far, leave the queue and are returned."""
+        """Mark a taken job as failed; all its direct and indirect dependants leave the queue and are returned."""
         self._left.discard(job)
         lost: set[str] = set()
         front = [job]
@@ -68,13 +68,13 @@ class JobQueue:
         return sorted(lost, key=self._rank.__getitem__)
 
     def abandon(self, job: str) -> None:
-        """A job will not be run, for a reason that is not another job."""
+        """Remove a job that will not run, for a reason other than a failed dependency."""
         self._left.discard(job)
         if job in self._ready:
             self._ready.remove(job)
 
     def _release(self) -> None:
-        # A job that was abandoned meanwhile stays so, whatever it waited for.
+        # A job that was abandoned meanwhile must not become ready.
         for job in self._left.intersection(self._sorter.get_ready()):
             insort(self._ready, job, key=self._rank.__getitem__)
 

@@ -1,4 +1,4 @@
-"""How a run is carried out: what whoever executes it may choose, and the defaults."""
+"""How a run is executed: the choices of the caller and their defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from catchment.events.hub import Sink
 from catchment.run.engines import Launch
 
 MOST_JOBS = 8
-"""Jobs that run at once where nobody says how many."""
+"""How many jobs run at once by default."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Timing:
     """How long things may take, in seconds."""
 
     lease: float = 20.0
-    """A run that was not heard from for this long is dead. Longer than a worker needs to notice that we are gone."""
+    """A run whose lease was not renewed for this long is dead. Workers notice a lost launcher sooner than that."""
     cancel: float = 4.0
     """How long Spark may take to cancel a job before its engine is ended."""
     stop: float = 5.0
@@ -29,7 +29,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What whoever executes a run chose. What the run shall do is in its `RunRequest`."""
+    """How the caller wants a run to be executed. What the run is asked for is in its `RunRequest`."""
 
     jobs: int | None = None
     sinks: Sequence[Sink] = ()

@@ -64,7 +64,7 @@ class RunRecorder:
         self._progress.attempt_begins(job, number, engine, now)
 
     def attempt_runs(self, job: str, engine: str) -> None:
-        """The engine has the job now."""
+        """The job was sent to its engine."""
         self._tell("job-started", job, {}, engine)
 
     def note(self, job: str, note: Note, engine: str) -> None:
@@ -111,7 +111,7 @@ class RunRecorder:
         self._hub.emit("run-finished", data={"status": status, "seconds": self._ended - self._began})
 
     def result(self) -> Run:
-        """What the run came to."""
+        """The result of the run so far."""
         seconds = (self._ended or time.time()) - self._began
         return Run(self._facts.run_id, self._facts.plan.workflow, self._status, seconds, tuple(self._jobs.values()))
 
@@ -151,7 +151,7 @@ def _success(job: JobResult) -> dict[str, Any]:
 
 
 def report(failure: Failed | EngineLost) -> ErrorReport:
-    """A failure as the result and the events show it; not redacted yet."""
+    """A failure as results and events show it, before redaction."""
     where = failure.where
     place = (where.file, where.line, where.column) if where else (None, None, None)
     return ErrorReport(failure.code, failure.message, failure.hint, *place)

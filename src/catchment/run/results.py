@@ -1,4 +1,4 @@
-"""What a run came to: plain objects, the JSON of `catchment run` and of the Python API."""
+"""The results of runs: plain values, printed as JSON by `catchment run` and returned by the Python API."""
 
 from __future__ import annotations
 

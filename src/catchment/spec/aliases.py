@@ -1,7 +1,7 @@
-"""Every spelling of the dialect becomes one canonical form here, and nowhere else. Positions stay those of the file.
+"""Rewrites every spelling of the dialect to one canonical form, here and nowhere else. Positions are kept.
 
-Plain aliases are accepted in silence. What stands in the wrong place but is clear is moved, with a warning. What says
-one thing twice is an error.
+Plain aliases are accepted silently. A key in the wrong place is moved with a warning if its meaning is clear. Giving
+the same thing twice is an error.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ STACK_SPEC = {"sparkConfig": "sparkConf"}
 INPUT = {"type": "format", "outputType": "format", "depot": "dataset", "schema": "schemaString"}
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}
 OUTPUT_OPTIONS = {"delta": "iceberg"}
-"""What tables have in common is written the same way, whatever their format."""
+"""Options of table outputs are the same for every table format."""
 PARTITION = {"asColumn": "name"}
 ACTION_OPTIONS = {"expireOlderThan": "olderThanMillis", "olderThan": "olderThanMillis"}
 
 OF_OUTPUT = ("tags", "title", "description")
-"""Keys of an output that are also found in its `options` and in `options.iceberg`."""
+"""Keys of an output that workflows also write in its `options` and in `options.iceberg`."""
 OF_ICEBERG = ("partitionSpec", "merge", "properties")
-"""Keys of `options.iceberg` that are also found in `options`."""
+"""Keys of `options.iceberg` that workflows also write in `options`."""
 OF_EVERY_TABLE = ("merge",)
-"""Those of them that are at home in `options` as well."""
+"""Those of them that are valid in `options` too, so that no warning is given."""
 
 
 def normalise_node(node: MapNode, findings: Findings) -> MapNode:
@@ -67,7 +67,7 @@ def _job(job: MapNode, findings: Findings) -> MapNode:
 
 
 def _rewrite_as_action(job: MapNode, findings: Findings) -> MapNode:
-    """The oldest form of a compaction, `rewriteDataset: {mode: full}`: every file is written anew."""
+    """Turn the oldest form of a compaction, `rewriteDataset: {mode: full}`, into an action that rewrites every file."""
     entry = job.entries.get("rewriteDataset")
     if entry is None or not isinstance(entry.node, MapNode):
         return job
@@ -75,7 +75,7 @@ def _rewrite_as_action(job: MapNode, findings: Findings) -> MapNode:
     if mode is None or text(mode) != "full":
         where = mode.where if mode is not None else entry.where
         hint = "write `mode: full`, or an action `rewrite_dataset` with `options`"
-        findings.error("bad-value", "`rewriteDataset` knows the mode `full` alone", where, hint)
+        findings.error("bad-value", "`rewriteDataset` supports only the mode `full`", where, hint)
     rewrite_all = MapNode(entry.where, {"rewrite-all": Entry(entry.where, ScalarNode("true", "true", entry.where))})
     options = MapNode(entry.where, {"properties": Entry(entry.where, rewrite_all)})
     name = ScalarNode("rewrite_dataset", "rewrite_dataset", entry.where)
@@ -96,7 +96,7 @@ def _input(node: MapNode, findings: Findings) -> MapNode:
 
 
 def _incremental(window: MapNode, findings: Findings) -> MapNode:
-    """Keys of the oldest form carry a plain `default`, and `updateFromKey` in place of `state`."""
+    """In the oldest form, keys have a plain `default`, and `updateFromKey` instead of `state`."""
     keys = window.get("keys")
     if not isinstance(keys, ListNode):
         return window
@@ -141,7 +141,7 @@ def _output(node: MapNode, findings: Findings) -> MapNode:
 
 
 def _file_options(options: MapNode, output: MapNode, findings: Findings) -> tuple[MapNode, MapNode]:
-    """`options.file` holds the saveMode and the format of old file outputs."""
+    """In old workflows, `options.file` holds the saveMode and the format of a file output."""
     file = options.get("file")
     if not isinstance(file, MapNode):
         return options, output
@@ -169,16 +169,16 @@ def _into_iceberg(options: MapNode, findings: Findings) -> MapNode:
 def _moved(
     source: MapNode, key: str, target: MapNode, place: str, findings: Findings, *, silent: bool = False
 ) -> tuple[MapNode, MapNode]:
-    """Take a key from where it stands to where it belongs: the target, then the source, without it or with it."""
+    """Move a key to the mapping it belongs to; returns the changed target and the changed source."""
     entry = source.entries.get(key)
     if entry is None:
         return target, source
     if key in target.entries:
-        message = f"`{key}` stands here and in {place}, on line {target.key_where(key).line}"
+        message = f"`{key}` is given here and in {place}, on line {target.key_where(key).line}"
         findings.error("given-twice", message, entry.where, f"keep the one in {place}")
     else:
         if not silent:
-            findings.warning("misplaced-key", f"`{key}` belongs to {place}; it is taken from here", entry.where)
+            findings.warning("misplaced-key", f"`{key}` belongs to {place}; the value given here is used", entry.where)
         target = target.having(key, entry)
     return target, source.without(key)
 
@@ -202,7 +202,7 @@ def _retry_beside_spec(node: MapNode, findings: Findings) -> MapNode:
         return node
     entry = spec.entries["retry"]
     if "retry" in node.entries:
-        message = f"`retry` stands here and beside `spec`, on line {node.key_where('retry').line}"
+        message = f"`retry` is given here and beside `spec`, on line {node.key_where('retry').line}"
         findings.error("given-twice", message, entry.where, "keep one of them")
     else:
         node = node.having("retry", entry)
@@ -238,7 +238,7 @@ SINK = {"sequenceName": "name", "outputType": "format", "outputOptions": "option
 
 
 def sinks_to_outputs(job: MapNode, findings: Findings) -> MapNode:
-    """The same job with every sink as an output of its own; the outputs that sinks point to are used up."""
+    """The same job with every `sink` turned into an output; it replaces the output that the sink refers to."""
     steps = job.get("steps")
     sinks = [(group, sink) for group in maps(steps) for sink in maps(group.get("sink"))]
     if not sinks:

@@ -2,7 +2,7 @@
 
 Only this form is touched: `$NAME`, `$|key|`, `${spark.conf.key}` and a lone `$` mean something in SQL, regular
 expressions or incremental windows and stay as they are. `$${NAME}` stands for a literal `${NAME}`. Values are filled in
-after the YAML was read, so that a variable can never change the structure of a file.
+after the YAML is parsed, so that a variable can never change the structure of a file.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def workflow_schema() -> Schema:
 
 
 def _connect(parts: dict[str, Schema]) -> None:
-    """Join the parts that are validated one by one, and write down the forms that aliases add."""
+    """Connect the parts, which are validated one by one, and add the forms that aliases allow."""
     for (part, key), item in _ITEMS.items():
         _list_of(parts[part]["properties"][key])["items"] = _ref(item)
     _list_of(parts["FlareJob"]["properties"]["steps"])["items"] = {"anyOf": [_ref("Sequence"), {"type": "string"}]}
@@ -110,7 +110,7 @@ def _action_rule(name: str, part: str) -> Schema:
 
 
 def _add_aliases(part: Schema, names: Mapping[str, str]) -> None:
-    """An alias takes what its key takes; a key that has aliases is not demanded by name."""
+    """Let an alias take the same values as its key; a key with aliases is not required under its own name."""
     for alias, canonical in names.items():
         part["properties"][alias] = {**part["properties"][canonical], "description": f"The same as {canonical}."}
     part["required"] = [key for key in part.get("required", ()) if key not in names.values()]
@@ -125,9 +125,9 @@ def _ref(part: str) -> Schema:
 
 
 def tidy(schema: Any, *, is_field_list: bool = False) -> Any:
-    """Without generated titles and empty defaults, which tell an editor nothing.
+    """The part without generated titles and empty defaults, which are of no use to an editor.
 
-    Draft 7 ignores what stands beside `$ref`, so a reference with a description goes into `allOf`.
+    Draft 7 ignores everything beside `$ref`, so a reference with a description goes into `allOf`.
     """
     if isinstance(schema, list):
         return [tidy(item) for item in schema]

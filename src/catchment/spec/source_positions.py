@@ -1,4 +1,4 @@
-"""Where the text of a scalar stands in its file, so that an error inside SQL can be shown at its place in the YAML."""
+"""Maps offsets in the text of a scalar to positions in its file, so that SQL errors can be shown in the YAML."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]+)*")
 def source_lines(node: ScalarNode) -> tuple[SourceLine, ...]:
     """One entry for each line of the source that carries text.
 
-    Folding, indentation and block indicators only ever change blanks, so the n-th character that is not blank is the
-    same in the source and in the text. Escapes in double quotes break that; there only the first line is known.
+    Folding, indentation and block indicators only change whitespace, so the n-th visible character is the same in the
+    source and in the text. Escapes in double quotes break this rule; for those only the first line is known.
     """
     if node.lines is not None:
         return node.lines
@@ -35,13 +35,13 @@ def source_lines(node: ScalarNode) -> tuple[SourceLine, ...]:
 
 
 def start_of_text(node: ScalarNode) -> Position:
-    """Where the first character of the text stands: behind the quote, or below the block indicator."""
+    """The position of the first character of the text: after the quote, or below the block indicator."""
     lines = source_lines(node)
     return Position(node.where.file, lines[0].line, lines[0].column) if lines else node.where
 
 
 def position_at(node: ScalarNode, offset: int, lines: Sequence[SourceLine] | None = None) -> Position:
-    """Where the character at an offset of the text stands; `lines` are its `source_lines`, if known already."""
+    """The position of the character at an offset of the text; `lines` are its `source_lines`, if already known."""
     lines = source_lines(node) if lines is None else lines
     index = bisect_right(lines, offset, key=lambda line: line.offset) - 1
     if index < 0:

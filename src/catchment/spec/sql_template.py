@@ -1,4 +1,4 @@
-"""SQL with placeholders: values come in as data, never as code."""
+"""SQL with placeholders whose values are always data, never code."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from catchment.errors import Position
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SPECIAL = re.compile(r"[\x00-\x1f!-*/;-@[-^`{-\x7f]")
-"""Every ASCII character that is not a letter, a digit, a blank or one of `+,-._:`."""
+"""Every ASCII character that is not a letter, a digit, a space or one of `+,-._:`."""
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """Where the value of a key goes: `$|key|`."""
+    """A place for the value of a key: `$|key|`."""
 
     key: str
     quoted: bool
-    """Whether it stands inside a string literal."""
+    """Whether it is inside a string literal."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """SQL with placeholders, taken apart so that a value can only ever become part of a literal."""
+    """SQL split at its placeholders, so that a value can only become part of a literal."""
 
     pieces: tuple[str | Placeholder, ...]
     where: Position
@@ -38,7 +38,7 @@ def _literal(value: str, place: Placeholder) -> str:
     if place.quoted:
         return _escaped(value)
     if _NUMBER.fullmatch(value):
-        return f"({value})" if value.startswith("-") else value  # behind another minus it would begin a comment
+        return f"({value})" if value.startswith("-") else value  # after another minus it would start a comment
     return f"'{_escaped(value)}'"
 
 

@@ -1,4 +1,4 @@
-"""YAML that does not parse: say what is wrong at the place where a person would mend it."""
+"""Reports YAML syntax errors at the position where a person would fix them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Diagnostic:
     where = Position(file, mark.line + 1, mark.column + 1)
     if "\t" in line[: mark.column + 1]:
         where = Position(file, mark.line + 1, line.index("\t") + 1)
-        return Diagnostic("yaml-tab", "a tab stands where YAML wants spaces", where, "indent with spaces")
+        return Diagnostic("yaml-tab", "YAML does not allow tabs for indentation", where, "indent with spaces")
     return _value_and_block(lines, where) or _other(error, where)
 
 
 def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
-    """What was opened and never closed is mended where it was opened, not where the parser gave up."""
+    """Something that was opened and never closed is reported where it was opened, not where the parser gave up."""
     opened, noticed = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     inside = str(getattr(error, "context", ""))
     if opened and noticed and opened.line < noticed.line and ("flow" in inside or "quoted" in inside):
@@ -37,14 +37,14 @@ def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
 
 
 def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
-    """`key: value` with a block below it: told where the parser stumbles, with the line that is to be mended."""
+    """Report `key: value` with a block below it, and name the line to fix."""
     above = _line_above(lines, where.line - 1)
     here = lines[where.line - 1] if where.line <= len(lines) else ""
     owner = _KEY.match(lines[above]) if above is not None else None
     if owner is None or above is None or not _BLOCK_START.match(here) or _indent(here) <= len(owner["lead"]):
         return None
     key, value = owner["key"], lines[above][owner.end() :].split(" #")[0].strip()
-    message = f"a block stands below `{key}`, which has the value `{value}` on line {above + 1} already"
+    message = f"there is a block below `{key}`, which already has the value `{value}` on line {above + 1}"
     hint = f"remove `{value}` on line {above + 1}, so that the line ends with `{key}:`"
     return Diagnostic("value-and-block", message, where, hint)
 
@@ -53,7 +53,7 @@ def _other(error: yaml.YAMLError, where: Position) -> Diagnostic:
     problem = str(getattr(error, "problem", None) or "this is not YAML")
     if problem.startswith("mapping values are not allowed"):
         hint = "put the whole value in quotes, or write it as a block after `|`"
-        return Diagnostic("yaml-syntax", "a `:` followed by a blank stands inside a plain value", where, hint)
+        return Diagnostic("yaml-syntax", "a plain value contains a `:` followed by a space", where, hint)
     context = getattr(error, "context", None)
     return Diagnostic("yaml-syntax", f"{context}: {problem}" if context else problem, where, _hint(problem))
 
@@ -69,7 +69,7 @@ def _indent(line: str) -> int:
 
 def _hint(problem: str) -> str:
     if "expected ':'" in problem:
-        return "a key needs a `:` behind it; text over several lines needs `|`"
+        return "a key needs a `:` after it; text over several lines needs `|`"
     if "expected <block end>" in problem or "did not find expected" in problem:
         return "check the indentation and the quotes of this line and the one above"
     return "check the indentation and the quotes near this place"
@@ -79,4 +79,4 @@ def _unreadable_character(error: yaml.YAMLError, text: str, file: str) -> Diagno
     at = getattr(error, "position", 0)
     before = text.encode()[:at].decode(errors="ignore") if isinstance(at, int) else ""
     where = Position(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
-    return Diagnostic("yaml-character", "a control character stands in the file", where, "remove it")
+    return Diagnostic("yaml-character", "the file contains a control character", where, "remove it")

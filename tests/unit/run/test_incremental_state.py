@@ -24,7 +24,7 @@ StateChange = Callable[..., tuple[incremental_state.StateChange, ...]]
 CHANGES: dict[str, StateChange] = {
     "set": lambda project, **how: incremental_state.set_keys(project, WANTED, **how),
     "reset": lambda project, **how: incremental_state.reset(project, *JOB, "orders", **how),
-    "import": lambda project, **how: incremental_state.bring_in(project, [replace(WANTED, zone="UTC")], **how),
+    "import": lambda project, **how: incremental_state.import_states(project, [replace(WANTED, zone="UTC")], **how),
 }
 every_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 
@@ -96,7 +96,7 @@ def test_of_several_states_none_is_changed_where_one_is_refused(project: Project
     filled.commit(WRITE, 1)
     other = State("flow", "another", "orders", {"start": "1"})
     with pytest.raises(RequestError):
-        incremental_state.bring_in(project, [other, WANTED], dry_run=False)
+        incremental_state.import_states(project, [other, WANTED], dry_run=False)
     assert filled.store.states.all() == ()
 
 

@@ -1,4 +1,4 @@
-"""`catchment table column|partition|properties …`: changes of a table's schema, partitioning and properties."""
+"""`catchment table column|partition|properties …`: change a table's schema, partitioning and properties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catchment.cli.table.changing import ChangeOptions, Command, sentence
 
 @click.group()
 def column() -> None:
-    """Columns of a table. A column of a struct is named with a dot: address.city."""
+    """Change the columns of a table. A field of a struct is named with a dot: address.city."""
 
 
 @column.command("add")
@@ -26,7 +26,7 @@ def column() -> None:
 def column_add(
     address: str, name: str, type_: str, comment: str | None, where: Path, output: str, *, dry_run: bool
 ) -> None:
-    """Add a column; rows that are there have null in it. TYPE is written as in SQL."""
+    """Add a column, which is null in existing rows. TYPE is written as in SQL."""
     arguments = {"column": name, "type": type_, **({"comment": comment} if comment else {})}
     tell = sentence("add", "added", f"column {name} {type_}")
     changing.apply_change(address, "column_add", arguments, ChangeOptions(where, output, dry_run), tell)
@@ -37,7 +37,7 @@ def column_add(
 @click.argument("name")
 @changing.destructive_options
 def column_drop(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
-    """Drop a column. A new one of the same name does not bring its values back."""
+    """Drop a column. Adding a column of the same name does not restore its values."""
     tell = sentence("drop", "dropped", f"column {name}")
     changing.apply_change(address, "column_drop", {"column": name}, ChangeOptions(where, output, dry_run, yes), tell)
 
@@ -48,7 +48,7 @@ def column_drop(address: str, name: str, where: Path, output: str, *, dry_run: b
 @click.argument("to")
 @changing.change_options
 def column_rename(address: str, name: str, to: str, where: Path, output: str, *, dry_run: bool) -> None:
-    """Rename a column; its values stay."""
+    """Rename a column and keep its values."""
     tell = sentence("rename", "renamed", f"column {name} to {to}")
     changing.apply_change(
         address, "column_rename", {"column": name, "to": to}, ChangeOptions(where, output, dry_run), tell
@@ -73,13 +73,13 @@ TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
 @click.group()
 def partition() -> None:
-    """How a table is partitioned, from now on. Files that are there stay as they are."""
+    """Change how new rows of a table are partitioned. Existing files stay as they are."""
 
 
 def _new_field(command: Command) -> Command:
     for option in (
-        click.option("--width", type=click.IntRange(1), help="Of truncate: the width."),
-        click.option("--buckets", type=click.IntRange(1), help="Of bucket: how many."),
+        click.option("--width", type=click.IntRange(1), help="The width of truncate."),
+        click.option("--buckets", type=click.IntRange(1), help="The number of buckets."),
         click.option("--as", "as_column", help="The name of the new field.  [default: the format's own]"),
         click.argument("column"),
         click.argument("transform", type=click.Choice(TRANSFORMS)),
@@ -93,7 +93,7 @@ def _new_field(command: Command) -> Command:
 @_new_field
 @changing.change_options
 def partition_add(address: str, where: Path, output: str, *, dry_run: bool, **field: Any) -> None:
-    """Partition by one more field."""
+    """Add a partition field."""
     tell = sentence("add", "added", f"partition field {field['transform']} of {field['column']}")
     changing.apply_change(address, "partition_add", _arguments(field), ChangeOptions(where, output, dry_run), tell)
 
@@ -103,7 +103,7 @@ def partition_add(address: str, where: Path, output: str, *, dry_run: bool, **fi
 @click.argument("field")
 @changing.change_options
 def partition_drop(address: str, field: str, where: Path, output: str, *, dry_run: bool) -> None:
-    """Partition by one field less."""
+    """Drop a partition field."""
     tell = sentence("drop", "dropped", f"partition field {field}")
     changing.apply_change(address, "partition_drop", {"field": field}, ChangeOptions(where, output, dry_run), tell)
 
@@ -114,7 +114,7 @@ def partition_drop(address: str, field: str, where: Path, output: str, *, dry_ru
 @_new_field
 @changing.change_options
 def partition_replace(address: str, field: str, where: Path, output: str, *, dry_run: bool, **new: Any) -> None:
-    """Partition by another field in place of one."""
+    """Replace a partition field with another."""
     arguments = {"field": field, **_arguments(new)}
     tell = sentence("replace", "replaced", f"partition field {field} with {new['transform']} of {new['column']}")
     changing.apply_change(address, "partition_replace", arguments, ChangeOptions(where, output, dry_run), tell)
@@ -133,7 +133,7 @@ def _arguments(field: dict[str, Any]) -> dict[str, Any]:
 
 @click.group()
 def properties() -> None:
-    """Properties of a table."""
+    """Show and change the properties of a table."""
 
 
 @properties.command("show")

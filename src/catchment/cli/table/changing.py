@@ -1,4 +1,4 @@
-"""What the verbs that change tables have in common."""
+"""Shared by the verbs that change tables: their options, confirmation, and printing of the result."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class ChangeOptions:
 
 def change_options(command: Command) -> Command:
     """The options of a verb that changes the table at an address."""
-    dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+    dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
     return dry_run(options.reporting(command))
 
 
 def destructive_options(command: Command) -> Command:
-    """The options of a verb whose change takes something away."""
-    return click.option("--yes", is_flag=True, help="Do it without asking.")(change_options(command))
+    """The options of a verb that removes something."""
+    return click.option("--yes", is_flag=True, help="Do it without asking for confirmation.")(change_options(command))
 
 
 def apply_change(
     address: str, name: ChangeName, arguments: Mapping[str, Any], asked: ChangeOptions, tell: Tell
 ) -> None:
-    """Make a change, or look what it would come to, and print that: as JSON, or in words."""
+    """Make a change, or only look up what it would do, and print the result as JSON or in words."""
     from catchment.run import tables
 
     project = projects.open_project(asked.where)
@@ -67,11 +67,11 @@ def apply_change(
 
 
 def sentence(would: str, done: str, what: str) -> Tell:
-    """How a change is told: that it would be made, that it was made, or that there was nothing to do."""
+    """A function that describes a change: that it would be made, was made, or was not necessary."""
 
     def tell(facts: Mapping[str, Any]) -> str:
         if not facts["changed"]:
-            return f"{facts['address']}: nothing to do, {what} is so already"
+            return f"{facts['address']}: nothing to do: {what} is already in place"
         return f"{facts['address']}: {f'would {would}' if facts['dry_run'] else done} {what}"
 
     return tell

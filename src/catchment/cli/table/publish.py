@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     "--version",
     default="latest",
     show_default=True,
-    help="What readers shall see: latest, v4 or a file as `table versions` lists them, or the id of a snapshot.",
+    help="The version to publish: latest, v4 or a file as `table versions` lists them, or a snapshot id.",
 )
 @changing.change_options
 def publish(address: str, version: str, where: Path, output: str, *, dry_run: bool) -> None:
-    """Let readers of the published catalog see a version of a table.
+    """Publish a version of a table to the readers of the published catalog.
 
-    Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions may be
+    Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions can be
     published again.
     """
     changing.apply_change(
@@ -40,7 +40,7 @@ def publish(address: str, version: str, where: Path, output: str, *, dry_run: bo
 @click.argument("address")
 @options.reporting
 def publications(address: str, where: Path, output: str) -> None:
-    """List what readers of the published catalog were shown of a table, when, and by whom."""
+    """List which versions of a table were published, when, and by whom."""
     from catchment.run import tables as record
 
     made = record.publications(projects.open_project(where), address)
@@ -74,7 +74,7 @@ def _name(location: str) -> str:
 def _told(facts: Mapping[str, Any]) -> str:
     after = facts["after"]
     if not facts["changed"]:
-        return f"{facts['catalog']} shows {_version(after)} of {facts['address']} already"
+        return f"{facts['catalog']} shows {_version(after)} of {facts['address']}: nothing to do"
     shows = "would show" if facts["dry_run"] else "shows"
     before = f" (before: {_version(facts['before'])})" if facts["before"] else ""
     return f"{facts['catalog']} {shows} {_version(after)} of {facts['address']}{before}"

@@ -15,12 +15,12 @@ from catchment.cli.table.changing import ChangeOptions, sentence
 
 @click.group()
 def branch() -> None:
-    """Branches of a table: lines of commits beside main."""
+    """Show and change the branches of a table."""
 
 
 @click.group()
 def tag() -> None:
-    """Tags of a table: names of snapshots."""
+    """Show and change the tags of a table, which name snapshots."""
 
 
 @branch.command("ls")
@@ -42,7 +42,7 @@ def tag_ls(address: str, where: Path, output: str) -> None:
 @branch.command("create")
 @click.argument("address")
 @click.argument("name")
-@click.option("--snapshot", help="Where it begins.  [default: the head of main]")
+@click.option("--snapshot", help="The snapshot it starts from.  [default: the head of main]")
 @changing.change_options
 def branch_create(address: str, name: str, snapshot: str | None, where: Path, output: str, *, dry_run: bool) -> None:
     """Create a branch."""
@@ -54,7 +54,7 @@ def branch_create(address: str, name: str, snapshot: str | None, where: Path, ou
 @tag.command("create")
 @click.argument("address")
 @click.argument("name")
-@click.option("--snapshot", help="Which snapshot it names.  [default: the head of main]")
+@click.option("--snapshot", help="The snapshot it names.  [default: the head of main]")
 @changing.change_options
 def tag_create(address: str, name: str, snapshot: str | None, where: Path, output: str, *, dry_run: bool) -> None:
     """Create a tag."""
@@ -68,7 +68,7 @@ def tag_create(address: str, name: str, snapshot: str | None, where: Path, outpu
 @click.argument("name")
 @changing.destructive_options
 def branch_delete(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
-    """Delete a branch. Commits that nothing else refers to go when snapshots are expired."""
+    """Delete a branch. Commits that nothing else refers to are removed when snapshots are expired."""
     tell = sentence("delete", "deleted", f"branch {name}")
     changing.apply_change(address, "branch_delete", {"branch": name}, ChangeOptions(where, output, dry_run, yes), tell)
 
@@ -78,7 +78,7 @@ def branch_delete(address: str, name: str, where: Path, output: str, *, dry_run:
 @click.argument("name")
 @changing.destructive_options
 def tag_delete(address: str, name: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
-    """Delete a tag. Its snapshot goes when snapshots are expired, if nothing else refers to it."""
+    """Delete a tag. If nothing else refers to its snapshot, it is removed when snapshots are expired."""
     tell = sentence("delete", "deleted", f"tag {name}")
     changing.apply_change(address, "tag_delete", {"tag": name}, ChangeOptions(where, output, dry_run, yes), tell)
 
@@ -86,13 +86,12 @@ def tag_delete(address: str, name: str, where: Path, output: str, *, dry_run: bo
 @branch.command("fast-forward")
 @click.argument("address")
 @click.argument("branch")
-@click.option("--to", default="main", show_default=True, help="The branch to bring forward.")
+@click.option("--to", default="main", show_default=True, help="The branch to move forward.")
 @changing.change_options
 def fast_forward(address: str, branch: str, to: str, where: Path, output: str, *, dry_run: bool) -> None:
-    """Let readers of main see what was written to a branch.
+    """Move main to the head of a branch, so that its readers see what was written there.
 
-    Nothing is copied: main moves to the head of the branch, in one step. If main has commits that the branch does not
-    have, it is refused.
+    Nothing is copied, and main moves in one step. It is refused if main has commits that the branch does not have.
     """
     arguments = {"branch": branch, "to": to}
     changing.apply_change(address, "branch_fast_forward", arguments, ChangeOptions(where, output, dry_run), _forwarded)
@@ -101,7 +100,7 @@ def fast_forward(address: str, branch: str, to: str, where: Path, output: str, *
 def _forwarded(facts: Mapping[str, Any]) -> str:
     place = f"{facts['to']} of {facts['address']}"
     if not facts["commits"]:
-        return f"{place} has all commits of {facts['branch']} already; it stays at snapshot {facts['after']}"
+        return f"{place} already has all commits of {facts['branch']}; it stays at snapshot {facts['after']}"
     moves = "would move" if facts["dry_run"] else "moved"
     return f"{place} {moves} to snapshot {facts['after']}: {len(facts['commits'])} commits of {facts['branch']}"
 
@@ -109,14 +108,14 @@ def _forwarded(facts: Mapping[str, Any]) -> str:
 @click.command()
 @click.argument("address")
 @click.argument("snapshot", required=False)
-@click.option("--to", "timestamp", help="To what the table was then, such as 2026-03-01T12:00:00Z.")
+@click.option("--to", "timestamp", help="The time to go back to, such as 2026-03-01T12:00:00Z.")
 @changing.destructive_options
 def rollback(
     address: str, snapshot: str | None, timestamp: str | None, where: Path, output: str, *, dry_run: bool, yes: bool
 ) -> None:
-    """Bring main back to a snapshot that it was at, in one step; its later commits are not seen any more."""
+    """Move main back to an earlier snapshot, in one step; its later commits are no longer visible."""
     if (snapshot is None) == (timestamp is None):
-        raise click.UsageError("give a snapshot or --to, one of the two")
+        raise click.UsageError("give either a snapshot or --to")
     arguments = {"snapshot": snapshot} if snapshot else {"timestamp": timestamp}
     changing.apply_change(address, "rollback", arguments, ChangeOptions(where, output, dry_run, yes), _moved)
 
@@ -126,7 +125,7 @@ def rollback(
 @click.argument("snapshot")
 @changing.destructive_options
 def set_snapshot(address: str, snapshot: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
-    """Bring main to any snapshot of the table, in one step, back or forth."""
+    """Move main to any snapshot of the table, in one step."""
     changing.apply_change(
         address, "set_snapshot", {"snapshot": snapshot}, ChangeOptions(where, output, dry_run, yes), _moved
     )
@@ -134,12 +133,12 @@ def set_snapshot(address: str, snapshot: str, where: Path, output: str, *, dry_r
 
 def _moved(facts: Mapping[str, Any]) -> str:
     if not facts["changed"]:
-        return f"{facts['address']}: nothing to do, main is at snapshot {facts['after']} already"
+        return f"{facts['address']}: nothing to do: main is already at snapshot {facts['after']}"
     would = facts["dry_run"]
     lines = [f"main of {facts['address']} {'would move' if would else 'moved'} to snapshot {facts['after']}"]
     for gone in facts["undone"]:
         writes = f": {', '.join(gone['write_ids'])}" if gone["write_ids"] else ""
         lines.append(f"  {'without' if would else 'undone'} {gone['snapshot_id']}{writes}")
     if facts["pending"]:
-        lines.append(f"  {facts['pending']} sealed writes wait: they are published after it, on top of it")
+        lines.append(f"  {facts['pending']} sealed writes are waiting and will be published on top of it")
     return "\n".join(lines)

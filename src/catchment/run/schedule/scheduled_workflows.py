@@ -1,4 +1,4 @@
-"""Workflow files whose schedules are followed; read when the scheduler starts, and again whenever it matters."""
+"""Workflow files with schedules: read when the scheduler starts, and again whenever they change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Stamp = tuple[int, int]
 
 
 class NoSchedule(RequestError):
-    """A workflow without a schedule cannot be followed."""
+    """The workflow has no schedule."""
 
     code = "no-schedule"
 
 
 @dataclass(frozen=True)
 class ScheduledWorkflow:
-    """One workflow with a schedule, as its file said when it was read."""
+    """One workflow with a schedule, as its file was when it was read."""
 
     file: Path
     workflow: str
@@ -33,11 +33,11 @@ class ScheduledWorkflow:
     schedule: Schedule
     calendar: Calendar
     stamp: Stamp | None
-    """By which a changed file is noticed."""
+    """Changes when the file changes."""
 
 
 def read(file: Path, prepared: Prepared | None = None) -> ScheduledWorkflow:
-    """Read a file for its schedule; raises InvalidFiles where it could not be run, NoSchedule where it has none."""
+    """Read a file and its schedule; raises InvalidFiles if it could not be run, NoSchedule if it has none."""
     stamp = stamp_of(file)
     prepared = prepared or prepare(file)
     project, plan = prepared.require()
@@ -51,7 +51,7 @@ def read(file: Path, prepared: Prepared | None = None) -> ScheduledWorkflow:
 
 
 def check_together(all_of_them: Iterable[ScheduledWorkflow]) -> None:
-    """Refuse files that one scheduler cannot follow."""
+    """Raise an error if one scheduler cannot follow these files together."""
     known: dict[str, ScheduledWorkflow] = {}
     for each in all_of_them:
         first = next(iter(known.values()), each)
@@ -71,7 +71,7 @@ def check_together(all_of_them: Iterable[ScheduledWorkflow]) -> None:
 
 
 def trouble(file: Path) -> ErrorReport | None:
-    """Why a file could not be run now; None where it can."""
+    """Why a file cannot be run now; None if it can."""
     try:
         prepare(file).require()
     except InvalidFiles as error:
@@ -82,7 +82,7 @@ def trouble(file: Path) -> ErrorReport | None:
 
 
 def stamp_of(file: Path) -> Stamp | None:
-    """What changes with a file; None where there is none."""
+    """Modification time and size of a file; None if there is no file."""
     try:
         status = file.stat()
     except OSError:

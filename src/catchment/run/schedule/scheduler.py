@@ -1,8 +1,8 @@
-"""Follows schedules until it is stopped or all of them are over. Several schedulers may follow the same ones.
+"""Runs workflows by their schedules until it is stopped or no tick is left. Several schedulers may share schedules.
 
-What must outlive this process is in the metastore, in this order: the claim of a tick with the id of its run, that a
-start of the run was tried, the run itself. Whatever is killed in between, the next look finds the tick unsettled and
-goes on from there: its owner's if it lives, otherwise that of whoever follows the same schedule.
+Everything that must survive this process is in the metastore, written in this order: the claim of a tick with the id
+of its run, the fact that a start of the run was tried, and the run itself. Whatever is killed in between, the tick
+stays unsettled, and its owner, or another scheduler if the owner is dead, continues from there.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Pace:
     """How long things may take, in seconds."""
 
     lease: float = 20.0
-    """A scheduler that was not heard from for this long is dead."""
+    """A scheduler whose lease was not renewed for this long is dead."""
     late: float = 10.0
-    """A tick that nobody has taken up for this long was missed."""
+    """A tick that no scheduler has claimed for this long was missed."""
     look: float = 0.5
-    """How often the scheduler looks up."""
+    """How often the scheduler checks for work."""
     end: float = 10.0
-    """How long runs may take to end at once."""
+    """How long runs may take to end when they are stopped at once."""
 
 
 class Scheduler:
-    """One process that follows schedules, which were checked together."""
+    """A scheduler for workflows that `check_together` accepted."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Scheduler:
         self._schedules = [self._progress_of(each) for each in followed]
 
     def run(self, stop: Event) -> bool:
-        """Follow the schedules; says whether no run was under way when it was over."""
+        """Follow the schedules until the end; returns whether no run was active then."""
         with held(self._store, scheduler_lease(self._me), self._me, self._pace.lease):
             try:
                 while not stop.is_set() and not self._is_over():
@@ -93,7 +93,7 @@ class Scheduler:
         return max(min([self._pace.look, *waits]), 0.0)
 
     def _look_patiently(self) -> None:
-        """A metastore that does not answer must not end the scheduler: the next look does what this one did not."""
+        """Look for work. If the metastore does not answer, the scheduler goes on and tries again."""
         try:
             self._look()
         except CatchmentError as error:
@@ -125,7 +125,7 @@ class Scheduler:
             self._tell(f"{progress.workflow}: {progress.followed.file} has no schedule now; waiting until it has one")
             progress.pause()
         except CatchmentError as error:
-            self._tell(f"{progress.workflow}: {progress.followed.file} has become wrong: {error.message}")
+            self._tell(f"{progress.workflow}: {progress.followed.file} has an error now: {error.message}")
         else:
             self._go_on(progress, found)
 
@@ -137,7 +137,7 @@ class Scheduler:
             self._schedules = [self._progress_of(found) if each is progress else each for each in self._schedules]
 
     def _since(self, progress: ScheduleProgress, found: ScheduledWorkflow) -> datetime:
-        """From when on ticks count: nothing was missed before a rule held, or while there was no schedule."""
+        """From when ticks count: none was missed before the current rule, or while there was no schedule."""
         decided = self._decided(found)
         if progress.paused:
             now = datetime.now(timezone.utc)
@@ -146,15 +146,15 @@ class Scheduler:
         return progress.since if found.calendar.rule == progress.followed.calendar.rule else decided
 
     def _follow(self, progress: ScheduleProgress, now: datetime) -> bool:
-        """Claim the ticks that are due; says whether any was decided."""
+        """Claim the ticks that are due; returns whether any was decided."""
         if progress.paused:
             return False
         late = timedelta(seconds=self._pace.late)
         due = progress.due(now, late)
         if due.passed_over:
             first, catchup = progress.clock(due.passed_over), progress.followed.schedule.catchup
-            self._tell(f"{progress.workflow}: ticks from {first} on were missed and are not run (catchup: {catchup})")
-            if not due.catch_up:  # otherwise the claim of a later tick says so
+            self._tell(f"{progress.workflow}: ticks since {first} were missed and are not run (catchup: {catchup})")
+            if not due.catch_up:  # otherwise the claim of a later tick records it
                 self._store.ticks.pass_over(progress.workflow, (now - late).timestamp())
         waiting = len(progress.pending)
         while progress.pending and self._is_decided(progress, progress.pending[0]):
@@ -162,7 +162,7 @@ class Scheduler:
         return len(progress.pending) < waiting
 
     def _is_decided(self, progress: ScheduleProgress, pending: Pending) -> bool:
-        """Claim a tick; says whether it is decided now, by us or by somebody else."""
+        """Claim a tick; returns whether it is decided now, by this scheduler or another."""
         busy = progress.while_busy(pending)
         now = datetime.now(timezone.utc)
         claim = Claim(progress.workflow, pending.tick.timestamp(), self._me, new_run_id(now), busy)

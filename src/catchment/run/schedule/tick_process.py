@@ -1,7 +1,7 @@
-"""One tick's run, in a process of its own: started, or taken up where an earlier process of it has died.
+"""Runs one tick in its own process: starts its run, or resumes it after an earlier process died.
 
-The run's id was chosen when the tick was claimed. Whoever holds the lease of that run may go on with it, so it makes no
-difference how many processes were started for the tick, by whom, or when they were killed: there is one run.
+The run's id was chosen when the tick was claimed, and only the holder of that run's lease may execute it. So there is
+one run, however many processes were started for the tick, by whichever scheduler, and whenever they were killed.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from catchment.store import Store, open_store
 from catchment.store.records import TickRecord
 
 WATCH_SECONDS = 0.5
-"""How often a run looks whether it is asked to stop."""
+"""How often a run checks whether it was asked to stop."""
 ENDED = "its schedule has come to its end"
 
 
 def run_tick(
     tick: datetime, plan: Plan, project: Project, options: RunOptions, end: datetime | None = None
 ) -> Run | None:
-    """Carry out the run of a claimed tick, as of the tick's time; None where it was called off before it began.
+    """Run a claimed tick with the tick's time as reference time; None if it was cancelled before it began.
 
-    Raises LeaseHeld where another process is at it.
+    Raises LeaseHeld if another process is running it.
     """
     with open_store(project.metastore) as store:
         run_id = _known(store, plan.workflow, tick).run_id
         if run_id is None:
             return None
         with held_lease(store, run_id, options.timing.lease) as heartbeat:
-            # Read only now: whoever held the lease before us may have gone on until then.
+            # Read only now: the previous holder of the lease may have made progress until now.
             record = _known(store, plan.workflow, tick)
             if not record.settled and _called_off(store, record, end):
                 store.ticks.give_up(record, heartbeat.lease, "cancelled", record.asked or ENDED)
@@ -88,7 +88,7 @@ def _watching(store: Store, record: TickRecord, end: datetime | None, stop: thre
                     stop.set()
                     return
             except CatchmentError:
-                continue  # the metastore is away; the run's own heartbeat decides what that means
+                continue  # the metastore does not answer; the run's heartbeat handles that
 
     thread = threading.Thread(target=watch, name="catchment-tick", daemon=True)
     thread.start()
@@ -100,7 +100,7 @@ def _watching(store: Store, record: TickRecord, end: datetime | None, stop: thre
 
 
 def _called_off(store: Store, record: TickRecord, end: datetime | None) -> bool:
-    """Whether the run is to stop or not to begin; that the schedule has ended is written down as the reason."""
+    """Whether the run must stop or must not begin; if the schedule has ended, that is recorded as the reason."""
     if end is not None and datetime.now(timezone.utc) > end:
         store.ticks.ask(record, ENDED)
         return True

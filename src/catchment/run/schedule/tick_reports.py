@@ -1,4 +1,4 @@
-"""What ticks came to: plain objects, the JSON of `catchment schedule` and `catchment ticks`."""
+"""The results of ticks: plain values, printed as JSON by `catchment schedule` and `catchment ticks`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class TickReport:
     """Why it was skipped or its run was cancelled."""
     run_id: str | None
     starts: int
-    """How often its run was started or taken up."""
+    """How often its run was started or resumed."""
     seconds: float
     error: ErrorReport | None
-    """Why it failed; of several jobs that failed, the first one's."""
+    """Why it failed; if several jobs failed, the error of the first."""
     scheduler: str
-    """Who claimed it, or looks after it now."""
+    """The scheduler that is responsible for it."""
 
 
 def newest(project: Project, limit: int, workflow: str | None = None) -> list[TickReport]:
@@ -42,7 +42,7 @@ def newest(project: Project, limit: int, workflow: str | None = None) -> list[Ti
 
 
 def report(store: Store, record: TickRecord) -> TickReport:
-    """What the metastore knows of a tick, for people and programs."""
+    """The report of a tick from its record in the metastore."""
     return TickReport(
         workflow=record.workflow,
         tick=moment(record.tick),

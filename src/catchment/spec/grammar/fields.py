@@ -1,4 +1,4 @@
-"""What every part of the grammar has in common."""
+"""The building blocks of the grammar: base model, field helpers and scalar types, each with its own error code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from catchment.timestamps import EXAMPLE, as_written, milliseconds
 
 
 class Part(BaseModel):
-    """A mapping of the dialect: camelCase keys, none unknown, a description on every field."""
+    """A mapping of the dialect: camelCase keys, unknown keys are errors, every field has a description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
@@ -41,14 +41,14 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
 _MIB = {"k": 1 / 1024, "m": 1, "": 1, "g": 1024, "t": 1024 * 1024}
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
 _NOT_CRON = re.compile(r"[^ -~]|\b[rRhH]\b")
-"""What croniter takes beyond cron: foreign digits, and minutes drawn at random."""
+"""What croniter accepts beyond cron: non-ASCII digits, and random (R) or hashed (H) fields."""
 _SOME_DAY = datetime(2024, 1, 1)
 _CRON_HINT = "for example `0 3 * * *`, daily at 03:00"
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
 
 def refusal(code: str, message: str, hint: str | None = None) -> PydanticCustomError:
-    """The error of a validator: `code` and `hint` arrive in the diagnostic as they are."""
+    """The error that a validator raises; `code` and `hint` go into the diagnostic unchanged."""
     return PydanticCustomError(code, "{message}", {"message": message, "hint": hint})
 
 
@@ -94,7 +94,7 @@ def _duration(value: object) -> float:
 
 
 def _memory(value: str) -> str:
-    """Spark's spelling: `1Gi` is `1024m`, a bare number counts MiB."""
+    """An amount of memory as Spark spells it: `1Gi` is `1024m`, a bare number counts MiB."""
     match = _MEMORY.fullmatch(value.strip())
     mebibytes = float(match[1]) * _MIB[match[2].lower()] if match else 0
     if mebibytes < 1:
@@ -111,7 +111,7 @@ def _cron(value: str) -> str:
     if _NOT_CRON.search(value) or not croniter.is_valid(value, second_at_beginning=fields == 6):
         raise refusal("bad-cron", f"`{value}` is not a cron expression", _CRON_HINT)
     if not _ever(value, fields):
-        raise refusal("bad-cron", f"`{value}` names a day that never comes", _CRON_HINT)
+        raise refusal("bad-cron", f"`{value}` names a day that does not exist", _CRON_HINT)
     return value
 
 

@@ -54,7 +54,7 @@ class Merge(Part):
 
 
 class IcebergOptions(Part):
-    """What only Iceberg tables have."""
+    """Options that only Iceberg tables have."""
 
     properties: dict[str, Text] | None = optional(
         "Table properties; overwrite-mode: dynamic makes overwrite replace only the partitions that the job produced."

@@ -22,15 +22,17 @@ class Action(Part):
     name: Text = required(
         "What is done: delete_from_dataset, rewrite_dataset, rewrite_manifest, expire_snapshots or remove_orphans."
     )
-    input: Text | None = optional("The input whose table is meant; it needs acl=rw. The only one may be left out.")
+    input: Text | None = optional(
+        "The input whose table is changed; its address needs acl=rw. May be left out if the job has one input."
+    )
     delete_where: Text | None = optional(
-        "delete_from_dataset: which rows go. The table is called target; other inputs and steps may be asked."
+        "delete_from_dataset: which rows are deleted. The table is called target; inputs and steps may be queried."
     )
     options: dict[str, Any] | None = optional("Settings of the other actions.")
 
 
 class RewriteOptions(Part):
-    """rewrite_dataset: small files become large ones."""
+    """rewrite_dataset: merges small data files into large ones."""
 
     strategy: Strategy = Field("binpack", description="binpack joins files as they are, sort orders their rows too.")
     sort_order: Text | None = optional("Strategy sort: `col ASC NULLS LAST, …` or zorder(a, b); else the table's own.")
@@ -39,13 +41,13 @@ class RewriteOptions(Part):
 
 
 class ManifestOptions(Part):
-    """rewrite_manifest: many small manifests become few, so that queries are planned faster."""
+    """rewrite_manifest: merges small manifests, so that queries are planned faster."""
 
     use_caching: Flag = Field(default=True, description="Whether Spark caches the manifests' entries meanwhile.")
 
 
 class ExpireOptions(Part):
-    """expire_snapshots: old states of the table are forgotten, and their files removed."""
+    """expire_snapshots: removes old snapshots, and the files that only they need."""
 
     older_than_millis: Whole | None = Field(None, ge=0, description="Older than this moment, in ms since 1970.")
     older_than_timestamp: Moment | None = optional("Older than this moment; without a zone it is UTC.")
@@ -56,12 +58,12 @@ class ExpireOptions(Part):
 
 
 class OrphanOptions(Part):
-    """remove_orphans: files that no snapshot refers to are removed."""
+    """remove_orphans: removes files that no snapshot refers to."""
 
     older_than_millis: Whole | None = Field(None, ge=0, description="Older than this moment, in ms since 1970.")
     older_than_timestamp: Moment | None = optional("Older than this moment; without a zone it is UTC.")
     location: Text | None = optional("A directory of the table; without one, all of it.")
-    dry_run: Flag = Field(default=False, description="Only tell which files would be removed.")
+    dry_run: Flag = Field(default=False, description="Only list the files that would be removed.")
     max_concurrent_deletes: Deletes | None = optional("How many files are removed at the same time.")
 
 
@@ -70,14 +72,14 @@ class ToolboxAction(Part):
 
     name: ChangeName = required("What is done to the table, such as set_version.")
     value: Text | None = optional(
-        "set_version: what readers shall see: latest, the name of a metadata file, v4, or the id of a snapshot."
+        "set_version: the version that readers see: latest, the name of a metadata file, v4, or the id of a snapshot."
     )
     snapshot: Text | None = optional("rollback, set_snapshot, tag_create, branch_create: the id of a snapshot.")
-    timestamp: Timestamp | None = optional("rollback: to what the table was then (RFC 3339).")
+    timestamp: Timestamp | None = optional("rollback: back to the table as of this time (RFC 3339).")
     tag: Text | None = optional("tag_create, tag_delete: the name of the tag.")
     branch: Text | None = optional("branch_create, branch_delete, branch_fast_forward: the name of the branch.")
     to: Text | None = optional(
-        "branch_fast_forward: the branch that is brought forward, main if left out. column_rename: the new name."
+        "branch_fast_forward: the branch that is moved forward, main if left out. column_rename: the new name."
     )
     properties: dict[str, Text] | None = optional("properties_set: the properties and their values.")
     names: list[Text] | None = optional("properties_unset: the names of the properties.")

@@ -1,4 +1,4 @@
-"""Inputs and steps: from the grammar to the canonical model, with the place of every line of SQL."""
+"""Inputs and steps: from the grammar to the canonical model, with the position of every line of SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One DAG node becomes one canonical job. Every part is read, so that one bad part hides no problem of another."""
+"""Reads one DAG node into one canonical job. Every part is read, so that one bad part hides no problem of another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_WORK = ("actions", "assertions", "profile")
 
 
 def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Job | None:
-    """The job of a DAG node with canonical keys; None where too little of it can be read."""
+    """The job of a DAG node with canonical keys; None if too little of it can be read."""
     spec_node = node.get("spec")
     if spec_node is None:
         findings.error("missing-field", "`spec` is missing", node.where, "add `spec:` or `file:` to the job")
@@ -43,7 +43,7 @@ def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Jo
 
 
 def retry_of(given: dag.Retry | None) -> Retry:
-    """How a job is tried again."""
+    """The canonical retry settings of a job."""
     if given is None:
         return Retry()
     return Retry(given.count, given.strategy, given.duration or 0.0, given.max_duration)
@@ -95,7 +95,7 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
 
 
 def _spark_conf(flare: grammar.FlareSpec, stack: MapNode, findings: Findings) -> Mapping[str, str]:
-    """All settings of a job; what `sparkConf` says goes before driver and executor."""
+    """All Spark settings of a job; `sparkConf` takes precedence over driver and executor."""
     own = dict(flare.spark_conf or {})
     sized = {**_sized("driver", flare.driver), **_sized("executor", flare.executor)}
     if flare.executor and flare.executor.instances:
@@ -103,7 +103,7 @@ def _spark_conf(flare: grammar.FlareSpec, stack: MapNode, findings: Findings) ->
     conf = stack.get("sparkConf")
     for key in sized.keys() & own.keys():
         if sized[key] != own[key] and isinstance(conf, MapNode):
-            message = f"`{key}` is {own[key]} here and {sized[key]} by driver or executor; this one is taken"
+            message = f"`{key}` is {own[key]} here and {sized[key]} in driver or executor; the value given here is used"
             findings.warning("given-twice", message, conf.key_where(key))
     return {**sized, **own}
 

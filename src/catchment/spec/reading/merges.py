@@ -1,4 +1,4 @@
-"""Merge: from the grammar to the canonical model, in every spelling that was published."""
+"""Merges: from the grammar to the canonical model, in every published spelling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXAMPLE = "for example `MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT 
 
 
 def read_merge(options: grammar.OutputOptions, node: MapNode, findings: Findings) -> Merge | None:
-    """The merge that an output asks for, None where it asks for none."""
+    """The merge of an output; None if it has none."""
     given = options.iceberg.merge if options.iceberg else None
     if given is None:
         return None
@@ -40,7 +40,7 @@ def _check_clauses(on: Clause, when: Clause, findings: Findings) -> None:
 
 
 def _check_other_modes(options: grammar.OutputOptions, node: MapNode, findings: Findings) -> None:
-    """A merge is a mode of its own; `overwrite` beside it is the dialect's way to say so."""
+    """A merge is a save mode of its own; the dialect writes `overwrite` beside it."""
     if options.save_mode == "append":
         where = follow(node, ["options", "saveMode"]).node.where
         hint = "write `saveMode: overwrite` beside `merge`, or remove `merge` to append"
@@ -67,7 +67,7 @@ _END = re.compile(r";\s*$")
 
 
 def read_clause(text: str, node: Node, keyword: str) -> Clause:
-    """A clause without the keyword that may begin it and the `;` that may end it; every other character stays put."""
+    """A clause without its leading keyword and its trailing `;`; every other character keeps its offset."""
     code, sql = code_of(text) or text, text
     if begins := re.match(rf"\s*({keyword})\b", code, re.IGNORECASE):
         sql = f"{sql[: begins.start(1)]}{' ' * len(keyword)}{sql[begins.end(1) :]}"
@@ -79,5 +79,5 @@ def read_clause(text: str, node: Node, keyword: str) -> Clause:
 
 
 def qualifiers(sql: str) -> frozenset[str]:
-    """The names, in lower case, that stand in front of a dot; none where nobody can tell."""
+    """The names in front of a dot, in lower case; none if the SQL cannot be tokenized."""
     return frozenset(name.lower() for name in _QUALIFIER.findall(code_of(sql) or ""))

@@ -1,4 +1,4 @@
-"""SQL with `$|key|` in it becomes a template: literals, comments and names are told apart before values come in."""
+"""Parses SQL with `$|key|` into a template that knows which placeholders are inside literals, comments and names."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ TOKEN = re.compile(r"\$\|([^|\s]+)\|")
 
 
 def read_template(sql: str, node: Node, findings: Findings) -> Template:
-    """The template that a piece of SQL stands for; placeholders where no value can stand are told.
+    """Parse SQL into a template; a placeholder where no value can be is reported.
 
-    SQL that cannot be told apart has no placeholders: Spark will say what is wrong with it.
+    SQL that cannot be tokenized has no placeholders: Spark reports what is wrong with it.
     """
     sql = sql.rstrip().removesuffix(";")
     holding = tuple(_holding(sql))
     for token in holding:
         if token.kind == "name" and (found := TOKEN.search(sql, token.start, token.end)):
-            message = f"`{found[0]}` stands in a name, where no value can be"
+            message = f"`{found[0]}` is inside a quoted name, where no value can be"
             where = position_at(node, found.start()) if isinstance(node, ScalarNode) else node.where
             findings.error("misplaced-placeholder", message, where, "use placeholders for values only")
     return Template(tuple(_pieces(sql, holding)), node.where)
@@ -56,7 +56,7 @@ def _of_token(token: Token, text: str) -> Iterator[str | Placeholder]:
     elif token.kind == "code":
         yield from _filled(text, quoted=False)
     else:
-        # What is filled in is escaped, and a raw literal knows no escapes: it becomes a plain one.
+        # Values are escaped, and a raw literal has no escapes, so it becomes a plain literal.
         yield from _filled(text[1:].replace("\\", "\\\\") if token.kind == "raw" else text, quoted=True)
 
 

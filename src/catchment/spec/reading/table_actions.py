@@ -1,4 +1,4 @@
-"""What is done to a table beside writing rows: from the grammar to the canonical model."""
+"""Actions and toolbox jobs: from the grammar to the canonical model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ORDER = re.compile(r"\s*zorder\s*\(.+\)\s*|[^()]+", re.IGNORECASE | re.DOTALL)
 
 
 def read_rewrite(node: MapNode, findings: Findings) -> Rewrite | None:
-    """Of `rewrite_dataset`."""
+    """The operation of a `rewrite_dataset` action."""
     given = _parsed(grammar.RewriteOptions, node, findings)
     if given is None:
         return None
@@ -57,13 +57,13 @@ def read_rewrite(node: MapNode, findings: Findings) -> Rewrite | None:
 
 
 def read_manifests(node: MapNode, findings: Findings) -> RewriteManifests | None:
-    """Of `rewrite_manifest`."""
+    """The operation of a `rewrite_manifest` action."""
     given = _parsed(grammar.ManifestOptions, node, findings)
     return RewriteManifests(given.use_caching) if given else None
 
 
 def read_expiry(node: MapNode, findings: Findings) -> Expire | None:
-    """Of `expire_snapshots`."""
+    """The operation of an `expire_snapshots` action."""
     given = _parsed(grammar.ExpireOptions, node, findings)
     if given is None:
         return None
@@ -78,7 +78,7 @@ def read_expiry(node: MapNode, findings: Findings) -> Expire | None:
 
 
 def read_orphans(node: MapNode, findings: Findings) -> RemoveOrphans | None:
-    """Of `remove_orphans`."""
+    """The operation of a `remove_orphans` action."""
     given = _parsed(grammar.OrphanOptions, node, findings)
     if given is None:
         return None
@@ -93,7 +93,7 @@ READERS: Mapping[str, Callable[[MapNode, Findings], Operation | None]] = {
     "expire_snapshots": read_expiry,
     "remove_orphans": read_orphans,
 }
-"""By the name of the action."""
+"""Which function reads each action."""
 
 
 def _parsed(model: type[Options], node: MapNode, findings: Findings) -> Options | None:
@@ -110,14 +110,14 @@ def _check_order(order: str, strategy: str, node: MapNode, findings: Findings) -
         findings.error("options-conflict", "`sortOrder` needs the strategy `sort`", where.key_where, hint)
     elif not _ORDER.fullmatch(order):
         hint = "write `col ASC NULLS LAST, other DESC` or `zorder(a, b)`"
-        findings.error("bad-sort-order", f"`{order}` is no order of rows", where.node.where, hint)
+        findings.error("bad-sort-order", f"`{order}` is not a sort order", where.node.where, hint)
 
 
 def _check_one_of(keys: tuple[str, ...], node: MapNode, findings: Findings) -> None:
     options = node.get("options")
     given = [key for key in options.entries if key in keys] if isinstance(options, MapNode) else []
     if len(given) > 1:
-        message = f"`{given[0]}` and `{given[1]}` say differently what is meant"
+        message = f"`{given[0]}` and `{given[1]}` exclude each other"
         where = follow(node, ["options", given[1]]).key_where
         findings.error("options-conflict", message, where, f"keep one of {', '.join(keys)}")
 
@@ -127,8 +127,8 @@ def _moment(given: grammar.ExpireOptions | grammar.OrphanOptions, node: MapNode,
     if millis is not None and millis < FIRST_PLAUSIBLE.timestamp() * 1000:
         moment = datetime.fromtimestamp(millis / 1000, tz=timezone.utc)
         where = follow(node, ["options", "olderThanMillis"]).node.where
-        hint = "it is no age: write the milliseconds since 1970, or use `olderThanTimestamp`"
-        findings.warning("ancient-moment", f"`olderThanMillis` means {moment:%Y-%m-%d}: nothing is older", where, hint)
+        hint = "it is a point in time, not an age: write milliseconds since 1970, or use `olderThanTimestamp`"
+        findings.warning("ancient-moment", f"`olderThanMillis` is {moment:%Y-%m-%d}: nothing is older", where, hint)
     return given.older_than_timestamp if millis is None else millis
 
 
@@ -184,7 +184,7 @@ def _is_known(name: str, node: MapNode, findings: Findings) -> bool:
 
 
 def _input(given: grammar.Action, node: MapNode, inputs: Sequence[str], findings: Findings) -> str | None:
-    """The input that is meant; the only one, where the action names none."""
+    """The input whose table is changed; the only input if the action names none."""
     listed = ", ".join(inputs) or "the inputs"
     if given.input is None:
         if len(inputs) == 1:
@@ -221,11 +221,11 @@ NEEDS: Mapping[ChangeName, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "partition_drop": (("field",), ()),
     "partition_replace": (("field", "type", "column"), _OF_A_FIELD),
 }
-"""What each change must be told, and what it may be told."""
+"""The required and the optional arguments of each change."""
 
 
 def read_toolbox(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:
-    """The job with its change; None where too little of it can be read."""
+    """The job with its change; None if too little of it can be read."""
     stack = spec_node.entries["stackSpec"].node
     given, found = parse(ToolboxSpec, stack, spec_node.key_where("stackSpec"))
     findings.extend(found)
@@ -247,7 +247,7 @@ def _check(action: ToolboxAction, node: MapNode, findings: Findings) -> None:
             findings.error("missing-field", message, node.where, f"add `{key}:` to the action")
     if action.name == "rollback" and (action.snapshot is None) == (action.timestamp is None):
         hint = "add `snapshot:` or `timestamp:`, one of the two"
-        findings.error("missing-field", "rollback must be told where to", node.where, hint)
+        findings.error("missing-field", "rollback needs a target", node.where, hint)
     if action.name in ("partition_add", "partition_replace") and action.type not in (None, *get_args(Transform)):
         hint = did_you_mean(str(action.type), get_args(Transform)) or f"use one of {', '.join(get_args(Transform))}"
         where = follow(node, ["type"]).node.where
