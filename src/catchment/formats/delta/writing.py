@@ -18,15 +18,13 @@ from catchment.errors import CatchmentError
 from catchment.formats.backoff import attempts
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.catalog import is_known
-from catchment.formats.delta.creation import check_partitions, create, give_name
-from catchment.formats.delta.fitting import fit
 from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
-from catchment.formats.delta.stores import needs_turns
-from catchment.formats.delta.transaction import Transaction
+from catchment.formats.delta.tables import check_partitions, create, fit, give_name
+from catchment.formats.delta.transaction import Transaction, needs_turns
 from catchment.formats.failures import from_spark
+from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
-from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge
 

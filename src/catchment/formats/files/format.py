@@ -15,9 +15,8 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats.files.filling import Shape
 from catchment.formats.files.writing import publisher_of, write_files
+from catchment.formats.frames import given_schema, sorted_rows
 from catchment.formats.model import Earlier, Write, Written, written
-from catchment.formats.ordering import sorted_rows
-from catchment.formats.schemas import given_schema
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 
 
