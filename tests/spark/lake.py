@@ -231,7 +231,10 @@ class LiveEngine:
         self.general: queue.Queue[Reply | EngineLost] = queue.Queue()
         self.lost: EngineLost | None = None
         self._pending: dict[str, Pending] = {}
-        self.process = EngineProcess.start(plan, log_dir=log_dir, secrets=secrets, inbox=self._inbox)
+        self.process = self._started(secrets)
+
+    def _started(self, secrets: tuple[str, ...]) -> EngineProcess:
+        return EngineProcess.start(self.plan, log_dir=self.log_dir, secrets=secrets, inbox=self._inbox)
 
     def _inbox(self, key: str, reply: Reply | EngineLost) -> None:
         assert key == self.plan.key
@@ -288,9 +291,9 @@ class LiveEngine:
         return self._send(lambda id: RunQuery(id, sql)).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
-        published = f"{dataset.depot}_published" if what == "versions" else None
-        reply = self._send(lambda id: Inspect(id, what, *names, published, dataset.named)).answer()
+        depot = next(each for each in self.plan.depots if each.name == dataset.depot)
+        asked = None if what == "tables" else dataset
+        reply = self._send(lambda id: Inspect(id, what, depot, asked)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

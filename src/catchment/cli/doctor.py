@@ -117,11 +117,11 @@ def check_depot(depot: Depot) -> Iterator[Check]:
 
 def _check_location(depot: Depot) -> Check:
     """Can a depot's location be written?"""
-    from catchment.project.depots import is_uri
+    from catchment.project.depots import holds_tables, is_uri
 
     name = f"depot {depot.name}"
     if is_uri(depot.location):
-        hint = f"let an engine try it: catchment table ls {depot.name}" if depot.holds_tables else None
+        hint = f"let an engine try it: catchment table ls {depot.name}" if holds_tables(depot) else None
         return Check(name, "unknown", f"{depot.location} is remote and was not checked", hint)
     path = Path(depot.location)
     there = next(parent for parent in (path, *path.parents) if parent.exists())

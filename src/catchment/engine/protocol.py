@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
+from catchment.project.model import Depot
 from catchment.run_model import OutputResult, RunRequest
 
 NoteEvent = Literal[
@@ -71,16 +72,9 @@ class Inspect:
 
     attempt: str
     what: Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
-    depot: str
-    namespace: str | None = None
-    table: str | None = None
-    format: str = "iceberg"
-    path: str | None = None
-    """Where the table is that is found by its path; of such a depot, its location."""
-    published: str | None = None
-    """The published catalog of the depot, where it has one."""
-    named: bool = False
-    """Whether a catalog knows the Delta tables of the depot by their names."""
+    depot: Depot
+    dataset: Dataset | None = None
+    """None where the question is about the depot."""
     kind: Literal["inspect"] = "inspect"
 
 

@@ -16,10 +16,10 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import Cancelled, JobError
+from catchment.formats.registry import traits_of
 from catchment.formats.sql_names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
@@ -59,7 +59,7 @@ class Backfiller:
 
     def _done(self, window: Incremental) -> tuple[Window, ...]:
         """What this run was to do, whoever has done it: nothing of it is written again."""
-        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+        own = self._states.of_run(*self._job, self.command.run_id, "backfill")
         if any(each.status == "dropped" for each in own):
             raise JobError(
                 "windows of the backfill of this run were dropped",
@@ -71,7 +71,7 @@ class Backfiller:
 
     def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
-        left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
+        left = self._states.unfinished(*self._job, "backfill")
         ranges = {each.opened_by.partition(": ")[2] for each in left}
         if ranges - {wanted.range}:
             raise JobError(
@@ -87,7 +87,7 @@ class Backfiller:
                 check_fits(session, self.command.job, each)
         self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
         # Were it not remembered, this run would begin the range anew when it is resumed.
-        return patiently(lambda: self._states.take_over(lease, left, self.command.run_id))
+        return self._states.take_over(lease, left, self.command.run_id)
 
     def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
@@ -100,7 +100,7 @@ class Backfiller:
             replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
             for number, part in enumerate(parts, 1)
         ]
-        return patiently(lambda: self._states.open(lease, windows))
+        return self._states.open(lease, windows)
 
     def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
@@ -120,7 +120,7 @@ class Backfiller:
                     await_turn(number)
                 self.story.check()
                 reports = self._through(window, partial(await_turn, number))
-                patiently(lambda: self._states.finish(lease, window))
+                self._states.finish(lease, window)
             except BaseException:
                 failed.append(number)
                 raise
@@ -147,17 +147,17 @@ class Backfiller:
         return self.command.workflow, self.command.job.name
 
 
-def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
+def windows_at_once(job: JobPlan, single_writer: Collection[str]) -> int:
     """Several where computing and committing are two things, and no window needs what the one before it wrote."""
     read = {source.dataset.address for source in job.inputs}
     statements = list(_statements(job))
     apart = not job.actions and all(
-        output.dataset.format != "delta"
+        traits_of(output.dataset.format).buffered
         and output.commit == "buffered"
         and output.mode != "merge"
         and output.conflict == "last-wins"
         and output.dataset.address not in read
-        and output.dataset.depot not in solitary
+        and output.dataset.depot not in single_writer
         and not any(may_name(sql, output.dataset) for sql in statements)
         for output in job.outputs
     )

@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import faults
 from catchment.commit.model import FATE_UNKNOWN, Entry, is_directory
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import CatchmentError
@@ -57,7 +56,7 @@ class WindowLoop:
 
     def _settled(self, lease: Lease) -> Window | None:
         """What an attempt that died has left: moved on where all of it is committed, otherwise to be finished."""
-        for window in patiently(lambda: self._states.unfinished(*self._job, "run")):
+        for window in self._states.unfinished(*self._job, "run"):
             own = window.identity.partition(".")[0] == self.command.run_id
             if own or not self.is_committed(window):
                 check_fits(self.spark, self.command.job, window)
@@ -67,7 +66,7 @@ class WindowLoop:
         return None
 
     def _opened(self, lease: Lease) -> Window | None:
-        states = patiently(lambda: self._states.of_job(*self._job))
+        states = self._states.of_job(*self._job)
         parts = {source.name: next_window(self.spark, source, states.get(source.name)) for source in self._sources}
         if all(part.after is None for part in parts.values()):
             self._tell_nothing_new(states)
@@ -78,7 +77,7 @@ class WindowLoop:
         identity = f"{run_id}.{taken + 1}" if taken else run_id
         by, outputs = f"run {run_id} on {self.writer.owner}", dict(self.command.job.reported)
         window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=by, outputs=outputs)
-        (opened,) = patiently(lambda: self._states.open(lease, [window]))
+        (opened,) = self._states.open(lease, [window])
         faults.point("window-opened")
         return opened
 
@@ -96,7 +95,7 @@ class WindowLoop:
 
     def _finish(self, lease: Lease, window: Window) -> None:
         faults.point("before-state-moved")
-        patiently(lambda: self._states.finish(lease, window))
+        self._states.finish(lease, window)
         faults.point("state-moved")
 
     def _give_up_unwritten(self, lease: Lease, window: Window) -> None:
@@ -111,7 +110,7 @@ class WindowLoop:
             self._states.give_up(lease, window)
 
     def _own(self) -> tuple[Window, ...]:
-        return patiently(lambda: self._states.of_run(*self._job, self.command.run_id))
+        return self._states.of_run(*self._job, self.command.run_id)
 
     def _tell(self, parts: Mapping[str, InputWindow]) -> None:
         for name, part in parts.items():

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from catchment.commit.leases import LEASE_SECONDS, held
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import LeaseHeld
@@ -34,7 +33,7 @@ def _taken(store: Store, name: str, owner: str, story: Story, *, wait: bool) -> 
     told = False
     while True:
         try:
-            return patiently(lambda: store.leases.acquire(name, owner, LEASE_SECONDS))
+            return store.leases.acquire(name, owner, LEASE_SECONDS)
         except LeaseHeld as error:
             if time.monotonic() > until and not wait:
                 raise LeaseHeld(

@@ -10,10 +10,11 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.engine.protocol import RunJob
 from catchment.errors import CommitConflict, JobError
-from catchment.formats import Earlier, Write, Written, format_of
+from catchment.formats.failures import from_spark
+from catchment.formats.model import Asker, Earlier, Sink, Write, Written
+from catchment.formats.registry import open_format
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_states, tell_moved
 from catchment.job.incremental import WindowLoop
@@ -24,7 +25,6 @@ from catchment.job.story import Story
 from catchment.job.windows import check_outputs, described
 from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
-from catchment.maintain.model import Asker
 from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.run_model import OutputResult
@@ -168,7 +168,7 @@ def _is_committed(attempt: _Attempt, window: Window) -> bool:
 
 def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
     with _blaming(attempt, output):
-        since = format_of(output.dataset.format).begin(attempt.spark, output)
+        since = open_format(output.dataset.format, Sink).begin(attempt.spark, output)
         return replace(_intended(attempt, output), since=since)
 
 
@@ -179,7 +179,7 @@ def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
 def _earlier(attempt: _Attempt, output: OutputPlan) -> Earlier | None:
     with _blaming(attempt, output):
         intended = _intended(attempt, output)
-        return format_of(output.dataset.format).earlier(attempt.spark, intended, attempt.writer)
+        return open_format(output.dataset.format, Sink).earlier(attempt.spark, intended, attempt.writer)
 
 
 def _is_done(earlier: Mapping[str, Earlier], output: OutputPlan) -> bool:
@@ -259,7 +259,7 @@ def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
         if action is not None:
             written = act(attempt.spark, action, write, attempt.writer, story)
         else:
-            written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
+            written = open_format(dataset.format, Sink).write(attempt.spark, frame, write, attempt.writer, story)
     return _report(attempt, write, written)
 
 
@@ -284,8 +284,8 @@ def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan |
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem
-    if problem.where is None:
-        problem.where = blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:
-        problem.message = f"{what}: {problem.message}"
-    return problem
+        problem = problem.changed(message=f"{what}: {problem.message}")
+    if problem.where is not None:
+        return problem
+    return problem.at(blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None))

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
-from catchment.formats import format_of, history_of
+from catchment.formats.failures import from_spark
+from catchment.formats.model import History, Source
+from catchment.formats.registry import open_format
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
 from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Window
 
@@ -44,9 +45,9 @@ def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None
         return _read_keys(spark, source, source.incremental, part)
     name = source.dataset.format
     if part is None or part.after is None:
-        return {source.name: format_of(name).read(spark, source).limit(0)}
+        return {source.name: open_format(name, Source).read(spark, source).limit(0)}
     first, last = part.values.get(FIRST), part.values[LAST]
-    return {source.name: history_of(name).read_commits(spark, source, first, last)}
+    return {source.name: open_format(name, History).read_commits(spark, source, first, last)}
 
 
 def _read_keys(
@@ -136,7 +137,7 @@ def _look_at_keys(spark: SparkSession, source: InputPlan, window: Incremental, s
 
 
 def _whole(spark: SparkSession, source: InputPlan, window: Incremental) -> DataFrame:
-    frame = format_of(source.dataset.format).read(spark, source)
+    frame = open_format(source.dataset.format, Source).read(spark, source)
     frame.createOrReplaceTempView(window.context)
     return frame
 
@@ -226,7 +227,7 @@ def _look_at_history(spark: SparkSession, source: InputPlan, state: State | None
     if source.commits is not None:
         _check_state(source, state, {SNAPSHOT}, source.commits.where)
     known = state.keys.get(SNAPSHOT) if state else None
-    span = history_of(source.dataset.format).commits(spark, source, known)
+    span = open_format(source.dataset.format, History).commits(spark, source, known)
     if span is None:
         return InputWindow({}, None, _zone(spark))
     first, last = span
@@ -243,7 +244,7 @@ def _query(spark: SparkSession, template: Template, values: Mapping[str, str], w
 
 def _at(problem: CatchmentError, what: str, where: Position) -> CatchmentError:
     if isinstance(problem, JobError):
-        problem.message, problem.where = f"{what}: {problem.message}", where
+        return problem.changed(message=f"{what}: {problem.message}", where=where)
     return problem
 
 

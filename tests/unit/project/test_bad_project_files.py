@@ -46,7 +46,9 @@ CASES = [
     Case("empty location", 'depots:\n  a: {kind: files, location: ""}\n', "bad-location", 2, 30),
     Case("location with NUL", 'depots:\n  a: {kind: files, location: "a\\0b"}\n', "bad-location", 2, 30),
     Case("files with a catalog", "depots:\n  a: {kind: files, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
-    Case("a catalog for Delta", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "bad-delta-catalog", 2, 33),
+    Case(
+        "a catalog for Delta", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "unsupported-catalog", 2, 33
+    ),
     Case(
         "two catalogs for Delta",
         "depots:\n"

@@ -123,7 +123,7 @@ def answer(command: dict[str, Any]) -> None:
         tables = [{key: table[key] for key in keys} for table in command["tables"]]
         say("facts", attempt=attempt, data={"tables": tables, "remove": command["remove"]})
     else:
-        say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "namespace", "table")})
+        say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "dataset")})
 
 
 def starts() -> int:

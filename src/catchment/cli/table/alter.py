@@ -80,7 +80,7 @@ def _new_field(command: Command) -> Command:
     for option in (
         click.option("--width", type=click.IntRange(1), help="The width of truncate."),
         click.option("--buckets", type=click.IntRange(1), help="The number of buckets."),
-        click.option("--as", "as_column", help="The name of the new field.  [default: Iceberg's own]"),
+        click.option("--as", "as_column", help="The name of the new field.  [default: the format's own]"),
         click.argument("column"),
         click.argument("transform", type=click.Choice(TRANSFORMS)),
     ):

@@ -39,7 +39,7 @@ def _destructive(command: Command) -> Command:
 @click.argument("address")
 @click.option("--sort", metavar="ORDER", help="Sort the rows: 'col ASC NULLS LAST' or 'zorder(a, b)'.")
 @click.option("--where", "condition", metavar="SQL", help="Only files that may hold such rows.")
-@click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of Iceberg's rewrite.")
+@click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of the rewrite.")
 @_dry_run
 @options.reporting
 def compact(

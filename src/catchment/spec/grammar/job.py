@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from catchment.formats.registry import format_names
 from catchment.spec.grammar.fields import LogLevel, Memory, Part, ViewName, optional, required
 from catchment.spec.validation import Flag, Text, Whole
 
@@ -43,7 +44,7 @@ class Input(Part):
     name: ViewName = required("Name of the view that steps read from.")
     dataset: Text | None = optional("Address of the dataset: dataos://depot:collection/dataset?acl=r.")
     query: Text | None = optional("A query in place of a dataset.")
-    format: Text | None = optional("Format of the dataset: iceberg, delta, json, csv, parquet, orc, avro or text.")
+    format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
     is_stream: Flag | None = optional("Read as a stream.")
     schema_type: Text | None = optional("How schemaString is written: avro or spark.")
     schema_path: Text | None = optional("File that holds the schema, relative to the workflow file.")

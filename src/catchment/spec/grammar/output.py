@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from catchment.formats.registry import format_names
 from catchment.spec.grammar.fields import (
     CommitWay,
     Conflict,
@@ -92,7 +93,7 @@ class Output(Part):
 
     name: OutputName = required("Name of the step (or input) to write.")
     dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
-    format: Text | None = optional("Format of the dataset: iceberg, delta, json, csv, parquet, orc, avro or text.")
+    format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
     options: OutputOptions | None = optional("How the view is written.")
     commit: CommitWay | None = optional(
         "How rows get into the table: through a buffer (default), or directly with the format's own commit."

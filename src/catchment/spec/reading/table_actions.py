@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TypeVar, get_args
 
+from catchment.formats.registry import all_traits
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import table_actions as grammar
 from catchment.spec.grammar.fields import Part
@@ -31,17 +32,8 @@ from catchment.spec.validation import did_you_mean, parse
 
 Options = TypeVar("Options", bound=Part)
 
-REWRITE_PROPERTIES = frozenset(
-    {
-        *("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files", "rewrite-all"),
-        *("max-file-group-size-bytes", "max-concurrent-file-group-rewrites", "max-files-to-rewrite"),
-        *("partial-progress.enabled", "partial-progress.max-commits", "partial-progress.max-failed-commits"),
-        *("delete-file-threshold", "delete-ratio-threshold", "remove-dangling-deletes", "use-starting-sequence-number"),
-        *("rewrite-job-order", "output-spec-id", "compression-factor", "shuffle-partitions-per-file"),
-        *("max-output-size", "var-length-contribution"),
-    }
-)
-"""The options of Iceberg's `rewrite_data_files`."""
+REWRITE_PROPERTIES = frozenset().union(*(traits.rewrite_options for traits in all_traits()))
+"""The options that the rewrite of at least one format has."""
 FIRST_PLAUSIBLE = datetime(2000, 1, 1, tzinfo=timezone.utc)
 _ORDER = re.compile(r"\s*zorder\s*\(.+\)\s*|[^()]+", re.IGNORECASE | re.DOTALL)
 
@@ -55,7 +47,7 @@ def read_rewrite(node: MapNode, findings: Findings) -> Rewrite | None:
     for key in properties:
         if key not in REWRITE_PROPERTIES:
             where = follow(node, ["options", "properties", key]).key_where
-            hint = did_you_mean(key, REWRITE_PROPERTIES) or "they are the options of Iceberg's rewrite_data_files"
+            hint = did_you_mean(key, REWRITE_PROPERTIES) or "they are the options of the format's own rewrite"
             findings.error("unknown-key", f"a rewrite has no property `{key}`", where, hint)
     if given.sort_order is not None:
         _check_order(given.sort_order, given.strategy, node, findings)

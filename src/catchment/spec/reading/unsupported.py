@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from catchment.formats.registry import format_names
 from catchment.spec.findings import Findings
 from catchment.spec.tree import ListNode, MapNode, Node, ScalarNode, maps, text
 from catchment.spec.validation import did_you_mean
 
-FORMATS = ("iceberg", "delta", "json", "csv", "parquet", "orc", "avro", "text")
+FORMATS = format_names()
 _OTHER_FORMATS = (
     *("hudi", "xml", "db", "xlsx", "paimon", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
     *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),

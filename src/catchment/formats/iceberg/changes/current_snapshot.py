@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
+from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata, Staged
 from catchment.formats.iceberg.snapshots import current, line, snapshot_of
 from catchment.formats.stamps import WRITES
-from catchment.maintain.model import Arguments, Kind, Metadata, Staged
 
 
 def _roll_back(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:

@@ -1,4 +1,4 @@
-"""Exceptions of Spark, Iceberg and Java become Catchment's errors: by class and condition, never by text."""
+"""Exceptions of Spark, Java and the formats become Catchment's errors: by class and condition, never by text."""
 
 from __future__ import annotations
 
@@ -6,35 +6,21 @@ import errno
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Literal
 
 from catchment.errors import (
     CatchmentError,
-    CommitConflict,
     JobError,
-    Retryable,
     SetupError,
     StorageUnavailable,
 )
+from catchment.formats.registry import all_traits
+from catchment.formats.traits import Rule
 from catchment.jvm.causes import Throwable, causes, stack_trace
 
-ICEBERG = "org.apache.iceberg.exceptions."
 
-
-@dataclass(frozen=True)
-class Rule:
-    """What it means that one of these classes is among the causes."""
-
-    classes: frozenset[str]
-    error: type[CatchmentError]
-    code: str | None
-    message: str
-    hint: str
-
-    def says(self, cause: Throwable, detail: str) -> CatchmentError:
-        """The error of this rule."""
-        message = f"{self.message}: {first_line(cause)}"
-        return self.error(message, code=self.code, hint=self.hint, detail=detail)
+def _of_formats(trait: Literal["unavailable", "refused"]) -> frozenset[str]:
+    return frozenset().union(*(getattr(traits, trait) for traits in all_traits()))
 
 
 UNAVAILABLE = Rule(
@@ -53,9 +39,7 @@ UNAVAILABLE = Rule(
             "org.postgresql.util.PSQLException",
             "org.sqlite.SQLiteException",
             "software.amazon.awssdk.core.exception.SdkClientException",
-            f"{ICEBERG}RESTException",
-            f"{ICEBERG}ServiceUnavailableException",
-            f"{ICEBERG}ServiceFailureException",
+            *_of_formats("unavailable"),
         }
     ),
     StorageUnavailable,
@@ -79,34 +63,13 @@ RULES = (
         "a port that the engine asks for is taken",
         "choose another port in the engine's `conf`, or remove the setting and let Spark choose",
     ),
-    Rule(
-        frozenset({f"{ICEBERG}CommitStateUnknownException"}),
-        Retryable,
-        "commit-unknown",
-        "the catalog did not say whether the commit took place",
-        "another attempt looks into the table's history first and writes only what is not there",
-    ),
-    Rule(
-        frozenset({f"{ICEBERG}CommitFailedException", f"{ICEBERG}ValidationException"}),
-        CommitConflict,
-        None,
-        "another writer committed first, and the two could not be reconciled",
-        "run the job again; where that happens often, raise commit.retry.num-retries of the table",
-    ),
-    Rule(
-        frozenset({"io.delta.exceptions.DeltaConcurrentModificationException"}),
-        CommitConflict,
-        None,
-        "others committed to the table again and again while this write was under way",
-        "run the job again; where that happens often, let jobs that replace the same partitions depend on each other",
-    ),
+    *(rule for traits in all_traits() for rule in traits.rules),
     Rule(
         frozenset(
             {
                 "java.nio.file.AccessDeniedException",
                 "org.apache.hadoop.security.AccessControlException",
-                f"{ICEBERG}ForbiddenException",
-                f"{ICEBERG}NotAuthorizedException",
+                *_of_formats("refused"),
             }
         ),
         JobError,
@@ -136,14 +99,13 @@ CONDITIONS = {
         "this reads its rows more than once: write those with rand() or uuid() in them to a table first",
     ),
     "MERGE_CARDINALITY_VIOLATION": ("merge-cardinality", ONE_FOR_EACH),
-    "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE": ("merge-cardinality", ONE_FOR_EACH),
-    "DELTA_MERGE_UNRESOLVED_EXPRESSION": ("column-not-found", "check the spelling of the columns in `merge`"),
     "TABLE_OR_VIEW_NOT_FOUND": (
         "table-or-view-not-found",
         "SQL sees the job's inputs and earlier steps by name, and tables as depot.collection.table",
     ),
     "PATH_NOT_FOUND": ("input-not-found", "check the address, and where the depot's `location` points"),
     "UNABLE_TO_INFER_SCHEMA": ("input-empty", "put data there first, or give the input a schema"),
+    **{condition: told for traits in all_traits() for condition, told in traits.conditions.items()},
 }
 
 
@@ -165,15 +127,20 @@ def from_system(number: int, about: str, detail: str | None) -> CatchmentError |
     return JobError(f"{message}: {about}", code=code, hint=hint, detail=detail)
 
 
+def _says(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
+    message = f"{rule.message}: {first_line(cause)}" if rule.message else first_line(cause)
+    return rule.error(message, code=rule.code, hint=rule.hint, detail=detail)
+
+
 def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
-    return next((rule.says(cause, detail) for rule, cause in found), None)
+    return next((_says(rule, cause, detail) for rule, cause in found), None)
 
 
 def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     """A store that answers that it cannot answer."""
     busy = (cause for cause in chain if cause.status is not None and (cause.status >= 500 or cause.status == 429))
-    return next((UNAVAILABLE.says(cause, detail) for cause in busy), None)
+    return next((_says(UNAVAILABLE, cause, detail) for cause in busy), None)
 
 
 def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:

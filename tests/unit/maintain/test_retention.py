@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment.maintain.followers import followers
+from catchment.maintain.retention import followers
 from catchment.store import Store, open_store
 from catchment.store.states import InputWindow, State, Window, lease_name
 

@@ -1,68 +1,44 @@
-"""What is in the lake: the answers for `catchment table`."""
+"""What `catchment table` tells of Iceberg tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.engine.failures import from_spark
-from catchment.engine.protocol import Inspect
 from catchment.formats import stamps
-from catchment.formats.delta import inspection as delta
-from catchment.formats.delta.catalog import located
 from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.published import Published
 from catchment.formats.iceberg.versions import Version, Versions
+from catchment.formats.model import Facts
 from catchment.plan.model import Dataset
 
-Facts = Mapping[str, Any]
+
+def inspect(spark: SparkSession, what: str, dataset: Dataset, published: str | None) -> Facts:
+    """Answer one question about a table."""
+    table = catalogs.require_table(spark, dataset)
+    text = snapshots.metadata(spark, table)
+    if what == "snapshots":
+        return {"snapshots": [_snapshot(snapshot) for snapshot in snapshots.snapshots(text)]}
+    if what == "metadata":
+        location = table.operations().current().metadataFileLocation()
+        return _metadata(dataset, str(location), json.loads(text))
+    if what == "versions":
+        return {"versions": list(_versions(spark, dataset, published))}
+    return _files(spark, dataset) if what == "files" else _table(dataset, json.loads(text))
 
 
-def inspect(spark: SparkSession, question: Inspect) -> Facts:
-    """Answer one question about a depot or a table."""
-    try:
-        if question.format == "delta":
-            return _of_delta(spark, question)
-        if question.what == "tables":
-            return {"tables": list(_tables(spark, question.depot))}
-        dataset = _dataset(question)
-        text = snapshots.metadata(spark, catalogs.require_table(spark, dataset))
-        if question.what == "snapshots":
-            return {"snapshots": [_snapshot(snapshot) for snapshot in snapshots.snapshots(text)]}
-        if question.what == "metadata":
-            location = catalogs.require_table(spark, dataset).operations().current().metadataFileLocation()
-            return _metadata(dataset, str(location), json.loads(text))
-        if question.what == "versions":
-            return {"versions": list(_versions(spark, dataset, question.published))}
-        return _files(spark, dataset) if question.what == "files" else _table(dataset, json.loads(text))
-    except Exception as error:
-        raise from_spark(error, otherwise="inspection-failed") from error
-
-
-def _dataset(question: Inspect) -> Dataset:
-    address = f"dataos://{question.depot}:{question.namespace}/{question.table}"
-    return Dataset(address, question.depot, question.format, question.namespace, question.table, question.path)
-
-
-def _of_delta(spark: SparkSession, question: Inspect) -> Facts:
-    if question.what == "tables":
-        return {"tables": delta.tables(spark, question.depot, str(question.path), named=question.named)}
-    dataset = located(spark, replace(_dataset(question), named=question.named))
-    if question.what == "snapshots":
-        return {"snapshots": delta.snapshots(spark, dataset)}
-    return {"files": delta.files(spark, dataset)} if question.what == "files" else delta.table(spark, dataset)
-
-
-def _tables(spark: SparkSession, depot: str) -> Iterator[Facts]:
+def tables(spark: SparkSession, depot: str) -> list[Facts]:
+    """Every table of a catalog."""
     catalog = catalogs.open_catalog(spark, depot)
-    for namespace in sorted(catalog.listNamespaces(), key=str):
-        for name in sorted(str(found.name()) for found in catalog.listTables(namespace)):
-            yield {"namespace": str(namespace), "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
+    return [
+        {"namespace": str(namespace), "table": name, "address": f"dataos://{depot}:{namespace}/{name}"}
+        for namespace in sorted(catalog.listNamespaces(), key=str)
+        for name in sorted(str(found.name()) for found in catalog.listTables(namespace))
+    ]
 
 
 def _versions(spark: SparkSession, dataset: Dataset, catalog: str | None) -> Iterator[Facts]:

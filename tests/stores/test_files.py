@@ -2,60 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
 from catchment.project.model import Depot
-from tests.servers import s3
-from tests.servers.s3 import S3Server
-from tests.spark.lake import UNPREPARED, LiveEngine, by, engine_plan, lake_depot, writing
+from tests.servers.s3 import SECRET
+from tests.spark.lake import UNPREPARED, LiveEngine, by, writing
 from tests.spark.test_file_journal import VALUES
+from tests.stores.lakes import Lake
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stores")
-
-
-@pytest.fixture(scope="module")
-def server(home: Path) -> Iterator[S3Server]:
-    running = s3.start(s3.jar(), home / "s3", buckets=("lake", "single"))
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def depots(home: Path, server: S3Server) -> tuple[Depot, ...]:
-    """A bucket, a directory of this machine that Hadoop takes for a store of its own, and a store of few talents."""
-    (home / "mounted").mkdir()
-    mount = {"spark.hadoop.fs.viewfs.mounttable.there.link./drop": (home / "mounted").as_uri()}
-    bucket = Depot("bucket", "files", "s3a://lake/drop", conf=server.spark_conf())
-    one_by_one = {"spark.hadoop.fs.s3a.bucket.single.multiobjectdelete.enable": "false"}
-    single = Depot("single", "files", "s3a://single/drop", conf=one_by_one)
-    return lake_depot(home), bucket, Depot("mounted", "files", "viewfs://there/drop", conf=mount), single
-
-
-@pytest.fixture(scope="module")
-def far(home: Path, depots: tuple[Depot, ...]) -> Iterator[LiveEngine]:
-    live = LiveEngine(engine_plan(*depots, conf=UNPREPARED), home / "logs")
-    live.ready()
-    yield live
-    live.process.stop(grace=10)
+@pytest.fixture
+def far(on_s3: Lake) -> LiveEngine:
+    return on_s3.here
 
 
 def at(depot: Depot, name: str) -> Dataset:
     return Dataset(f"dataos://{depot.name}:none/{name}", depot.name, "parquet", path=f"{depot.location}/{name}")
 
 
-def on_disk(home: Path, depot: Depot, name: str) -> list[str]:
+def on_disk(lake: Lake, depot: Depot, name: str) -> list[str]:
     """The objects and files of a dataset, wherever the store keeps them."""
-    there = f"s3/data/{depot.location.removeprefix('s3a://')}" if depot.location.startswith("s3a:") else "mounted"
-    place = home / there / name
+    mount = next((target for target in depot.conf.values() if target.startswith("file:")), "").removeprefix("file://")
+    place = Path(mount or lake.disk / depot.location.removeprefix("s3a://")) / name
     found = (file for file in place.rglob("*") if file.is_file() and not file.name.endswith(".crc"))
     return sorted(str(file.relative_to(place)) for file in found)
 
@@ -72,10 +45,8 @@ def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("store", ["bucket", "mounted"])
-def test_files_are_written_replaced_and_cleared_away(
-    far: LiveEngine, home: Path, depots: tuple[Depot, ...], fresh: str, store: str
-) -> None:
-    depot = next(each for each in depots if each.name == store)
+def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lake, fresh: str, store: str) -> None:
+    depot = on_s3.depot(store)
     place, spec = at(depot, fresh), tuple(by("identity", name) for name in ("part", "day", "moment"))
 
     def write(sql: str, mode: str) -> None:
@@ -93,63 +64,53 @@ def test_files_are_written_replaced_and_cleared_away(
     assert [id for id, _ in ids()] == [1, 3, 4, 6, 7, 12, 13, 15]
     write(f"SELECT * FROM ({VALUES}) WHERE id = 2", "overwrite")
     assert ids() == [(2, "x/y:z=1%")]
-    [left] = on_disk(home, depot, fresh)
+    [left] = on_disk(on_s3, depot, fresh)
     assert left.startswith("part=x%2Fy%3Az%3D1%25/day=2026-01-31/moment=")
 
 
-def test_a_partition_of_many_files_and_many_partitions(
-    far: LiveEngine, home: Path, depots: tuple[Depot, ...], fresh: str
-) -> None:
-    place = at(depots[1], fresh)
+def test_a_partition_of_many_files_and_many_partitions(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
+    place = at(on_s3.depot("bucket"), fresh)
     far.run(marked(place, "old", 40))
     far.run(marked(place, "new", 40, first=10))
     assert marks(far, place) == [("new", 120, 120), ("old", 40, 40)]
-    assert len(on_disk(home, depots[1], fresh)) == 80
+    assert len(on_disk(on_s3, on_s3.depot("bucket"), fresh)) == 80
 
 
-def test_a_store_that_removes_one_object_with_each_request(
-    far: LiveEngine, home: Path, depots: tuple[Depot, ...], fresh: str
-) -> None:
-    place = at(depots[3], fresh)
+def test_a_store_that_removes_one_object_with_each_request(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
+    place = at(on_s3.depot("single"), fresh)
     for mark in ("old", "new"):
         far.run(marked(place, mark, 1, mode="overwrite"))
     assert marks(far, place) == [("new", 4, 4)]
-    assert len(on_disk(home, depots[3], fresh)) == 2
+    assert len(on_disk(on_s3, on_s3.depot("single"), fresh)) == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["planned", "partition-published", "old-removed", "stage-cleared"])
 @pytest.mark.parametrize("store", ["bucket", "mounted"])
 def test_killed_while_publishing_it_is_rolled_forward(
-    far: LiveEngine,
-    home: Path,
-    depots: tuple[Depot, ...],
-    start_engine: Callable[..., LiveEngine],
-    fresh: str,
-    store: str,
-    point: str,
+    far: LiveEngine, on_s3: Lake, tmp_path: Path, fresh: str, store: str, point: str
 ) -> None:
-    depot = next(each for each in depots if each.name == store)
+    depot = on_s3.depot(store)
     place = at(depot, fresh)
     far.run(marked(place, "old", 3))
-    victim = start_engine(*depots, key="victim", fault=f"{point}:kill", conf=UNPREPARED)
-    assert isinstance(victim.start_job(marked(place, "new", 3, first=1), run=f"r-{fresh}").answer(), EngineLost)
+    on_s3.kill(point, marked(place, "new", 3, first=1), run=f"r-{fresh}", logs=tmp_path)
     [done] = far.recover(place)
     assert done["published"] == [f"r-{fresh}/new/out"]
     far.run(marked(place, "new", 3, first=1), run=f"r-{fresh}", number=2)
     assert marks(far, place) == [("new", 8, 8), ("old", 4, 4)]
-    assert len(on_disk(home, depot, fresh)) == 6
+    assert len(on_disk(on_s3, depot, fresh)) == 6
 
 
 @pytest.mark.slow
 def test_an_older_spark_renames_objects_and_shares_the_journal(
-    far: LiveEngine, home: Path, depots: tuple[Depot, ...], start_engine: Callable[..., LiveEngine], fresh: str
+    far: LiveEngine, on_s3: Lake, start_java: Callable[..., LiveEngine], fresh: str
 ) -> None:
-    place = at(depots[1], fresh)
-    older = start_engine(*depots, spark="3.5", conf=UNPREPARED)
+    place = at(on_s3.depot("bucket"), fresh)
+    depots = (on_s3.depot("lake"), on_s3.depot("bucket"))
+    older = start_java(*depots, spark="3.5", conf=UNPREPARED, metastore=on_s3.metastore, secrets=(SECRET,))
     older.ready(patience=280)
     older.run(marked(place, "old", 3))
     far.run(marked(place, "new", 3, first=1))
     older.run(marked(place, "last", 3, first=2))
     assert marks(far, place) == [("last", 4, 4), ("new", 4, 4), ("old", 4, 4)]
-    assert len(on_disk(home, depots[1], fresh)) == 6
+    assert len(on_disk(on_s3, on_s3.depot("bucket"), fresh)) == 6

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from catchment.errors import JobError, RequestError
+from pyspark.sql import SparkSession
+
+from catchment.errors import CatchmentError, JobError, RequestError
+from catchment.formats.iceberg.published import Published
+from catchment.formats.iceberg.traits import TRAITS
 from catchment.formats.sql_names import Edit, Edited, parsed
+from catchment.plan.model import Dataset
 from catchment.project.model import Depot
 
 _COMMANDS_THAT_READ = frozenset({"SHOW", "EXPLAIN", "DESC", "DESCRIBE"})
@@ -39,6 +44,19 @@ def published_tables(sql: str, depots: Sequence[Depot]) -> tuple[tuple[str, str,
     return tuple(
         (table.catalog, table.db, table.parts[2].name) for table in tables if table.catalog in catalogs and table.db
     )
+
+
+def never_published(spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
+    """The reason why a published catalog has no table, if it is that nobody has published it."""
+    for catalog, namespace, name in published_tables(sql, depots):
+        depot = next(depot.name for depot in depots if depot.publish == catalog)
+        dataset = Dataset(f"dataos://{depot}:{namespace}/{name}", depot, TRAITS.name, namespace, name)
+        if Published(spark, catalog, dataset).look() is None:
+            hint = f"publish it with `catchment table publish {dataset.address}`"
+            return JobError(
+                f"no version of {dataset.address} was ever published in {catalog}", code="never-published", hint=hint
+            )
+    return None
 
 
 def refuse_writing(sql: str, depots: Sequence[Depot]) -> None:

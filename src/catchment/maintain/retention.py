@@ -1,41 +1,43 @@
-"""Incremental jobs that read a table commit by commit: where in its history each of them goes on."""
+"""What others still need of a table: writes on their way, readers, incremental jobs, and published versions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import Any
 
+from catchment.commit.needed import Needed, needed
+from catchment.formats.model import Follower
+from catchment.store import Store
+from catchment.store.publications import Publication, Publications
 from catchment.store.states import FIRST, LAST, SNAPSHOT, States
 
 
 @dataclass(frozen=True)
-class Follower:
-    """An input of a job, and the snapshot from which its next window is read."""
+class Retention:
+    """The needs of one table, as the metastore knows them."""
 
-    workflow: str
-    job: str
-    input: str
-    snapshot: int
-    since: float
-    """Seconds since 1970."""
+    store: Store
+    target: str
 
-    def __str__(self) -> str:
-        where = f"job {self.job} of workflow {self.workflow} is at snapshot {self.snapshot} since {self._moment()}"
-        return f"{where} (`catchment state reset {self.workflow} {self.job}` lets go of it)"
+    def writes(self) -> Needed:
+        """What writes on their way need."""
+        return needed(self.store.database, self.target)
 
-    def facts(self) -> dict[str, Any]:
-        """For people."""
-        named = {"workflow": self.workflow, "job": self.job, "input": self.input}
-        return {**named, "snapshot_id": self.snapshot, "since": self._moment()}
+    def readers_since(self) -> float | None:
+        """Since when the longest of those who read now has been reading."""
+        return self.store.readers.oldest()
 
-    def _moment(self) -> str:
-        return datetime.fromtimestamp(self.since, tz=timezone.utc).isoformat(timespec="seconds")
+    def followers(self, history: Collection[int]) -> tuple[Follower, ...]:
+        """The incremental jobs whose next window begins at one of these snapshots."""
+        return followers(self.store.states, history)
+
+    def publications(self) -> tuple[Publication, ...]:
+        """What readers of the published catalog were shown, oldest first."""
+        return Publications(self.store.database).of_table(self.target)
 
 
 def followers(states: States, history: Collection[int]) -> tuple[Follower, ...]:
-    """Those whose next window begins at a snapshot of this history.
+    """The incremental jobs whose next window begins at a snapshot of this history.
 
     Ids of snapshots are drawn at random, so the id alone tells the table, also where that was renamed.
     """
