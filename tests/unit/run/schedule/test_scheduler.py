@@ -44,7 +44,7 @@ def test_ticks_run_with_their_own_time_and_the_story_is_told(flow: Project) -> N
     assert ticks[0] < ticks[1]
     assert all(tick.second % 2 == tick.microsecond == 0 for tick in ticks)
     assert len(once(flow)) >= 2
-    assert f"starts run {first['run_id']}" in scheduler.told
+    assert f"starting run {first['run_id']}" in scheduler.told
     assert "flow: */2 * * * * *: next tick" in scheduler.told
 
 
