@@ -9,9 +9,9 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base, Entry
 from catchment.commit.writer import Writer
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base, Entry
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ It changes no row. If its engine dies in the middle, doing it again does no harm
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
-from catchment.commit.model import Entry, Intent
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
@@ -26,6 +25,7 @@ from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
+from catchment.store.writes import Entry, Intent
 
 
 def maintain(spark: SparkSession, operation: Maintenance, write: Write, writer: Writer, listener: Listener) -> Written:
@@ -43,7 +43,7 @@ def look_after(
         table = require_table(spark, dataset)
         own_commit.settle(ledger, dataset.address, partial(_own_commit, spark, table))
         intent = _intent(spark, table, write, writer.owner)
-        known = own_commit.begin(ledger, intent)
+        known = ledger.open(intent)
         if known.state == "committed":
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
@@ -51,7 +51,7 @@ def look_after(
             done = do(MaintainedTable(spark, dataset, table, writer, listener), operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            own_commit.give_up(ledger, known, _told(problem))
+            ledger.abandon(known, _told(problem))
             raise problem from error
         done = replace(done, snapshot_id=head(table))
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
@@ -75,9 +75,13 @@ def do(maintained: MaintainedTable, operation: Maintenance) -> MaintenanceResult
 
 
 def _intent(spark: SparkSession, table: Table, write: Write, owner: str) -> Intent:
-    name, base = own_commit.attempt_name(str(table.location()), write.id), LakeTable(spark, table).base(MAIN)
-    output = write.output
-    return Intent(write.id, write.workflow, output.dataset.address, MAIN, "maintain", "last-wins", owner, name, base)
+    dataset, name = write.output.dataset, own_commit.attempt_name(write.id)
+    return Intent(
+        *(write.id, write.workflow, dataset.address, MAIN, "maintain", "last-wins", owner, name),
+        base=LakeTable(spark, table).base(MAIN),
+        dataset=asdict(dataset),
+        buffered=False,
+    )
 
 
 def _own_commit(spark: SparkSession, table: Table, write_id: str) -> own_commit.Committed | None:

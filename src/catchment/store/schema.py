@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Double, Integer, String, column, table
+from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, String, column, table
 from sqlalchemy.sql.expression import TableClause
 
 runs: TableClause = table(
@@ -95,6 +95,9 @@ writes: TableClause = table(
     column("tried", Integer),
     column("owner", String),
     column("buffer", String),
+    column("buffered", Boolean),
+    column("place", String),
+    column("dataset", JSON),
     column("table_uuid", String),
     column("base_schema", Integer),
     column("base_sequence", BigInteger),
@@ -123,6 +126,7 @@ leftovers: TableClause = table(
     column("buffer", String),
     column("write_id", String),
     column("target", String),
+    column("dataset", JSON),
 )
 
 states: TableClause = table(
@@ -147,8 +151,19 @@ windows: TableClause = table(
     column("inputs", JSON),
     column("opened", Double),
     column("finished", Double),
-    column("opened_by", String),
+    column("engine", String),
+    column("backfill", String),
+    column("person", String),
     column("outputs", JSON(none_as_null=True)),
+)
+
+window_runs: TableClause = table(
+    "window_runs",
+    column("workflow", String),
+    column("job", String),
+    column("number", BigInteger),
+    column("run_id", String),
+    column("position", Integer),
 )
 
 publications: TableClause = table(

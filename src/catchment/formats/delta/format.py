@@ -7,13 +7,13 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.formats.delta import incremental, states, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import require_head
 from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 
 class Delta:

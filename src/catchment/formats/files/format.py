@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats.files.filling import FILE_FORMATS as FILE_FORMATS
@@ -19,6 +18,7 @@ from catchment.formats.model import Capabilities, Earlier, Write, Written, writt
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults
-from catchment.commit.model import Contents
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.iceberg.table import LakeTable
 from catchment.jvm.classes import Jvm
+from catchment.store.writes import Contents
 
 FORKS = "catchment_forks"
 """The Spark catalog that finds forks by their names."""

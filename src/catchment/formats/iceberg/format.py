@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import incremental, states, writing
 from catchment.formats.model import Capabilities, Earlier, Write, Written
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 
 class Iceberg:

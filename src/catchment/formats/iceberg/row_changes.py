@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, own_commit
 from catchment.commit.leases import turn
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
 from catchment.engine.failures import from_spark
@@ -28,6 +28,7 @@ from catchment.formats.stamps import MODE, stamp
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm, callback, java_class
 from catchment.plan.model import Clause, Merge
+from catchment.store.writes import Base, Entry, Intent
 
 OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
 HOLDS_AFTER = 3
@@ -77,23 +78,16 @@ class _Rows:
     def _begin(self) -> Entry:
         write, output = self._write, self._write.output
         address, now = output.dataset.address, LakeTable(self._spark, self._table).base(branch_of(output))
-        name = own_commit.attempt_name(str(self._table.location()), write.id)
-        return own_commit.begin(
-            self._ledger,
+        name = own_commit.attempt_name(write.id)
+        return self._ledger.open(
             Intent(
-                *(
-                    write.id,
-                    write.workflow,
-                    address,
-                    branch_of(output),
-                    output.mode,
-                    output.conflict,
-                    self._owner,
-                    name,
-                ),
+                *(write.id, write.workflow, address, branch_of(output), output.mode, output.conflict, self._owner),
+                buffer=name,
                 base=self._since(now),
+                dataset=asdict(output.dataset),
                 inputs=write.inputs,
-            ),
+                buffered=False,
+            )
         )
 
     def _since(self, now: Base) -> Base:
@@ -145,7 +139,7 @@ class _Rows:
         """The error with its place. What failed for good is ended in the ledger; an unknown end is left to a look."""
         problem = from_spark(error, otherwise="write-failed")
         if not isinstance(problem, Retryable):
-            own_commit.give_up(self._ledger, known, _told(problem))
+            self._ledger.abandon(known, _told(problem))
         place = statement.place(error)
         if place is None:
             return error  # whoever asked for the write finds out which step is to blame

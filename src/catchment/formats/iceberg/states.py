@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Earlier, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"})
 """Options of an input that always mean the same rows."""

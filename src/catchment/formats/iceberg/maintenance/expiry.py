@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.maintenance.compaction import unhurried
@@ -18,6 +17,7 @@ from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
 from catchment.maintain.followers import Follower, followers
 from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import Expire
+from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 Metadata = Mapping[str, Any]
 DAY_MS = 24 * 60 * 60 * 1000
@@ -216,7 +216,7 @@ def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult
 
 
 def _needs(maintained: MaintainedTable, found: History) -> dict[str, frozenset[int]]:
-    waiting = needed(maintained.writer.store.database, maintained.dataset.address)
+    waiting = maintained.writer.ledger.in_flight(maintained.dataset.address)
     readers = maintained.writer.store.readers.oldest()
     since = None if readers is None else int((readers - CLOCKS_APART_SECONDS) * 1000)
     later = {

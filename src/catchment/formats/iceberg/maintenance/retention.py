@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from catchment.commit.leases import turn
-from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.changes.published_version import FORGETS
@@ -17,7 +16,8 @@ from catchment.formats.iceberg.published import Published
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 from catchment.maintain.model import MaintainedTable
-from catchment.store.publications import Publication, Publications
+from catchment.store.in_flight import CLOCKS_APART_SECONDS
+from catchment.store.publications import Publication
 
 NOT_THERE = f"{EXCEPTIONS}NotFoundException"
 
@@ -69,7 +69,7 @@ def _recent(maintained: MaintainedTable, catalog: str) -> Iterator[Publication]:
     since = maintained.writer.store.readers.oldest()
     made = [
         publication
-        for publication in Publications(maintained.writer.store.database).of_table(maintained.dataset.address)
+        for publication in maintained.writer.store.publications.of_table(maintained.dataset.address)
         if publication.catalog == catalog
     ]
     for publication, later in zip(made, [*made[1:], None], strict=True):
