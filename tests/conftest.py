@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import tests.formats  # noqa: F401 - registers them
 from catchment.project.model import Depot
 from catchment.store import open_store
 from tests.ledgers import Filled, forget_readers
-from tests.spark.lake import LiveEngine, engine_plan, files_depot, lake_depot
+from tests.spark.hosts import Host
+from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, engine_plan, files_depot, lake_depot
 
 _names = itertools.count(1)
 
@@ -27,9 +29,25 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def engine(root: Path) -> Iterator[LiveEngine]:
+def depots(root: Path) -> tuple[Depot, ...]:
+    """A depot of every kind."""
+    return lake_depot(root), files_depot(root), delta_depot(root), Depot("toys", "toy", str(root / "toys"))
+
+
+@pytest.fixture(scope="session")
+def engine(root: Path, depots: tuple[Depot, ...]) -> Iterator[Host]:
     """One engine for every test that needs nothing special of it."""
-    live = LiveEngine(engine_plan(lake_depot(root), files_depot(root)), root / "logs")
+    yield from _hosting(root, depots, "default")
+
+
+@pytest.fixture(scope="session")
+def elsewhere(root: Path, depots: tuple[Depot, ...], engine: Host) -> Iterator[Host]:
+    """A second one on the same depots, with another Java: a rival, and the host of engines that are to be killed."""
+    yield from _hosting(root, depots, "elsewhere")
+
+
+def _hosting(root: Path, depots: tuple[Depot, ...], key: str) -> Iterator[Host]:
+    live = Host(engine_plan(*depots, key=key, conf=UNPREPARED), root / f"logs-{key}")
     live.ready()
     yield live
     live.process.stop(grace=10)
@@ -49,18 +67,34 @@ def filled(root: Path) -> Iterator[Filled]:
 
 
 @pytest.fixture
-def start_engine(tmp_path: Path, root: Path) -> Iterator[Callable[..., LiveEngine]]:
-    """Start engines of one's own; they end with the test."""
-    started: list[LiveEngine] = []
+def start_engine(tmp_path: Path, root: Path, elsewhere: Host) -> Iterator[Callable[..., LiveEngine]]:
+    """Start engines of one's own, in a Java that is not that of `engine`; they end with the test."""
 
     def start(*depots: Depot, secrets: tuple[str, ...] = (), **engine: Any) -> LiveEngine:
-        plan = engine_plan(*depots, **engine)
-        started.append(LiveEngine(plan, tmp_path / f"logs-{len(started)}", secrets))
+        started.append(elsewhere.guest(engine_plan(*depots, **engine), tmp_path / f"logs-{len(started)}", secrets))
         return started[-1]
 
+    started: list[LiveEngine] = []
     yield start
+    _end(started, root)
+
+
+@pytest.fixture
+def start_java(tmp_path: Path, root: Path) -> Iterator[Callable[..., LiveEngine]]:
+    """Start engines with a Java of their own, which takes seconds; they end with the test."""
+
+    def start(*depots: Depot, secrets: tuple[str, ...] = (), **engine: Any) -> LiveEngine:
+        started.append(LiveEngine(engine_plan(*depots, **engine), tmp_path / f"logs-java-{len(started)}", secrets))
+        return started[-1]
+
+    started: list[LiveEngine] = []
+    yield start
+    _end(started, root)
+
+
+def _end(started: list[LiveEngine], root: Path) -> None:
     for live in started:
         live.process.stop(grace=5)
-    if (root / "metastore.db").exists():
+    if started and (root / "metastore.db").exists():
         with open_store(f"sqlite:///{root}/metastore.db") as store:
             forget_readers(store)

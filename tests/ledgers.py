@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from catchment.plan.model import Dataset
 from catchment.store import Lease, Store
-from catchment.store.schema import readers, writes
+from catchment.store.schema import leases, readers, writes
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
 TARGET = "dataos://lake:raw/t"
@@ -103,3 +103,13 @@ def forget_engine(store: Store, owner: str) -> None:
     holder = store.leases.holder(owner)
     assert holder is not None
     store.leases.release(Lease(owner, holder.owner, holder.fence))
+
+
+def end_leases(store: Store, pid: int) -> None:
+    """What a process that was killed or stopped has leased ends in time; end it now. Its sign of life stays."""
+    with store.database.writing() as connection:
+        connection.execute(
+            update(leases)
+            .where(leases.c.owner.contains(f":{pid}:"), leases.c.name != leases.c.owner)
+            .values(owner=None, expires=0.0)
+        )

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.spark.hosts import GATEWAY_FILE, PROCESSES, Host
+
 MARK = "CATCHMENT_TEST_MARK"
 PROGRAM = str(Path(sys.executable).parent / "catchment")
 
@@ -29,9 +31,14 @@ class Answer:
         return json.loads(self.out)
 
 
-def call(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), **env: str) -> Answer:
-    """Run the program to its end."""
-    command = [*prefix, PROGRAM, *map(str, arguments)]
+def call(
+    *arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), java: Host | None = None, **env: str
+) -> Answer:
+    """Run the program to its end; where a Java is lent to it, its engines start in a second."""
+    program = [PROGRAM]
+    if java is not None:
+        program, env = [sys.executable, str(PROCESSES / "attached.py")], {**env, GATEWAY_FILE: str(java.gateway_file)}
+    command = [*prefix, *program, *map(str, arguments)]
     done = subprocess.run(
         command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, timeout=200, check=False
     )

@@ -7,25 +7,26 @@ from pathlib import Path
 import pytest
 
 from tests.cli import program, projects
+from tests.spark.hosts import Host
 
 TRIPS = "dataos://lakehouse:raw/trips"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(engine: Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a table of two commits."""
     root = projects.make(tmp_path_factory.mktemp("project"))
     first = projects.job("one", "SELECT trip_id FROM trips WHERE trip_id < 10")
     second = projects.job("two", "SELECT trip_id FROM trips WHERE trip_id >= 10", after="one")
     (root / "flow.yaml").write_text(projects.workflow("flow", first, second))
-    assert program.call("run", "flow.yaml", cwd=root).code == 0
+    assert program.call("run", "flow.yaml", cwd=root, java=engine).code == 0
     return root
 
 
 @pytest.mark.slow
-def test_changes_are_told_in_words(project: Path) -> None:
+def test_changes_are_told_in_words(project: Path, lent: Host) -> None:
     def said(*arguments: str) -> str:
-        answer = program.call("table", *arguments, cwd=project)
+        answer = program.call("table", *arguments, cwd=project, java=lent)
         assert answer.code == 0, answer.err
         return answer.out
 
@@ -37,15 +38,15 @@ def test_changes_are_told_in_words(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_something_away_is_agreed_to_first(project: Path) -> None:
-    snapshots = program.call("table", "snapshots", TRIPS, "-o", "json", cwd=project).data["snapshots"]
+def test_what_takes_something_away_is_agreed_to_first(project: Path, lent: Host) -> None:
+    snapshots = program.call("table", "snapshots", TRIPS, "-o", "json", cwd=project, java=lent).data["snapshots"]
     first = str(snapshots[0]["snapshot_id"])
-    asked = program.call("table", "rollback", TRIPS, first, cwd=project)
+    asked = program.call("table", "rollback", TRIPS, first, cwd=project, java=lent)
     assert (asked.code, "not-confirmed" in asked.err) == (2, True)
     assert f"without {snapshots[1]['snapshot_id']}: {snapshots[1]['write_ids'][0]}" in asked.err
-    done = program.call("table", "rollback", TRIPS, first, "--yes", "-o", "json", cwd=project)
+    done = program.call("table", "rollback", TRIPS, first, "--yes", "-o", "json", cwd=project, java=lent)
     assert (done.code, done.data["after"], done.data["changed"]) == (0, int(first), True)
-    counted = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=project)
+    counted = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=project, java=lent)
     assert counted.data["rows"] == [[10]]
 
 

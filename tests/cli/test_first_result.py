@@ -10,6 +10,7 @@ import pytest
 import catchment
 from catchment.project import address
 from tests.cli import program
+from tests.spark.hosts import Host
 
 TABLE = "dataos://lakehouse:shop/orders"
 
@@ -51,26 +52,26 @@ def test_the_history_has_the_run_and_its_logs(shop: Path, result: dict[str, Any]
     assert "orders-south" not in logs.out
 
 
-def test_a_query_answers_as_json_and_as_csv(shop: Path, result: dict[str, Any]) -> None:
+def test_a_query_answers_as_json_and_as_csv(shop: Path, result: dict[str, Any], lent: Host) -> None:
     sql = "SELECT region, count(*) AS n, max(ordered_on) AS last FROM lakehouse.shop.orders GROUP BY region ORDER BY 1"
     rows = [["north", 2, "2024-01-04"], ["south", 3, "2024-01-05"]]
     assert program.call("query", sql, "-o", "json", cwd=shop).data == {"columns": ["region", "n", "last"], "rows": rows}
     north = next(job for job in result["jobs"] if job["name"] == "orders-north")["outputs"][0]["snapshot_id"]
     travel = f"SELECT order_id FROM lakehouse.shop.orders VERSION AS OF {north} WHERE region = 'north' ORDER BY 1"
-    answer = program.call("query", travel, "--output", "csv", "--limit", "1", cwd=shop)
+    answer = program.call("query", travel, "--output", "csv", "--limit", "1", cwd=shop, java=lent)
     assert list(csv.reader(io.StringIO(answer.out))) == [["order_id"], ["1"]]
     assert "--limit 0" in answer.err
 
 
-def test_tables_can_be_looked_at(shop: Path, result: dict[str, Any]) -> None:
-    listed = program.call("table", "ls", "lakehouse", cwd=shop)
+def test_tables_can_be_looked_at(shop: Path, result: dict[str, Any], lent: Host) -> None:
+    listed = program.call("table", "ls", "lakehouse", cwd=shop, java=lent)
     assert TABLE in listed.out
-    shown = program.call("table", "show", TABLE, cwd=shop)
+    shown = program.call("table", "show", TABLE, cwd=shop, java=lent)
     assert all(column in shown.out for column in ("order_id", "region", "amount", "ordered_on"))
 
 
-def test_every_snapshot_says_who_made_it(shop: Path, result: dict[str, Any]) -> None:
-    snapshots = program.call("table", "snapshots", TABLE, "-o", "json", cwd=shop).data["snapshots"]
+def test_every_snapshot_says_who_made_it(shop: Path, result: dict[str, Any], lent: Host) -> None:
+    snapshots = program.call("table", "snapshots", TABLE, "-o", "json", cwd=shop, java=lent).data["snapshots"]
     written = [output for job in result["jobs"] for output in job["outputs"]]
     for snapshot in snapshots:  # one or two: the jobs may have met in one commit
         assert set(snapshot) == {
@@ -81,12 +82,12 @@ def test_every_snapshot_says_who_made_it(shop: Path, result: dict[str, Any]) -> 
         assert snapshot["added_rows"] == sum(write["rows"] for write in snapshot["writes"])
     found = {write["write_id"]: (write["rows"], s["snapshot_id"]) for s in snapshots for write in s["writes"]}
     assert found == {output["write_id"]: (output["rows"], output["snapshot_id"]) for output in written}
-    text = program.call("table", "snapshots", TABLE, cwd=shop).out
+    text = program.call("table", "snapshots", TABLE, cwd=shop, java=lent).out
     for output in written:
         assert any(line.split()[-2:] == [output["write_id"], str(output["rows"])] for line in text.splitlines())
 
 
-def test_the_same_from_python(shop: Path, result: dict[str, Any]) -> None:
+def test_the_same_from_python(shop: Path, result: dict[str, Any], lent: Host) -> None:
     project = catchment.open(shop)
     assert project.validate("orders.yaml") == ()
     assert [job.name for job in project.plan("orders.yaml").jobs] == ["orders-north", "orders-south"]

@@ -12,6 +12,7 @@ import yaml
 
 import catchment
 from tests.cli import program
+from tests.spark.hosts import Host
 
 SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
 UNTOUCHED = 99
@@ -38,10 +39,10 @@ def of_vendor(job: dict[str, Any], vendor: int, overwrite: bool) -> dict[str, An
     return job
 
 
-def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int) -> list[int]:
+def run(project: Path, vendors: list[int], *, overwrite: bool, at_once: int, java: Host | None) -> list[int]:
     """Run the workflow; returns the rows that each job has written."""
     (project / "taxi.yaml").write_text(yaml.safe_dump(workflow(vendors, overwrite=overwrite), sort_keys=False))
-    answer = program.call("run", "taxi.yaml", "--jobs", str(at_once), "-o", "json", cwd=project)
+    answer = program.call("run", "taxi.yaml", "--jobs", str(at_once), "-o", "json", cwd=project, java=java)
     assert answer.code == 0, answer.err
     return [job["outputs"][0]["rows"] for job in answer.data["jobs"]]
 
@@ -55,8 +56,9 @@ def drop(trips: Path, vendors: list[int], days: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("jobs", "isolation"), [(2, "shared"), (16, "shared"), (2, "process"), (16, "process")])
 def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
-    tmp_path: Path, jobs: int, isolation: str
+    tmp_path: Path, lent: Host, jobs: int, isolation: str
 ) -> None:
+    java = None if isolation == "process" and jobs == 2 else lent  # two engines with Javas of their own are enough
     project = {
         "engines": {"default": {"master": "local[2]", "isolation": isolation}},
         "depots": {
@@ -68,11 +70,11 @@ def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
     trips, vendors = tmp_path / "drop" / "ny-taxi-data", [*range(1, jobs + 1)]
     at_once = jobs if isolation == "shared" else min(jobs, 4)  # each of them is a process of its own
     drop(trips, [*vendors, UNTOUCHED], 3)
-    assert run(tmp_path, [*vendors, UNTOUCHED], overwrite=False, at_once=at_once) == [3] * (jobs + 1)
+    assert run(tmp_path, [*vendors, UNTOUCHED], overwrite=False, at_once=at_once, java=java) == [3] * (jobs + 1)
     counted = "SELECT vendor_id, count(*) FROM lakehouse.raw01.ny_taxi_ts GROUP BY 1 ORDER BY 1"
     assert catchment.open(tmp_path).query(counted).rows == tuple((vendor, 3) for vendor in (*vendors, UNTOUCHED))
     again = vendors if isolation == "shared" else vendors[:4]
     drop(trips, again, 5)
-    assert run(tmp_path, again, overwrite=True, at_once=at_once) == [5] * len(again)
+    assert run(tmp_path, again, overwrite=True, at_once=at_once, java=java) == [5] * len(again)
     days = {**dict.fromkeys((*vendors, UNTOUCHED), 3), **dict.fromkeys(again, 5)}
     assert catchment.open(tmp_path).query(counted).rows == tuple(days.items())

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from catchment.project import load
-from catchment.run.start import find
+from catchment.run.history import find
 from tests.cli import program, projects
+from tests.spark.hosts import Host
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "replay.md"
 MARKS = (
@@ -27,32 +28,32 @@ def correct(root: Path) -> None:
     place.write_text("".join(json.dumps(trip | {"fare": trip["fare"] + 1}) + "\n" for trip in trips))
 
 
-def run(root: Path, *arguments: str) -> str:
-    answer = program.call("run", *arguments, "-o", "json", cwd=root)
+def run(java: Host, root: Path, *arguments: str) -> str:
+    answer = program.call("run", *arguments, "-o", "json", cwd=root, java=java)
     assert answer.code == 0, answer.err
     return str(answer.data["run_id"])
 
 
 @pytest.mark.slow
-def test_one_partition_and_then_a_whole_run_are_replayed(tmp_path: Path) -> None:
+def test_one_partition_and_then_a_whole_run_are_replayed(lent: Host, tmp_path: Path) -> None:
     [recipe] = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     projects.make(tmp_path)
     (tmp_path / "vendor.yaml").write_text(recipe)
     (tmp_path / "all.yaml").write_text(recipe.replace(" WHERE vendor_id = 1", ""))
 
     def vendors() -> list[Any]:
-        return list(program.call("query", MARKS, "-o", "json", cwd=tmp_path).data["rows"])
+        return list(program.call("query", MARKS, "-o", "json", cwd=tmp_path, java=lent).data["rows"])
 
-    first = run(tmp_path, "all.yaml")
+    first = run(lent, tmp_path, "all.yaml")
     [[_, one, began, _], [_, two, *_]] = vendors()
     correct(tmp_path)
-    run(tmp_path, "vendor.yaml")
+    run(lent, tmp_path, "vendor.yaml")
     [[_, mended, later, _], other] = vendors()
     assert (mended, other) == (one + 10, [2, two, began, began])
     assert later > began
-    assert run(tmp_path, "--from-run", first) != first
+    assert run(lent, tmp_path, "--from-run", first) != first
     assert vendors() == [[1, one + 10, began, began], [2, two + 10, began, began]]
-    assert find(load(tmp_path), first).file == tmp_path / "all.yaml"
+    assert Path(find(load(tmp_path), first).file) == tmp_path / "all.yaml"
 
 
 def test_a_run_that_is_not_known_cannot_be_replayed(tmp_path: Path) -> None:

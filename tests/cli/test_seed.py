@@ -8,6 +8,7 @@ import pytest
 
 import catchment
 from tests.cli import program, projects
+from tests.spark.hosts import Host
 
 SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
 MONTH = 31 * 24 * 3600 * 1000
@@ -44,17 +45,17 @@ LOAD = projects.workflow(
 
 
 @pytest.mark.slow
-def test_the_incremental_seed_runs_as_it_was_published_and_shows_each_month(tmp_path: Path) -> None:
+def test_the_incremental_seed_runs_as_it_was_published_and_shows_each_month(tmp_path: Path, lent: Host) -> None:
     (tmp_path / "load.yaml").write_text(LOAD)
     shutil.copy(SEED.parent / "seed-004.yaml", tmp_path / "orders.yaml")
     orders = tmp_path / ".catchment" / "depots" / "dropzone" / "files"
     orders.mkdir(parents=True)
     rows = [{"id": month, "ordered": f"2020-0{month}-15 12:00:00"} for month in (1, 2)]
     (orders / "orders.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert program.call("run", "load.yaml", cwd=tmp_path).code == 0
+    assert program.call("run", "load.yaml", cwd=tmp_path, java=lent).code == 0
     project, sql = catchment.open(tmp_path), "SELECT id FROM icebase.sample.order_incremental_08 ORDER BY id"
     for expected in (((1,),), ((1,), (2,))):
-        ran = program.call("run", "orders.yaml", "-o", "json", cwd=tmp_path)
+        ran = program.call("run", "orders.yaml", "-o", "json", cwd=tmp_path, java=lent)
         assert ran.code == 0, ran.err
         assert ran.data["jobs"][1]["outputs"][0]["name"] == "set_version"
         assert project.query(sql, published=True).rows == project.query(sql).rows == expected

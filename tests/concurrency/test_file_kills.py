@@ -13,6 +13,7 @@ import pytest
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
 from tests.concurrency.waiting import await_sleep, worker_of
+from tests.ledgers import Filled, end_leases
 from tests.spark.lake import LiveEngine, by, files, files_depot, lake_depot, writing
 
 Start = Callable[..., LiveEngine]
@@ -28,9 +29,10 @@ def writing_parts(place: Dataset, mark: str, parts: str, mode: str = "overwrite-
     return writing(sql, place, name=mark, mode=mode, partitions=(by("identity", "part"),))
 
 
-def killed(start: Start, root: Path, point: str, job: JobPlan, run: str) -> None:
+def killed(start: Start, root: Path, filled: Filled, point: str, job: JobPlan, run: str) -> None:
     victim = start(lake_depot(root), files_depot(root), key="victim", fault=f"{point}:kill")
     assert isinstance(victim.start_job(job, run=run).answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
 
 
 def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
@@ -40,11 +42,11 @@ def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_recovery_and_a_run_that_is_resumed_roll_forward_as_well(
-    engine: LiveEngine, root: Path, start_engine: Start, place: Dataset, mode: str
+    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, mode: str
 ) -> None:
     run = f"r-{Path(str(place.path)).name}"
     engine.run(writing_parts(place, "old", "0, 1, 2"))
-    killed(start_engine, root, "partition-published", writing_parts(place, "new", "1, 2", mode=mode), run)
+    killed(start_engine, root, filled, "partition-published", writing_parts(place, "new", "1, 2", mode=mode), run)
     if mode == "append":
         [done] = engine.recover(place)
         assert done["published"] == [f"{run}/new/out"]
@@ -58,13 +60,14 @@ def test_recovery_and_a_run_that_is_resumed_roll_forward_as_well(
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["partition-published", "old-removed"])
 def test_a_publisher_that_slept_past_its_lease_disturbs_nobody(
-    engine: LiveEngine, root: Path, start_engine: Start, place: Dataset, point: str
+    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, point: str
 ) -> None:
     engine.run(writing_parts(place, "old", "0, 1, 2"))
     sleeper = start_engine(lake_depot(root), files_depot(root), key="sleeper", fault=f"{point}:stop")
     sleeper.ready()
     sleeping = sleeper.start_job(writing_parts(place, "slept", "1, 2"))
     await_sleep(worker_of(sleeper))
+    end_leases(filled.store, worker_of(sleeper))
     engine.run(writing_parts(place, "awake", "2"))
     os.kill(worker_of(sleeper), signal.SIGCONT)
     assert sleeping.done()[0].rows == 8

@@ -19,7 +19,7 @@ from catchment.store.schema import readers
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.upkeep import compact, expire
 from tests.concurrency.waiting import await_pending, await_sleep, held, until, worker_of
-from tests.ledgers import Filled, forget_engine
+from tests.ledgers import Filled, end_leases, forget_engine
 from tests.spark.lake import LiveEngine, lake_depot, maintaining, output, step, table, writing
 from tests.spark.lake import job as job_of
 from tests.spark.overtaking import at_gate, passing
@@ -146,6 +146,7 @@ def test_expiry_keeps_the_history_that_tells_what_became_of_a_write(
     engine.run(appending(fresh, 0, "early"))
     victim = start_engine(lake_depot(root), key="victim", fault="swap-applied:kill")
     assert isinstance(victim.start_job(appending(fresh, 10, "lost"), run=f"r-{fresh}").answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
     write_id = f"r-{fresh}/lost/out"
     assert filled.states(write_id) == ["sealed"]
     engine.ask(f"INSERT INTO lake.raw.{fresh} VALUES (20)")  # not through the ledger
@@ -187,6 +188,7 @@ def test_a_write_whose_snapshot_expired_before_anybody_heard_of_it_is_not_publis
     engine.run(appending(fresh, 0, "early"))
     victim = start_engine(lake_depot(root), key="victim", fault="swap-applied:kill")
     assert isinstance(victim.start_job(appending(fresh, 10, "lost"), run=f"r-{fresh}").answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
     write_id = f"r-{fresh}/lost/out"
     assert filled.states(write_id) == ["sealed"]
     engine.ask(f"INSERT INTO lake.raw.{fresh} VALUES (20)")  # not through the ledger

@@ -12,11 +12,11 @@ import pytest
 
 from catchment.errors import EngineLost, RequestError
 from catchment.project.loading import load
-from catchment.run import states
-from catchment.store.states import State, lease_name
+from catchment.run import incremental_state
+from catchment.store.states import State
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_sleep, worker_of
-from tests.ledgers import Filled, forget_engine
+from tests.ledgers import Filled, end_leases
 from tests.spark.lake import LiveEngine, lake_depot
 from tests.spark.test_incremental import arrive, reading_job, state, told
 
@@ -33,9 +33,7 @@ POINTS = ("window-opened", "sealed", "before-state-moved")
 def kill_at(point: str, start: Start, root: Path, filled: Filled, name: str, run: str, windows: int = 1) -> None:
     victim = start(lake_depot(root), key="victim", fault=f"{point}:kill")
     assert isinstance(victim.start_job(reading_job(name), run=run, windows=windows).answer(), EngineLost)
-    for lease in (lease_name("workflow", name), f"table/dataos://lake:raw/{name}"):
-        if filled.store.leases.holder(lease):
-            forget_engine(filled.store, lease)  # it ends in time; end it now
+    end_leases(filled.store, worker_of(victim))
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -99,9 +97,7 @@ def test_one_that_was_taken_for_dead_and_comes_back_changes_nothing(
     asleep = sleeper.start_job(reading_job(fresh), run=f"r-{fresh}")
     worker = worker_of(sleeper)
     await_sleep(worker)
-    for lease in (lease_name("workflow", fresh), f"table/dataos://lake:raw/{fresh}"):
-        if filled.store.leases.holder(lease):
-            forget_engine(filled.store, lease)
+    end_leases(filled.store, worker)
     for _ in range(3):
         engine.run(reading_job(fresh))
     os.kill(worker, signal.SIGCONT)
@@ -118,11 +114,13 @@ def test_a_window_that_is_sealed_is_not_dropped_and_one_that_is_open_cannot_come
     arrive(engine, fresh, 1, 25)
     kill_at("sealed", start_engine, root, filled, fresh, run=f"r-{fresh}")
     with pytest.raises(RequestError) as caught:
-        states.set_keys(project, State("workflow", fresh, "source", {"start": "0"}, ""), dry_run=False)
+        incremental_state.set_keys(project, State("workflow", fresh, "source", {"start": "0"}, ""), dry_run=False)
     assert caught.value.code == "window-sealed"
     engine.run(reading_job(fresh))
     kill_at("before-sealed", start_engine, root, filled, fresh, run=f"s-{fresh}")
-    [change] = states.set_keys(project, State("workflow", fresh, "source", {"start": "20"}, ""), dry_run=False)
+    [change] = incremental_state.set_keys(
+        project, State("workflow", fresh, "source", {"start": "20"}, ""), dry_run=False
+    )
     assert (change.before, change.after, change.dropped) == ({"start": "10"}, {"start": "20"}, 1)
     assert filled.find(f"s-{fresh}/{fresh}/out").state == "abandoned"
     engine.run(reading_job(fresh))

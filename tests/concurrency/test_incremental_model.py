@@ -16,10 +16,10 @@ import pytest
 from catchment.engine.protocol import Done
 from catchment.errors import EngineLost, LeaseHeld
 from catchment.plan.model import JobPlan
-from catchment.store.states import lease_name
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.test_incremental_kills import BEFORE, COMMITTED, MOVED, SEALED
-from tests.ledgers import Filled, forget_engine
+from tests.concurrency.waiting import worker_of
+from tests.ledgers import Filled, end_leases
 from tests.spark.lake import LiveEngine, job, lake_depot, output, step, table, windowed, writing
 
 RUNS = 30
@@ -66,9 +66,7 @@ def test_thirty_runs_come_to_what_one_computation_gives(
             answer: Any = victim.start_job(shop.work, run=f"{fresh}-{number}").answer()
             # With nothing new, or only something to finish, it may not meet its point.
             assert isinstance(answer, EngineLost | Done), answer
-            for lease in (lease_name("workflow", fresh), f"table/{table(fresh).address}"):
-                if isinstance(answer, EngineLost) and filled.store.leases.holder(lease):
-                    forget_engine(filled.store, lease)
+            end_leases(filled.store, worker_of(victim))
         elif what == "two":
             first, second = engine.start_job(shop.work), other.start_job(shop.work, wait=chance.random() < 0.8)
             for pending in (first, second):

@@ -12,10 +12,11 @@ import pytest
 from catchment import plan
 from catchment.errors import EngineLost
 from catchment.plan.model import EnginePlan, JobPlan, Plan
-from catchment.store import Store, open_store
-from catchment.store.states import lease_name
+from catchment.store import open_store
 from tests.concurrency.test_incremental_kills import BEFORE, SEALED
-from tests.ledgers import forget_engine
+from tests.concurrency.waiting import worker_of
+from tests.ledgers import end_leases
+from tests.spark.hosts import Host
 from tests.spark.lake import LiveEngine, table, writing
 
 SEED = Path(__file__).parent.parent / "workflows" / "seed-004.yaml"
@@ -36,12 +37,13 @@ def planned(tmp_path: Path) -> Plan:
 
 
 @pytest.fixture
-def start(planned: Plan, tmp_path: Path) -> Iterator[Start]:
-    (engine,) = planned.engines
+def start(planned: Plan, tmp_path: Path, engine: Host, elsewhere: Host) -> Iterator[Start]:
+    (ours,) = planned.engines
     started: list[LiveEngine] = []
 
     def begin(fault: str = "") -> LiveEngine:
-        started.append(LiveEngine(_armed(engine, fault), tmp_path / f"logs-{len(started)}"))
+        java = elsewhere if fault else engine
+        started.append(java.guest(_armed(ours, fault), tmp_path / f"logs-{len(started)}"))
         return started[-1]
 
     yield begin
@@ -61,13 +63,6 @@ def run(engine: LiveEngine, jobs: tuple[JobPlan, ...], name: str) -> list[int]:
     return rows
 
 
-def end_leases(store: Store) -> None:
-    """Of engines that were killed: they end in time; end them now."""
-    for lease in (lease_name(WORKFLOW, JOB), "table/dataos://icebase:sample/order_incremental_08"):
-        if store.leases.holder(lease):
-            forget_engine(store, lease)
-
-
 @pytest.mark.slow
 def test_fourteen_months_are_read_once_each_whatever_is_killed(planned: Plan, start: Start) -> None:
     engine = start("")
@@ -78,7 +73,7 @@ def test_fourteen_months_are_read_once_each_whatever_is_killed(planned: Plan, st
             victim = start(f"{point}:kill")
             answer = victim.start_job(planned.jobs[0], workflow=WORKFLOW, run=f"killed-{point}").answer()
             assert isinstance(answer, EngineLost)
-            end_leases(store)
+            end_leases(store, worker_of(victim))
 
         for point in (*BEFORE, *SEALED):
             killed_at(point)

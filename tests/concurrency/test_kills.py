@@ -13,6 +13,7 @@ from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_sleep, worker_of
+from tests.ledgers import Filled, end_leases
 from tests.spark.lake import LiveEngine, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -23,7 +24,7 @@ def appending(name: str, first: int, job: str) -> JobPlan:
 
 
 def killed(start: Start, root: Path, fault: str, job: JobPlan, run: str) -> None:
-    """Run a job in an engine that dies at a point of the commit path."""
+    """Run a job in an engine that dies at a point of the commit path; what it has leased ends by itself."""
     victim = start(lake_depot(root), key="victim", fault=f"{fault}:kill")
     assert isinstance(victim.start_job(job, run=run).answer(), EngineLost)
 
@@ -54,13 +55,14 @@ def test_an_answer_lost_after_the_swap_is_no_second_write(root: Path, start_engi
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["lease-taken", "manifest-list-written"])
 def test_a_consolidator_that_slept_past_its_lease_publishes_nothing_twice(
-    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, point: str
+    engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str, point: str
 ) -> None:
     engine.run(appending(fresh, 0, "early"))
     sleeper = start_engine(lake_depot(root), key="sleeper", fault=f"{point}:stop")
     sleeper.ready()
     sleeping = sleeper.start_job(appending(fresh, 10, "slept"), run=f"r-{fresh}")
     await_sleep(worker_of(sleeper))
+    end_leases(filled.store, worker_of(sleeper))
     engine.run(appending(fresh, 20, "awake"))
     os.kill(worker_of(sleeper), signal.SIGCONT)
     assert sleeping.done()[0].rows == 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,9 @@ from catchment.errors import EngineLost
 from catchment.formats.iceberg.row_changes import HOLDS_AFTER
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
-from tests.ledgers import Filled, forget_engine
-from tests.spark.lake import LiveEngine, deleting, engine_plan, lake_depot, merging, table, writing
+from tests.concurrency.waiting import worker_of
+from tests.ledgers import Filled, end_leases, forget_engine
+from tests.spark.lake import LiveEngine, deleting, lake_depot, merging, table, writing
 
 Start = Callable[..., LiveEngine]
 
@@ -23,13 +24,10 @@ MOST_APPENDS = 200
 ADD = "MATCHED THEN UPDATE SET amount = old.amount + new.amount"
 
 
-@pytest.fixture(scope="module")
-def rival(root: Path) -> Iterator[LiveEngine]:
+@pytest.fixture
+def rival(elsewhere: LiveEngine) -> LiveEngine:
     """A second engine on the same lake."""
-    live = LiveEngine(engine_plan(lake_depot(root), key="rival"), root / "logs-rival")
-    live.ready()
-    yield live
-    live.process.stop(grace=10)
+    return elsewhere
 
 
 def accounts(name: str) -> JobPlan:
@@ -58,6 +56,7 @@ def test_a_merge_whose_engine_is_killed_is_applied_once(
     engine.run(accounts(fresh))
     victim = start_engine(lake_depot(root), key="victim", fault=f"{point}:kill")
     assert isinstance(victim.start_job(adding(fresh, 5, "lost"), run=f"r-{fresh}").answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
     engine.run(adding(fresh, 100, "other"))
     [report] = engine.run(adding(fresh, 5, "lost"), run=f"r-{fresh}", number=2)
     assert (report.rows, amounts(engine, fresh)) == (4, [105] * 4)
@@ -69,12 +68,13 @@ def test_a_merge_whose_engine_is_killed_is_applied_once(
 @pytest.mark.slow
 @pytest.mark.parametrize("condition", ["target.id < 2", "target.id >= 0"])
 def test_a_deletion_whose_engine_is_killed_takes_place_once(
-    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, condition: str
+    engine: LiveEngine, filled: Filled, root: Path, start_engine: Start, fresh: str, condition: str
 ) -> None:
     engine.run(accounts(fresh))
     cleaning = deleting(table(fresh), condition)
     victim = start_engine(lake_depot(root), key="victim", fault="own-commit-applied:kill")
     assert isinstance(victim.start_job(cleaning, run=f"r-{fresh}").answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
     again = writing("SELECT id, 1 AS amount FROM range(2)", table(fresh), name="again", mode="append")
     engine.run(again)
     [report] = engine.run(cleaning, run=f"r-{fresh}", number=2)
@@ -112,6 +112,7 @@ def test_recovery_finds_out_what_became_of_merges(
     for point, job in (("own-commit-applied", "there"), ("before-own-commit", "not")):
         victim = start_engine(lake_depot(root), key=job, fault=f"{point}:kill")
         assert isinstance(victim.start_job(adding(fresh, 5, job), run=f"r-{fresh}").answer(), EngineLost)
+        end_leases(filled.store, worker_of(victim))
     for job in ("there", "not"):  # only now: each of them would settle what it knows to be lost
         forget_engine(filled.store, filled.find(f"r-{fresh}/{job}/out").intent.owner)
     [recovered] = engine.recover(table(fresh))

@@ -30,8 +30,9 @@ from catchment.plan.model import JobPlan
 from catchment.store.writes import FATE_UNKNOWN, WriteMode
 from tests.concurrency.invariants import check
 from tests.concurrency.upkeep import compact, expire
+from tests.concurrency.waiting import worker_of
 from tests.concurrency.worlds import Effect, World, seen_as
-from tests.ledgers import Filled, forget_engine
+from tests.ledgers import Filled, end_leases, forget_engine
 from tests.spark.lake import LiveEngine, by, lake_depot, table, writing
 
 engines = st.sampled_from((0, 1))
@@ -64,7 +65,7 @@ class Lab:
     filled: Filled
     prefix: str
     kills: int
-    """How many engines may be killed in one example: each is a new JVM."""
+    """How many engines may be killed in one example."""
     examples: int = 0
 
     def begin(self) -> tuple[str, Point]:
@@ -112,6 +113,7 @@ class Table(RuleBasedStateMachine):
         self.killed.append(planned := self._plan(mode, parts))
         victim = self.lab.start_victim(point)
         assert isinstance(victim.start_job(planned.job, run=planned.run).answer(), EngineLost)
+        end_leases(self.lab.filled.store, worker_of(victim))
         self._forget_victim(planned)
         # It may have published what others had promised, before it was killed or before it began.
         before = self.worlds | {world.settled() for world in self.worlds}
@@ -193,11 +195,10 @@ class Table(RuleBasedStateMachine):
         return known is not None and (known.error or {}).get("code") == FATE_UNKNOWN
 
     def _forget_victim(self, planned: Planned) -> None:
-        """Its leases end in time; end them now."""
+        """Its sign of life ends in time; end it now."""
         store, known = self.lab.filled.store, self.lab.filled.ledger.find(planned.write_id)
-        for lease in (f"table/{table(self.name).address}", *([known.intent.owner] if known else [])):
-            if store.leases.holder(lease):
-                forget_engine(store, lease)
+        if known and store.leases.holder(known.intent.owner):
+            forget_engine(store, known.intent.owner)
 
 
 @pytest.mark.slow

@@ -5,18 +5,29 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.store import open_store
 from tests.concurrency.waiting import await_sleep, worker_of
-from tests.spark.lake import HERE, LiveEngine, Pending, changing, lake_depot, table, writing
+from tests.ledgers import end_leases
+from tests.spark.hosts import Host
+from tests.spark.lake import HERE, LiveEngine, Pending, changing, engine_plan, lake_depot, table, writing
 
 TABLES = {"a": "before-pointer-moved", "b": "pointer-moved", "c": "publication-recorded"}
 """The point at which whoever publishes a table is killed."""
+
+
+@pytest.fixture
+def here(engine: Host, tmp_path: Path) -> Iterator[LiveEngine]:
+    """An engine on a lake of the test's own."""
+    live = engine.guest(engine_plan(lake_depot(tmp_path)), tmp_path / "logs-here")
+    yield live
+    live.process.stop(grace=5)
 
 
 def appending(number: int, name: str = "orders") -> JobPlan:
@@ -46,15 +57,17 @@ def chain(root: Path, name: str = "orders") -> list[tuple[int | None, int]]:
 
 @pytest.mark.slow
 def test_an_engine_that_dies_has_moved_the_pointer_or_not(
-    start_engine: Callable[..., LiveEngine], tmp_path: Path
+    here: LiveEngine, start_engine: Callable[..., LiveEngine], tmp_path: Path
 ) -> None:
-    depot = lake_depot(tmp_path)
-    engine = start_engine(depot)
+    depot, engine = lake_depot(tmp_path), here
     for name, point in TABLES.items():
         for number in (1, 2):
             engine.run(appending(number, name))
         engine.run(publishing("v2", name))
-        start_engine(depot, fault=f"{point}:kill").start_job(publishing("latest", name), run="the-run").answer()
+        victim = start_engine(depot, fault=f"{point}:kill")
+        assert isinstance(victim.start_job(publishing("latest", name), run="the-run").answer(), EngineLost)
+        with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
+            end_leases(store, worker_of(victim))
         assert seen(engine, name) == ([1] if point == "before-pointer-moved" else [1, 2])
     again = [engine.start_job(publishing("latest", name), run="the-run", number=2) for name in TABLES]
     for name, pending in zip(TABLES, again, strict=True):
@@ -64,10 +77,10 @@ def test_an_engine_that_dies_has_moved_the_pointer_or_not(
 
 
 @pytest.mark.slow
-def test_many_move_it_at_once(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
+def test_many_move_it_at_once(here: LiveEngine, start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
     """Each move begins where another one ended: none is lost, none is half made."""
     depot = lake_depot(tmp_path)
-    engines = [start_engine(depot) for _ in range(2)]
+    engines = [here, start_engine(depot)]
     for number in range(4):
         engines[0].run(appending(number))
     pending: list[Pending] = []
@@ -83,16 +96,18 @@ def test_many_move_it_at_once(start_engine: Callable[..., LiveEngine], tmp_path:
 
 @pytest.mark.slow
 def test_one_that_slept_past_its_turn_does_not_undo_what_it_has_not_seen(
-    start_engine: Callable[..., LiveEngine], tmp_path: Path
+    here: LiveEngine, start_engine: Callable[..., LiveEngine], tmp_path: Path
 ) -> None:
     """Its swap names the version that it looked at, which readers no longer see: it looks again."""
     depot = lake_depot(tmp_path)
-    engine, sleeper = start_engine(depot), start_engine(depot, fault="before-pointer-moved:stop")
+    engine, sleeper = here, start_engine(depot, fault="before-pointer-moved:stop")
     for number in range(3):
         engine.run(appending(number))
     engine.run(publishing("v2"))
     sleeping = sleeper.start_job(publishing("v3"))
     await_sleep(worker_of(sleeper))
+    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
+        end_leases(store, worker_of(sleeper))
     engine.run(publishing("v4"))
     os.kill(worker_of(sleeper), signal.SIGCONT)
     sleeping.done()

@@ -106,14 +106,14 @@ def slow_store(tmp_path: Path) -> Iterator[S3Server]:
 
 @pytest.mark.slow
 def test_a_dynamic_overwrite_killed_when_the_first_old_file_is_gone(
-    start_engine: Callable[..., LiveEngine], slow_store: S3Server, tmp_path: Path
+    start_java: Callable[..., LiveEngine], slow_store: S3Server, tmp_path: Path
 ) -> None:
     depots = (lake_depot(tmp_path), Depot("bucket", "files", "s3a://lake/drop", conf=slow_store.spark_conf()))
     data = tmp_path / "s3" / "data" / "lake" / "drop"
     ours = Dataset("dataos://bucket:none/ours", "bucket", "parquet", path="s3a://lake/drop/ours")
     old, new = (f"SELECT /*+ COALESCE(1) */ * FROM ({ROWS.format(mark=mark)})" for mark in ("old", "new"))
 
-    victim = start_engine(*depots, key="victim")
+    victim = start_java(*depots, key="victim")
     victim.rows(
         "CREATE TABLE t (id BIGINT, mark STRING, campaign BIGINT) USING parquet PARTITIONED BY (campaign) "
         "OPTIONS (partitionOverwriteMode 'dynamic') LOCATION 's3a://lake/drop/sparks'"
@@ -128,14 +128,14 @@ def test_a_dynamic_overwrite_killed_when_the_first_old_file_is_gone(
     emptied = [file.parent for file in before["sparks"] if not files_of(file.parent)]
     assert len(emptied) == 1  # its old rows are gone, its new ones are not there, and nobody will bring them
 
-    victim = start_engine(*depots, key="another-victim")
+    victim = start_java(*depots, key="another-victim")
     victim.ready()
     pending = victim.start_job(catchment(ours, new, "overwrite-partitions"), run="r")
     kill_when_gone(victim, before["ours"])
     assert isinstance(pending.answer(), EngineLost)
     assert [file.parent for file in before["ours"] if not files_of(file.parent)] == []
 
-    survivor = start_engine(*depots, key="survivor")
+    survivor = start_java(*depots, key="survivor")
     survivor.run(catchment(ours, new, "overwrite-partitions"), run="r", number=2)
     found = survivor.rows("SELECT campaign, mark, count(*) FROM parquet.`s3a://lake/drop/ours` GROUP BY ALL ORDER BY 1")
     assert found == [(0, "new", 5), (1, "new", 5)]

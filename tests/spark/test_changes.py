@@ -12,8 +12,8 @@ import pytest
 from catchment.errors import EngineLost
 from catchment.plan.model import ChangeName, ChangePlan, JobPlan
 from tests.concurrency.invariants import ids
-from tests.concurrency.waiting import await_pending, held
-from tests.ledgers import Filled
+from tests.concurrency.waiting import await_pending, held, worker_of
+from tests.ledgers import Filled, end_leases
 from tests.spark.lake import HERE, LiveEngine, changing, lake_depot, table, writing
 
 
@@ -90,11 +90,12 @@ def test_a_rolled_back_write_stays_committed_and_a_pending_one_comes_after(
 
 @pytest.mark.slow
 def test_a_commit_that_nobody_told_of_is_found_behind_a_rollback(
-    engine: LiveEngine, root: Path, start_engine: Callable[..., LiveEngine], fresh: str
+    engine: LiveEngine, root: Path, start_engine: Callable[..., LiveEngine], filled: Filled, fresh: str
 ) -> None:
     first = engine.run(appending(fresh, 1))[0]
     victim = start_engine(lake_depot(root), key="victim", fault="swap-applied:kill")
     assert isinstance(victim.start_job(appending(fresh, 2, job="lost"), run=fresh).answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
     engine.change(changing(table(fresh), "rollback", snapshot=str(first.snapshot_id)))
     [recovered] = engine.recover(table(fresh))
     assert recovered["published"] == [f"{fresh}/lost/out"], "it was published, and is marked now"

@@ -61,10 +61,10 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_standalone_cluster_writes_tables_and_files(
-    cluster: str, start_engine: Callable[..., LiveEngine], tmp_path: Path
+    cluster: str, start_java: Callable[..., LiveEngine], tmp_path: Path
 ) -> None:
     conf = {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2"}
-    engine = start_engine(lake_depot(tmp_path), files_depot(tmp_path), master=cluster, conf=conf)
+    engine = start_java(lake_depot(tmp_path), files_depot(tmp_path), master=cluster, conf=conf)
     assert engine.ready().application_id.startswith("app-")
     sql = "SELECT id, TIMESTAMP '2020-01-01' AS ts FROM range(0, 100, 1, 4)"
     [report] = engine.run(writing(sql, table("t"), partitions=(by("month", "ts"), by("bucket", "id", 2))))
@@ -74,9 +74,9 @@ def test_a_standalone_cluster_writes_tables_and_files(
     assert engine.value("SELECT count(DISTINCT id) FROM lake.raw.t") == 100
 
 
-def test_spark_3_5_and_4_1_write_the_same_table(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
+def test_spark_3_5_and_4_1_write_the_same_table(start_java: Callable[..., LiveEngine], tmp_path: Path) -> None:
     depot = lake_depot(tmp_path)
-    engines = {spark: start_engine(depot, spark=spark, key=spark) for spark in ("3.5", "4.1")}
+    engines = {spark: start_java(depot, spark=spark, key=spark) for spark in ("3.5", "4.1")}
     for spark, engine in engines.items():
         assert engine.ready(600).spark_version.startswith(f"{spark}.")
     spec = (by("month", "ts", name="month"),)

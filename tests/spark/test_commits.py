@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -19,13 +18,9 @@ from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
 from tests.spark.lake import (
     HERE,
-    UNPREPARED,
     LiveEngine,
-    delta_depot,
     delta_table,
-    engine_plan,
     job,
-    lake_depot,
     maintaining,
     output,
     reading,
@@ -231,13 +226,10 @@ def test_a_window_whose_history_went_while_it_was_open_is_told_with_the_choices(
     assert (failed.code, failed.where, "state reset" in (failed.hint or "")) == ("source-history-gone", HERE, True)
 
 
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveEngine, Path]]:
-    root = tmp_path_factory.mktemp("mixed")
-    live = LiveEngine(engine_plan(lake_depot(root), delta_depot(root), conf=UNPREPARED), root / "logs")
-    live.ready()
-    yield live, root
-    live.process.stop(grace=10)
+@pytest.fixture
+def mixed(engine: LiveEngine, root: Path) -> tuple[LiveEngine, Path]:
+    """An engine that knows both formats, and where they are."""
+    return engine, root
 
 
 @pytest.mark.slow

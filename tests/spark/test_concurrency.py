@@ -28,10 +28,10 @@ def test_jobs_of_one_engine_create_and_append_at_once(engine: LiveEngine, fresh:
 
 @pytest.mark.slow
 def test_two_engines_on_a_depot_that_neither_has_seen_before(
-    start_engine: Callable[..., LiveEngine], tmp_path: Path
+    start_java: Callable[..., LiveEngine], start_engine: Callable[..., LiveEngine], tmp_path: Path
 ) -> None:
     depot = lake_depot(tmp_path)
-    engines = [start_engine(depot, key="one"), start_engine(depot, key="two")]
+    engines = [start_java(depot, key="one"), start_engine(depot, key="two")]
     sent = [
         (n, engine.start_job(writing(f"SELECT {n} AS job, id FROM range(10)", table("t"), name=f"j{n}", mode="append")))
         for n, engine in enumerate(engines * 3)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from catchment.project.model import Depot
-from tests.spark.lake import LiveEngine, files, lake_depot, table, writing
+from tests.spark.hosts import Host
+from tests.spark.lake import LiveEngine, engine_plan, files, lake_depot, table, writing
 
 NOISE = "SELECT id, uuid() AS a, uuid() AS b, uuid() AS c FROM range(0, 300000, 1, 2)"
 
@@ -42,11 +43,10 @@ def depots(tmp_path_factory: pytest.TempPathFactory, mount: Callable[[str, str],
 
 
 @pytest.fixture(scope="module")
-def damaged(tmp_path_factory: pytest.TempPathFactory, depots: dict[str, Depot]) -> Iterator[LiveEngine]:
-    from tests.spark.lake import engine_plan
-
-    live = LiveEngine(engine_plan(*depots.values()), tmp_path_factory.mktemp("logs"))
-    live.ready()
+def damaged(
+    elsewhere: Host, tmp_path_factory: pytest.TempPathFactory, depots: dict[str, Depot]
+) -> Iterator[LiveEngine]:
+    live = elsewhere.guest(engine_plan(*depots.values()), tmp_path_factory.mktemp("logs"))
     yield live
     live.process.stop(grace=5)
 

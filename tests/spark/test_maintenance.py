@@ -179,9 +179,9 @@ def test_orphans_go(engine: LiveEngine, fresh: str) -> None:
 
 @pytest.mark.slow
 def test_the_older_line_of_spark_looks_after_tables_too(
-    root: Path, start_engine: Callable[..., LiveEngine], fresh: str
+    root: Path, start_java: Callable[..., LiveEngine], fresh: str
 ) -> None:
-    older = start_engine(lake_depot(root), key="older", spark="3.5")
+    older = start_java(lake_depot(root), key="older", spark="3.5")
     appended(older, fresh, 3)
     lost = orphan(older, fresh)
     sorting = Rewrite("sort", "id DESC NULLS LAST", clause("id >= 0"), {"rewrite-all": "true"})

@@ -23,9 +23,9 @@ COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMo
 
 
 @pytest.mark.slow
-def test_an_engine_that_runs_out_of_memory_says_so(start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
+def test_an_engine_that_runs_out_of_memory_says_so(start_java: Callable[..., LiveEngine], tmp_path: Path) -> None:
     conf = {**UNPREPARED, **COMPILED, "spark.driver.memory": "512m", "spark.memory.fraction": "0.0001"}
-    engine = start_engine(lake_depot(tmp_path), conf=conf)
+    engine = start_java(lake_depot(tmp_path), conf=conf)
     engine.ready()
 
     for name, sql in (("planned", IN_THE_DRIVER), ("sorted", FOR_A_SORT)):

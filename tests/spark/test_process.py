@@ -62,13 +62,13 @@ def failed_start(engine: LiveEngine) -> Failed:
     return reply
 
 
-def test_secrets_killed_java_and_cleanliness(start_engine: Start, tmp_path: Path) -> None:
+def test_secrets_killed_java_and_cleanliness(start_java: Start, tmp_path: Path) -> None:
     """One engine, three stories: what `ps` shows, what logs show, and what is left after a kill."""
     secret = "s3cr3t-w0rd"
     plain = lake_depot(tmp_path)
     assert plain.catalog
     depot = replace(plain, catalog=replace(plain.catalog, properties={"token": secret}))
-    engine = start_engine(depot, secrets=(secret,), conf={"spark.hadoop.fs.s3a.secret.key": secret})
+    engine = start_java(depot, secrets=(secret,), conf={"spark.hadoop.fs.s3a.secret.key": secret})
     engine.ready()
     processes = family(worker_of(engine))
     assert any("java" in line for line in processes.values())
@@ -91,8 +91,8 @@ def test_secrets_killed_java_and_cleanliness(start_engine: Start, tmp_path: Path
     assert gone_within(list(processes), 10)
 
 
-def test_a_killed_worker_takes_its_java_along(start_engine: Start, tmp_path: Path) -> None:
-    engine = start_engine(lake_depot(tmp_path))
+def test_a_killed_worker_takes_its_java_along(start_java: Start, tmp_path: Path) -> None:
+    engine = start_java(lake_depot(tmp_path))
     engine.ready()
     pending = engine.start_job(writing(SLOW, table("slow")))
     pending.wait_for("writing")
@@ -139,27 +139,27 @@ def test_a_job_cancelled_before_it_begins_writes_nothing(engine: LiveEngine, fre
     assert pending.failed().code == "cancelled"
 
 
-def test_a_port_in_use(start_engine: Start) -> None:
+def test_a_port_in_use(start_java: Start) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         conf = {"spark.driver.port": str(taken.getsockname()[1]), "spark.port.maxRetries": "0"}
-        failed = failed_start(start_engine(conf=conf))
+        failed = failed_start(start_java(conf=conf))
     assert (failed.code, failed.setup) == ("port-in-use", True)
 
 
-def test_an_unreachable_master(start_engine: Start) -> None:
+def test_an_unreachable_master(start_java: Start) -> None:
     began = time.monotonic()
-    failed = failed_start(start_engine(master="spark://127.0.0.1:1"))
+    failed = failed_start(start_java(master="spark://127.0.0.1:1"))
     assert (failed.code, failed.setup) == ("master-unreachable", True)
     assert time.monotonic() - began < 20
 
 
-def test_a_secret_that_java_would_show(start_engine: Start) -> None:
+def test_a_secret_that_java_would_show(start_java: Start) -> None:
     conf = {"spark.driver.extraJavaOptions": "-Dpassword=hunter22"}
-    assert failed_start(start_engine(conf=conf, secrets=("hunter22",))).code == "secret-on-command-line"
+    assert failed_start(start_java(conf=conf, secrets=("hunter22",))).code == "secret-on-command-line"
 
 
-def test_java_that_does_not_start(start_engine: Start) -> None:
-    failed = failed_start(start_engine(conf={"spark.driver.memory": "much"}))
+def test_java_that_does_not_start(start_java: Start) -> None:
+    failed = failed_start(start_java(conf={"spark.driver.memory": "much"}))
     assert failed.code == "engine-not-started"

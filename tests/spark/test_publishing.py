@@ -242,9 +242,9 @@ def test_a_reader_of_what_was_published_keeps_it(engine: LiveEngine, fresh: str)
 
 @pytest.mark.slow
 def test_engines_of_both_lines_of_spark_publish_and_change(
-    engine: LiveEngine, start_engine: Callable[..., LiveEngine], fresh: str, root: Path
+    engine: LiveEngine, start_java: Callable[..., LiveEngine], fresh: str, root: Path
 ) -> None:
-    older = start_engine(lake_depot(root), key="older", spark="3.5", conf=UNPREPARED)
+    older = start_java(lake_depot(root), key="older", spark="3.5", conf=UNPREPARED)
     older.run(appending(fresh, 1))
     publish(older, fresh)
     engine.run(appending(fresh, 2))

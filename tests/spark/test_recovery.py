@@ -12,8 +12,8 @@ from catchment.plan.model import JobPlan
 from catchment.project.model import Settings
 from catchment.store import open_store
 from tests.concurrency.invariants import check, ids
-from tests.concurrency.waiting import await_pending, held
-from tests.ledgers import Filled, forget_engine
+from tests.concurrency.waiting import await_pending, held, worker_of
+from tests.ledgers import Filled, end_leases, forget_engine
 from tests.spark.lake import LiveEngine, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -27,6 +27,8 @@ def kill(start: Start, root: Path, fault: str, job: JobPlan, run: str) -> None:
     """Run a job in an engine that dies at a point of the commit path."""
     victim = start(lake_depot(root), key="victim", fault=f"{fault}:kill")
     assert isinstance(victim.start_job(job, run=run).answer(), EngineLost)
+    with open_store(f"sqlite:///{root}/metastore.db") as store:
+        end_leases(store, worker_of(victim))
 
 
 def files_of(buffer: str) -> list[Path]:

@@ -22,7 +22,7 @@ Directories = pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: Directories) -> Iterator[S3Server]:
     """An S3 server."""
-    running = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty", "rest"))
+    running = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty", "rest", "single"))
     yield running
     running.stop()
 
@@ -68,6 +68,8 @@ def on_s3(
         lakes.with_icebergs_files(database.port, gate.endpoint),
         Depot("alone", "iceberg", str(root / "alone"), Catalog("hadoop")),
         lakes.impatient(root),
+        Depot("events", "delta", "s3a://lake/events"),
+        *lakes.of_files(root),
     )
     with lakes.opened(depots, database.url_of("metastore"), store.data, root) as lake:
         yield lake
@@ -90,11 +92,11 @@ def _hasty(gate: Gate) -> dict[str, str]:
     scope="session",
     params=[pytest.param("on_disk", marks=pytest.mark.slow), "on_s3", pytest.param("at_rest", marks=pytest.mark.slow)],
 )
-def lake(request: pytest.FixtureRequest, store: S3Server, tmp_path_factory: Directories) -> Iterator[Lake]:
+def lake(request: pytest.FixtureRequest, store: S3Server, on_s3: Lake, tmp_path_factory: Directories) -> Iterator[Lake]:
     """Every kind of lake in turn."""
     if request.param == "on_s3":
-        yield request.getfixturevalue("on_s3")
+        yield on_s3
         return
     root = tmp_path_factory.mktemp(request.param)
-    with lakes.on_disk(root) if request.param == "on_disk" else lakes.at_rest(root, store) as lake:
+    with lakes.on_disk(root, on_s3) if request.param == "on_disk" else lakes.at_rest(root, store, on_s3) as lake:
         yield lake

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +11,12 @@ from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
-from tests.ledgers import Filled
+from tests.concurrency.waiting import worker_of
+from tests.ledgers import Filled, end_leases
 from tests.servers import nessie
 from tests.servers.s3 import KEY, SECRET, S3Server
+from tests.spark.hosts import Host
 from tests.spark.lake import UNPREPARED, LiveEngine, engine_plan, lake_depot, table, writing
-
-Start = Callable[..., LiveEngine]
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,22 @@ class Lake:
     """Where the store keeps its files on this machine; of an S3 server, its buckets."""
     here: LiveEngine
     there: LiveEngine
+    host: Host
+    """Whose Java an engine that is to be killed uses: not that of `here`."""
     branches: bool = True
     """Whether the catalog keeps branches of tables."""
 
-    def kill(self, start: Start, fault: str, job: JobPlan, run: str) -> None:
-        """Run a job in a third engine, which dies at a point of the commit path."""
-        victim = start(
-            *self.depots,
-            key="victim",
-            fault=f"{fault}:kill",
-            metastore=self.metastore,
-            secrets=(SECRET,),
-            conf=UNPREPARED,
-        )
+    def kill(self, fault: str, job: JobPlan, run: str, logs: Path) -> None:
+        """Run a job in a third engine, which dies at a point of the commit path, and end what it has leased."""
+        plan = engine_plan(*self.depots, key="victim", fault=f"{fault}:kill", metastore=self.metastore, conf=UNPREPARED)
+        victim = self.host.guest(plan, logs, (SECRET,))
         assert isinstance(victim.start_job(job, run=run).answer(), EngineLost)
+        with self.ledger() as filled:
+            end_leases(filled.store, worker_of(victim))
+
+    def depot(self, name: str) -> Depot:
+        """One of its depots."""
+        return next(depot for depot in self.depots if depot.name == name)
 
     def files(self, location: str) -> list[Path]:
         """What the store holds in a directory."""
@@ -59,31 +61,43 @@ class Lake:
 def opened(depots: tuple[Depot, ...], metastore: str, disk: Path, logs: Path) -> Iterator[Lake]:
     """A lake with its engines running."""
     plan = engine_plan(*depots, metastore=metastore, conf=UNPREPARED)
-    here, there = (LiveEngine(plan, logs / name, (SECRET,)) for name in ("here", "there"))
+    here, there = (Host(plan, logs / name, (SECRET,)) for name in ("here", "there"))
     try:
         here.ready()
         there.ready()
-        yield Lake(depots, metastore, disk, here, there)
+        yield Lake(depots, metastore, disk, here, there, there)
     finally:
         for engine in (here, there):
             engine.process.stop(grace=5)
 
 
 @contextmanager
-def on_disk(root: Path) -> Iterator[Lake]:
+def beside(lake: Lake, depot: Depot, metastore: str, disk: Path, logs: Path) -> Iterator[Lake]:
+    """Another lake, whose engines use the Javas of a lake that is there."""
+    plan, hosts = engine_plan(depot, metastore=metastore, conf=UNPREPARED), (lake.here, lake.there)
+    here, there = (host.guest(plan, logs / str(n), (SECRET,)) for n, host in enumerate(hosts) if isinstance(host, Host))
+    try:
+        yield Lake((depot,), metastore, disk, here, there, lake.host)
+    finally:
+        for engine in (here, there):
+            engine.process.stop(grace=5)
+
+
+@contextmanager
+def on_disk(root: Path, other: Lake) -> Iterator[Lake]:
     """Everything in files of this machine."""
-    with opened((lake_depot(root),), f"sqlite:///{root}/metastore.db", root, root / "logs") as lake:
+    with beside(other, lake_depot(root), f"sqlite:///{root}/metastore.db", root, root / "logs") as lake:
         yield lake
 
 
 @contextmanager
-def at_rest(root: Path, store: S3Server) -> Iterator[Lake]:
+def at_rest(root: Path, store: S3Server, other: Lake) -> Iterator[Lake]:
     """A REST catalog that says where tables are and at which endpoint; the keys are the depot's."""
     catalog = nessie.start(nessie.jar(), root, store, "rest")
     keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
     depot = Depot("lake", "iceberg", nessie.WAREHOUSE, Catalog("rest", catalog.uri, properties=keys))
     try:
-        with opened((depot,), f"sqlite:///{root}/metastore.db", store.data, root / "logs") as lake:
+        with beside(other, depot, f"sqlite:///{root}/metastore.db", store.data, root / "logs") as lake:
             yield replace(lake, branches=False)
     finally:
         catalog.stop()
@@ -117,6 +131,18 @@ def impatient(root: Path) -> Depot:
     depot = lake_depot(root, "impatient")
     assert depot.catalog
     return replace(depot, catalog=replace(depot.catalog, properties={"jdbc.busy_timeout": "50"}))
+
+
+def of_files(root: Path) -> tuple[Depot, Depot, Depot]:
+    """A bucket, a directory of this machine that Hadoop takes for a store of its own, and a store of few talents."""
+    (root / "mounted").mkdir()
+    mount = {"spark.hadoop.fs.viewfs.mounttable.there.link./drop": (root / "mounted").as_uri()}
+    one_by_one = {"spark.hadoop.fs.s3a.bucket.single.multiobjectdelete.enable": "false"}
+    return (
+        Depot("bucket", "files", "s3a://lake/drop"),
+        Depot("mounted", "files", "viewfs://there/drop", conf=mount),
+        Depot("single", "files", "s3a://single/drop", conf=one_by_one),
+    )
 
 
 def appending(name: str, first: int, job: str, depot: str = "lake", files: int = 1) -> JobPlan:

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
-from catchment.project.model import Depot
-from tests.servers.s3 import SECRET, S3Server
-from tests.spark.lake import UNPREPARED, LiveEngine, writing
-from tests.stores.lakes import Start
+from tests.spark.lake import writing
+from tests.stores.lakes import Lake
 
 JOBS = 8
 
@@ -22,20 +19,13 @@ def appending(target: Dataset, number: int) -> JobPlan:
 
 
 @pytest.mark.slow
-def test_two_engines_append_at_once_and_a_third_is_killed(store: S3Server, tmp_path: Path, start_engine: Start) -> None:
-    depot = Depot("events", "delta", "s3a://lake/events", conf=store.spark_conf())
+def test_two_engines_append_at_once_and_a_third_is_killed(on_s3: Lake, tmp_path: Path) -> None:
     target = Dataset("dataos://events:raw/t", "events", "delta", "raw", "t", "s3a://lake/events/raw/t")
-
-    def start(key: str, fault: str = "") -> LiveEngine:
-        metastore = f"sqlite:///{tmp_path}/metastore.db"
-        return start_engine(depot, key=key, fault=fault, metastore=metastore, secrets=(SECRET,), conf=UNPREPARED)
-
-    here, there = start("here"), start("there")
+    here, there = on_s3.here, on_s3.there
     pending = [(here, there)[n % 2].start_job(appending(target, n)) for n in range(JOBS)]
     assert sorted(each.done()[0].snapshot_id or 0 for each in pending) == list(range(1, JOBS + 1))
 
-    victim = start("victim", "own-commit-applied:kill")
-    assert isinstance(victim.start_job(appending(target, JOBS), run="r").answer(), EngineLost)
+    on_s3.kill("own-commit-applied", appending(target, JOBS), run="r", logs=tmp_path)
     [report] = here.run(appending(target, JOBS), run="r", number=2)
     assert (report.rows, report.snapshot_id) == (10, JOBS + 1)
     found = [row[0] for row in there.rows(f"SELECT id FROM {target.identifier} ORDER BY id")]

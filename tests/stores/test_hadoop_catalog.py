@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.concurrency.invariants import check, ids
 from tests.spark.lake import table, writing
+from tests.spark.overtaking import at_gate, passing
 from tests.stores.lakes import Lake, appending
-
-SLOW = "SELECT id FROM range(20, 30, 1, 2) WHERE coalesce(java_method('java.lang.Thread', 'sleep', 1200L), '') <> '-'"
 
 
 def test_a_second_writer_is_refused_while_the_first_one_writes(on_s3: Lake, fresh: str) -> None:
@@ -14,16 +13,18 @@ def test_a_second_writer_is_refused_while_the_first_one_writes(on_s3: Lake, fres
     here.run(appending(fresh, 0, "first", "alone"))
     there.run(appending(fresh, 10, "after-it", "alone"))
 
-    writing_now = here.start_job(writing(SLOW, table(fresh, "alone"), name="slow", mode="append"), run=f"r-{fresh}")
-    writing_now.wait_for("progress")
-    for engine in (here, there):
-        refused = engine.fail(appending(fresh, 90, "second", "alone"))
-        assert (refused.code, refused.retryable) == ("second-writer", True)
-        assert f"r-{fresh}/slow/out on engine/" in refused.message
-        assert "use a jdbc or rest catalog" in (refused.hint or "")
-    [recovered] = there.recover(table(fresh, "alone"))
-    assert recovered["error"]["code"] == "second-writer"
-    assert ids(there, fresh, "alone") == list(range(20))
+    target = table(fresh, "alone")
+    slow = f"SELECT id FROM range(20, 30, 1, 2) WHERE {passing(target)}"
+    writing_now = here.start_job(writing(slow, target, name="slow", mode="append"), run=f"r-{fresh}")
+    with at_gate(here, target):
+        for engine in (here, there):
+            refused = engine.fail(appending(fresh, 90, "second", "alone"))
+            assert (refused.code, refused.retryable) == ("second-writer", True)
+            assert f"r-{fresh}/slow/out on engine/" in refused.message
+            assert "use a jdbc or rest catalog" in (refused.hint or "")
+        [recovered] = there.recover(target)
+        assert recovered["error"]["code"] == "second-writer"
+        assert ids(there, fresh, "alone") == list(range(20))
 
     assert writing_now.done()[0].rows == 10
     there.run(appending(fresh, 30, "afterwards", "alone"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import forget_engine
 from tests.servers.s3 import SECRET
-from tests.spark.lake import by, table, writing
-from tests.stores.lakes import Lake, Start, appending
+from tests.spark.lake import by, job, output, step, table, writing
+from tests.spark.overtaking import at_gate, gate
+from tests.stores.lakes import Lake, appending
 
 
 def replacing(name: str, mark: str, parts: str, **more: Any) -> JobPlan:
@@ -51,10 +53,10 @@ def test_overwrites_of_two_engines_replace_what_they_produce(lake: Lake, fresh: 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["sealed", "swap-applied"])
 def test_what_a_killed_engine_sealed_another_one_publishes_once(
-    lake: Lake, start_engine: Start, fresh: str, point: str
+    lake: Lake, fresh: str, tmp_path: Path, point: str
 ) -> None:
     lake.here.run(appending(fresh, 0, "early"))
-    lake.kill(start_engine, point, appending(fresh, 10, "lost"), run=f"r-{fresh}")
+    lake.kill(point, appending(fresh, 10, "lost"), run=f"r-{fresh}", logs=tmp_path)
     lake.there.run(appending(fresh, 20, "late"))
     assert ids(lake.here, fresh) == list(range(30))
     [report] = lake.here.run(appending(fresh, 10, "lost"), run=f"r-{fresh}", number=2)
@@ -64,9 +66,9 @@ def test_what_a_killed_engine_sealed_another_one_publishes_once(
 
 
 @pytest.mark.slow
-def test_a_lost_commit_that_lies_behind_a_later_one_is_found(lake: Lake, start_engine: Start, fresh: str) -> None:
+def test_a_lost_commit_that_lies_behind_a_later_one_is_found(lake: Lake, fresh: str, tmp_path: Path) -> None:
     """Also where the catalog shows the newest snapshot only: then the live files tell."""
-    lake.kill(start_engine, "swap-applied", appending(fresh, 0, "lost"), run=f"r-{fresh}")
+    lake.kill("swap-applied", appending(fresh, 0, "lost"), run=f"r-{fresh}", logs=tmp_path)
     lake.there.run(writing("SELECT id FROM range(10, 20)", table(fresh), mode="append", commit="direct"))
     lake.here.run(appending(fresh, 20, "late"))
     lake.here.run(appending(fresh, 0, "lost"), run=f"r-{fresh}", number=2)
@@ -75,11 +77,9 @@ def test_a_lost_commit_that_lies_behind_a_later_one_is_found(lake: Lake, start_e
 
 
 @pytest.mark.slow
-def test_recovery_removes_the_files_of_a_write_that_was_never_sealed(
-    lake: Lake, start_engine: Start, fresh: str
-) -> None:
+def test_recovery_removes_the_files_of_a_write_that_was_never_sealed(lake: Lake, fresh: str, tmp_path: Path) -> None:
     lake.here.run(appending(fresh, 0, "early"))
-    lake.kill(start_engine, "before-sealed", appending(fresh, 10, "lost"), run=f"r-{fresh}")
+    lake.kill("before-sealed", appending(fresh, 10, "lost"), run=f"r-{fresh}", logs=tmp_path)
     with lake.ledger() as filled:
         lost = filled.find(f"r-{fresh}/lost/out").intent
         forget_engine(filled.store, lost.owner)
@@ -108,16 +108,11 @@ def test_a_branch_gets_what_is_written_to_it(lake: Lake, fresh: str) -> None:
 @pytest.mark.slow
 def test_an_overwrite_that_was_overtaken_fails_where_that_was_asked_for(lake: Lake, fresh: str) -> None:
     lake.here.run(replacing(fresh, "old", "0, 1, 2"))
-    slow = "coalesce(java_method('java.lang.Thread', 'sleep', 6000L), '')"
-    overtaken = writing(
-        f"SELECT max(id) AS id, {slow} AS mark, 0 AS part FROM lake.raw.{fresh} WHERE part = 0",
-        table(fresh),
-        mode="overwrite-partitions",
-        conflict="fail",
-    )
-    pending = lake.here.start_job(overtaken)
-    pending.wait_for("progress")
-    lake.there.run(replacing(fresh, "new", "0"))
+    rows = f"SELECT max(id) AS id, string(max(seen)) AS mark, 0 AS part FROM gate, lake.raw.{fresh} WHERE part = 0"
+    replaced = output("rows", table(fresh), mode="overwrite-partitions", conflict="fail")
+    pending = lake.here.start_job(job(replaced, steps=[gate(table(fresh)), step("rows", rows)]))
+    with at_gate(lake.here, table(fresh)):
+        lake.there.run(replacing(fresh, "new", "0"))
     failed = pending.failed()
     assert (failed.code, failed.retryable) == ("partitions-changed", True)
     assert marks(lake, fresh) == [(0, "new", 3), (1, "old", 3), (2, "old", 3)]

@@ -17,8 +17,9 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from catchment.commit.writer import Writer
-from catchment.engine.protocol import Backfill, OutputReport, RunJob
+from catchment.engine.protocol import RunJob
 from catchment.errors import Cancelled, JobError
+from catchment.formats.registry import traits_of
 from catchment.formats.sql_names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
@@ -26,6 +27,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, is_before, window_with
 from catchment.plan.model import Incremental, InputPlan, JobPlan
+from catchment.run_model import Backfill, OutputResult
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
 
@@ -33,7 +35,7 @@ AT_ONCE = 4
 MOST_WINDOWS = 10_000
 LOOK_SECONDS = 0.2
 
-Through = Callable[[SparkSession, Story, Window], tuple[OutputReport, ...]]
+Through = Callable[[SparkSession, Story, Window], tuple[OutputResult, ...]]
 Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 
@@ -47,7 +49,7 @@ class Backfiller:
     writer: Writer
     through: Through
 
-    def run(self, wanted: Backfill) -> tuple[OutputReport, ...]:
+    def run(self, wanted: Backfill) -> tuple[OutputResult, ...]:
         """Every window of the range that is not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
@@ -70,7 +72,7 @@ class Backfiller:
     def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
         left = self._states.unfinished(*self._job, "backfill")
-        ranges = {str(each.backfill) for each in left}
+        ranges = {each.backfill.range for each in left if each.backfill}
         if ranges - {wanted.range}:
             raise JobError(
                 f"the backfill {', '.join(sorted(ranges))} of this job is not finished: {len(left)} windows are left",
@@ -92,7 +94,7 @@ class Backfiller:
             parts = list(_parts(session, source, window, wanted))
         run_id, outputs = self.command.run_id, dict(self.command.job.reported)
         template = Window(
-            *(*self._job, 0, "backfill", "open", run_id, {}), runs=(run_id,), backfill=wanted.range, outputs=outputs
+            *(*self._job, 0, "backfill", "open", run_id, {}), runs=(run_id,), backfill=wanted, outputs=outputs
         )
         windows = [
             replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
@@ -100,7 +102,7 @@ class Backfiller:
         ]
         return self._states.open(lease, windows)
 
-    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputReport, ...]]:
+    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
@@ -112,7 +114,7 @@ class Backfiller:
                 if any(each < number for each in failed):
                     raise Cancelled("a window before this one failed")
 
-        def carry_out(number: int, window: Window) -> tuple[OutputReport, ...]:
+        def carry_out(number: int, window: Window) -> tuple[OutputResult, ...]:
             try:
                 if at_once == 1 or failed:
                     await_turn(number)
@@ -130,7 +132,7 @@ class Backfiller:
         _raise_first([error for future in futures if (error := future.exception())])
         return [future.result() for future in futures]
 
-    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputReport, ...]:
+    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputResult, ...]:
         for name, part in window.inputs.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
         with self.sessions() as session:
@@ -145,17 +147,17 @@ class Backfiller:
         return self.command.workflow, self.command.job.name
 
 
-def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
+def windows_at_once(job: JobPlan, single_writer: Collection[str]) -> int:
     """Several where computing and committing are two things, and no window needs what the one before it wrote."""
     read = {source.dataset.address for source in job.inputs}
     statements = list(_statements(job))
     apart = not job.actions and all(
-        output.dataset.format != "delta"
+        traits_of(output.dataset.format).buffered
         and output.commit == "buffered"
         and output.mode != "merge"
         and output.conflict == "last-wins"
         and output.dataset.address not in read
-        and output.dataset.depot not in solitary
+        and output.dataset.depot not in single_writer
         and not any(may_name(sql, output.dataset) for sql in statements)
         for output in job.outputs
     )

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import faults
 from catchment.commit.writer import Writer
-from catchment.engine.protocol import OutputReport, RunJob
+from catchment.engine.protocol import RunJob
 from catchment.errors import CatchmentError
 from catchment.job.inputs import next_window
 from catchment.job.lease import job_lease
@@ -21,6 +21,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, ends_after
 from catchment.plan.model import InputPlan
+from catchment.run_model import OutputResult
 from catchment.store import Lease
 from catchment.store.states import InputWindow, State, States, Window
 from catchment.store.writes import FATE_UNKNOWN, Entry
@@ -34,17 +35,17 @@ class WindowLoop:
     command: RunJob
     story: Story
     writer: Writer
-    through: Callable[[Window], tuple[OutputReport, ...]]
+    through: Callable[[Window], tuple[OutputResult, ...]]
     """Runs the job through a window, to the commit of its last output; what is committed is not written again."""
     is_committed: Callable[[Window], bool]
     """Whether every output of a window is in its table."""
 
-    def run(self) -> tuple[OutputReport, ...]:
+    def run(self) -> tuple[OutputResult, ...]:
         """Take as many windows as were asked for, or as there are; those that this very run has done before count."""
-        reports: list[tuple[OutputReport, ...]] = []
+        reports: list[tuple[OutputResult, ...]] = []
         with job_lease(self.writer, self.command, self.story) as lease:
             done = [window for window in self._own() if window.status == "done"]
-            while len(done) + len(reports) < self.command.windows:
+            while len(done) + len(reports) < self.command.request.windows:
                 window = self._settled(lease) or self._opened(lease)
                 if window is None:
                     break
@@ -84,7 +85,7 @@ class WindowLoop:
         faults.point("window-opened")
         return opened
 
-    def _finished(self, lease: Lease, window: Window) -> tuple[OutputReport, ...]:
+    def _finished(self, lease: Lease, window: Window) -> tuple[OutputResult, ...]:
         try:
             reports = self.through(window)
         except BaseException:
@@ -118,7 +119,7 @@ class WindowLoop:
     def _tell(self, parts: Mapping[str, InputWindow]) -> None:
         for name, part in parts.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
-            end = ends_after(part, self.command.reference_time)
+            end = ends_after(part, self.command.request.reference_time)
             if end is not None:
                 text = f"input {name}: the window ends at {end}, which is still to come; rows that arrive in it later "
                 self.story.warn(f"{text}will not be read", code="window-still-open", input=name, end=end)

@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.25
 def job_lease(writer: Writer, command: RunJob, story: Story) -> Iterator[Lease]:
     """Hold the job's lease; raises LeaseHeld where another run has it and we were not asked to wait."""
     name = lease_name(command.workflow, command.job.name)
-    lease = _taken(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.wait)
+    lease = _taken(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.request.wait)
     with held(writer.store, lease):
         yield lease
 

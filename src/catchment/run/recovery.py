@@ -69,5 +69,5 @@ def _depots(tables: Sequence[Dataset], project: Project) -> set[str]:
 
 
 def _dataset(found: Unfinished) -> Dataset:
-    """What the ledger says the writes were headed for; of files, several addresses may name the same place."""
+    """The dataset as the ledger has it; several addresses may name one place of files, so its target stands for it."""
     return replace(Dataset(**found.dataset), address=found.target)

@@ -43,16 +43,20 @@ class Publications:
     def record(self, made: Publication) -> None:
         """Remember a move that was made. May be repeated where the answer was lost."""
         with self._database.writing() as connection:
-            while not (_count(connection, publications.c.id == made.id) or _insert(connection, made)):
-                continue
+            number = _next(connection, made.target)
+            while not (_count(connection, publications.c.id == made.id) or _insert(connection, made, number)):
+                number = _next(connection, made.target)
 
     @repeatable
     def record_missing(self, seen: Publication) -> bool:
         """Remember a move that somebody has made and not recorded, because they died in between; says whether."""
         with self._database.writing() as connection:
+            # The number is looked up first: whoever records a move after we looked for it takes that number from us.
+            number = _next(connection, seen.target)
             while not _is_known(connection, seen):
-                if _insert(connection, seen):
+                if _insert(connection, seen, number):
                     return True
+                number = _next(connection, seen.target)
             return False
 
     @repeatable
@@ -80,12 +84,17 @@ def _count(connection: Connection, *where: ColumnElement[bool]) -> int:
     return connection.scalar(select(func.count()).select_from(publications).where(*where)) or 0
 
 
-def _insert(connection: Connection, made: Publication) -> bool:
-    """Add it behind those that are there; False where another one took its number at the same moment."""
-    last = select(func.max(publications.c.number)).where(publications.c.target == made.target)
+def _next(connection: Connection, target: str) -> int:
+    """The number behind those that are there."""
+    last = select(func.max(publications.c.number)).where(publications.c.target == target)
+    return (connection.scalar(last) or 0) + 1
+
+
+def _insert(connection: Connection, made: Publication, number: int) -> bool:
+    """Add it under this number; False where another one took it."""
     row: dict[str, Any] = {
         "target": made.target,
-        "number": (connection.scalar(last) or 0) + 1,
+        "number": number,
         "id": made.id,
         "catalog": made.catalog,
         "file": made.file,

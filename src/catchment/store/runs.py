@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, func, or_, select
 
+from catchment.run_model import Backfill, OutputResult, RunRequest
 from catchment.store.database import Database, database_time
-from catchment.store.records import AttemptRecord, JobRecord, OutputRecord, RunRecord
+from catchment.store.records import AttemptRecord, JobRecord, RunRecord
 from catchment.store.schema import attempts, jobs, leases, outputs, runs
 
 
@@ -64,7 +65,8 @@ def _runs() -> Select[Any]:
         runs.c.started,
         runs.c.resumed,
         runs.c.windows,
-        runs.c.backfill,
+        runs.c.backfill_first,
+        runs.c.backfill_last,
         case(
             (lost, func.coalesce(func.nullif(leases.c.expires, 0.0), runs.c.started)),
             else_=func.coalesce(runs.c.finished, database_time()),
@@ -79,15 +81,19 @@ def _runs() -> Select[Any]:
 
 
 def _run(row: Row[Any]) -> RunRecord:
-    return RunRecord(**row._mapping)
+    columns = dict(row._mapping)
+    first, last = columns.pop("backfill_first"), columns.pop("backfill_last")
+    backfill = Backfill(first, last) if first is not None else None
+    request = RunRequest(columns.pop("reference_time"), columns.pop("windows"), backfill)
+    return RunRecord(**columns, request=request)
 
 
-def _job(row: Row[Any], written: tuple[OutputRecord, ...]) -> JobRecord:
+def _job(row: Row[Any], written: tuple[OutputResult, ...]) -> JobRecord:
     return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, written)
 
 
-def _output(row: Row[Any]) -> OutputRecord:
-    return OutputRecord(row.name, row.dataset, row.write_id, row.rows_written, row.files_written, row.snapshot_id)
+def _output(row: Row[Any]) -> OutputResult:
+    return OutputResult(row.name, row.dataset, row.rows_written, row.files_written, row.snapshot_id, row.write_id)
 
 
 def _attempt(row: Row[Any]) -> AttemptRecord:

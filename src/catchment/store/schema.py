@@ -16,7 +16,8 @@ runs: TableClause = table(
     column("resumed", Double),
     column("finished", Double),
     column("windows", Integer),
-    column("backfill", String),
+    column("backfill_first", String),
+    column("backfill_last", String),
 )
 
 jobs: TableClause = table(
@@ -152,7 +153,8 @@ windows: TableClause = table(
     column("opened", Double),
     column("finished", Double),
     column("engine", String),
-    column("backfill", String),
+    column("backfill_first", String),
+    column("backfill_last", String),
     column("person", String),
     column("outputs", JSON(none_as_null=True)),
 )

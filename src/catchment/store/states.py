@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
 
 from catchment.errors import JobError
+from catchment.run_model import Backfill
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
 from catchment.store.schema import states, window_runs, windows
@@ -52,7 +53,7 @@ class Window:
     """The run that opened the window, then those that took it over; none where a person moved the state."""
     engine: str | None = None
     """The engine that opened it."""
-    backfill: str | None = None
+    backfill: Backfill | None = None
     """The range that it is a part of."""
     person: str | None = None
     """Who moved the state by hand."""
@@ -64,7 +65,7 @@ class Window:
         """Who opened the window, and what for, in words."""
         runs = ", ".join(f"run {run_id}" for run_id in self.runs)
         on = f" on {self.engine}" if self.engine else ""
-        span = f": {self.backfill}" if self.backfill else ""
+        span = f": {self.backfill.range}" if self.backfill else ""
         return self.person or f"{runs}{on}{span}"
 
 
@@ -216,7 +217,8 @@ def _added(connection: Connection, wanted: Window) -> Window:
         "cause": wanted.cause,
         "identity": wanted.identity,
         "engine": wanted.engine,
-        "backfill": wanted.backfill,
+        "backfill_first": wanted.backfill.first if wanted.backfill else None,
+        "backfill_last": wanted.backfill.last if wanted.backfill else None,
         "person": wanted.person,
         "inputs": inputs,
         "outputs": _plain(wanted.outputs),
@@ -287,4 +289,7 @@ def _windows(connection: Connection, found: Select[Any]) -> tuple[Window, ...]:
 
 def _window(row: Row[Any], runs: Sequence[str]) -> Window:
     inputs = {name: InputWindow(**part) for name, part in row.inputs.items()}
-    return Window(**{**row._mapping, "inputs": inputs, "runs": tuple(runs)})
+    columns = dict(row._mapping)
+    first, last = columns.pop("backfill_first"), columns.pop("backfill_last")
+    backfill = Backfill(first, last) if first is not None else None
+    return Window(**{**columns, "inputs": inputs, "runs": tuple(runs), "backfill": backfill})

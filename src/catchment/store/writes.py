@@ -57,7 +57,7 @@ class Intent:
 class Contents:
     """A full buffer: descriptors of its data files, and their sums.
 
-    Their form is the format's own business.
+    What a descriptor is made of is the format's business; it is plain JSON, and any engine can read it.
     """
 
     descriptors: tuple[Mapping[str, Any], ...]

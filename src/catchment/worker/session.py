@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -19,12 +19,46 @@ from pyspark.sql import SparkSession
 from catchment.commit.presence import announce
 from catchment.commit.reading import reading
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Ready, Start
-from catchment.engine.settings import launch_settings, published, solitary, spark_settings
+from catchment.engine.settings import launch_settings, published, single_writer, spark_settings
 from catchment.errors import CatchmentError, SetupError
+from catchment.formats.failures import from_spark
+from catchment.formats.model import ClosesSessions
+from catchment.formats.registry import open_all
 from catchment.store import PATIENCE_SECONDS, open_store
-from catchment.worker import masters
+
+PATIENCE = 5.0
+
+
+def require(master: str) -> None:
+    """Raise unless the master of a standalone cluster (or one of several) takes connections."""
+    if not master.startswith("spark://"):
+        return
+    problems = [problem for address in master.removeprefix("spark://").split(",") if (problem := _problem(address))]
+    if len(problems) == master.count(",") + 1:
+        raise unreachable(master, "; ".join(problems))
+
+
+def unreachable(master: str, why: str, detail: str | None = None) -> SetupError:
+    """The error for a master that does not take us."""
+    return SetupError(
+        f"the Spark master {master} cannot be reached: {why}",
+        code="master-unreachable",
+        hint="check that the master runs and that `master` of the engine names its host and port (spark://host:7077)",
+        detail=detail,
+    )
+
+
+def _problem(address: str) -> str | None:
+    host, _, port = address.strip().rpartition(":")
+    if not host or not port.isdigit():
+        return f"{address} is no host:port"
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return None
+
 
 FAREWELL_SECONDS = 10.0
 """How long a JVM may take from the end of its application to its own."""
@@ -44,7 +78,7 @@ class Application:
     @classmethod
     def start(cls, start: Start) -> Application:
         """Start the JVM and the application in it."""
-        masters.require(start.engine.engine.master)
+        require(start.engine.engine.master)
         _make_places(start)
         settings = spark_settings(start)
         gateway = _launch(launch_settings(settings, start.secrets))
@@ -73,7 +107,7 @@ class Application:
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending
         depots = self._start.engine.depots
-        return Writer(session, store, announce(store), max_pending, solitary(depots), published(depots))
+        return Writer(session, store, announce(store), max_pending, single_writer(depots), published(depots))
 
     def ready(self) -> Ready:
         """What the launcher is told once the application runs."""
@@ -89,7 +123,8 @@ class Application:
         try:
             yield session
         finally:
-            _close_catalogs(session)
+            for format in open_all({depot.kind for depot in self._start.engine.depots}, ClosesSessions):
+                format.close(session)
             sessions.clearActiveSession()
 
     def answers(self) -> bool:
@@ -146,7 +181,7 @@ def _refused(start: Start, error: Exception) -> CatchmentError:
     problem = from_spark(error, otherwise="engine-not-started")
     master = start.engine.engine.master
     if problem.code == "engine-not-started" and master.startswith("spark://"):
-        return masters.unreachable(master, "it did not register the application", problem.detail)
+        return unreachable(master, "it did not register the application", problem.detail)
     if isinstance(problem, SetupError):
         return problem
     return SetupError(problem.message, code=problem.code, hint=problem.hint, detail=problem.detail)
@@ -157,15 +192,3 @@ def _make_places(start: Start) -> None:
     for depot in start.engine.depots:
         if depot.catalog and depot.catalog.database:
             Path(depot.catalog.database).parent.mkdir(parents=True, exist_ok=True)
-
-
-def _close_catalogs(session: SparkSession) -> None:
-    """Give back the connections of this session's catalogs; Spark itself never does."""
-    jvm = session._jvm
-    manager = session._jsparkSession.sessionState().catalogManager()
-    for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):
-        catalog = manager.catalog(name)
-        if catalog.getClass().getName() == "org.apache.iceberg.spark.SparkCatalog":
-            inner = catalog.icebergCatalog()
-            if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
-                inner.close()

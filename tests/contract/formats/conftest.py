@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from catchment.plan.model import Dataset
-from catchment.project.model import Depot
-from catchment.store import open_store
 from tests.contract.formats.kinds import ALIKE, EVERY_POINT, QUICK, Kind
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, delta_depot, engine_plan, files_depot, lake_depot
+from tests.spark.hosts import Host
+from tests.spark.lake import LiveEngine
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,43 +41,24 @@ def _marks(kind: Kind, test: str, point: str | None = None) -> list[pytest.MarkD
     return marks
 
 
-@pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("formats")
-
-
-@pytest.fixture(scope="session")
-def depots(place: Path) -> tuple[Depot, ...]:
-    """A depot of every kind."""
-    return lake_depot(place), files_depot(place), delta_depot(place)
-
-
-@pytest.fixture(scope="session")
-def here(place: Path, depots: tuple[Depot, ...]) -> Iterator[LiveEngine]:
+@pytest.fixture
+def here(engine: Host) -> LiveEngine:
     """An engine for every test of the contract."""
-    yield from _started(place, depots, "here")
+    return engine
 
 
-@pytest.fixture(scope="session")
-def there(place: Path, depots: tuple[Depot, ...], here: LiveEngine) -> Iterator[LiveEngine]:
+@pytest.fixture
+def there(elsewhere: Host) -> LiveEngine:
     """Another one, on the same depots."""
-    yield from _started(place, depots, "there")
+    return elsewhere
 
 
 @pytest.fixture
-def target(kind: Kind, place: Path, fresh: str) -> Dataset:
+def target(kind: Kind, root: Path, fresh: str) -> Dataset:
     """A dataset that nobody has written."""
-    return kind.dataset(place, fresh)
+    return kind.dataset(root, fresh)
 
 
 @pytest.fixture
-def ledger(place: Path) -> Iterator[Filled]:
-    with open_store(f"sqlite:///{place}/metastore.db") as store:
-        yield Filled(store)
-
-
-def _started(place: Path, depots: tuple[Depot, ...], key: str) -> Iterator[LiveEngine]:
-    live = LiveEngine(engine_plan(*depots, key=key), place / f"logs-{key}")
-    live.ready()
-    yield live
-    live.process.stop(grace=5)
+def ledger(filled: Filled) -> Filled:
+    return filled

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
+from tests.concurrency.waiting import worker_of
 from tests.contract.formats.jobs import put, whole
 from tests.contract.formats.kinds import Kind
-from tests.ledgers import Filled, forget_engine
+from tests.ledgers import Filled, end_leases, forget_engine
 from tests.spark.lake import LiveEngine
 
 
@@ -26,8 +27,7 @@ def test_killed_and_run_again(
     here.run(put(target, "old", 0, 1, None))
     victim = start_engine(*depots, key="victim", fault=f"{point}:kill")
     assert isinstance(victim.start_job(work, run=run).answer(), EngineLost)
-    if ledger.store.leases.holder(lease := f"table/{target.path or target.address}"):
-        forget_engine(ledger.store, lease)  # it ends in time; end it now
+    end_leases(ledger.store, worker_of(victim))
     seen = kind.rows(here, target)
     for part in (0, 1, None):  # whole in the old state or in the new one; plain files may for a while show both
         found = [row for row in seen if row[2] == part]

@@ -10,10 +10,11 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.sql.expression import TableClause
 
 from catchment.errors import SetupError
+from catchment.run_model import Backfill, OutputResult, RunRequest
 from catchment.store import Store, migrations, open_store, schema
 from catchment.store.database import connect
 from catchment.store.migrations import MIGRATIONS, NEWEST, Migration
-from catchment.store.records import EventRecord, OutputRecord
+from catchment.store.records import EventRecord
 from catchment.store.runs import lease_name
 from tests.contract.store.processes import answers_of
 from tests.contract.store.writes import CONTENTS, TABLE, intent
@@ -81,12 +82,13 @@ def test_many_processes_open_an_older_store_at_once(url: str) -> None:
 
 
 def test_an_older_store_keeps_its_rows_and_gets_what_is_new(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = OutputRecord("out", TABLE, "r1/a/out", 3, 1, 2**62)
+    written = OutputResult("out", TABLE, 3, 1, 2**62, "r1/a/out")
+    asked = RunRequest("2024", windows=2, backfill=Backfill("2024-01-01 00:00:00", "2024-07-01"))
     told = EventRecord(1.0, "run-started", None, None, None, {"jobs": ["a"]})
     with open_store(url) as old:
         lease = old.leases.acquire(lease_name("r1"), "me", 600.0)
         progress = old.progress(lease, "r1")
-        progress.begin(workflow="w", file="w.yaml", reference_time="2024", job_names=["a"], at=100.0)
+        progress.begin(asked, workflow="w", file="w.yaml", job_names=["a"], at=100.0)
         progress.attempt_begins("a", 1, "default", 101.0)
         progress.job_ends("a", 1, "succeeded", at=102.0, written=[written])
         old.events.append(lease, "r1", [told])
@@ -98,6 +100,7 @@ def test_an_older_store_keeps_its_rows_and_gets_what_is_new(url: str, monkeypatc
         after = (runs.jobs("r1"), runs.attempts("r1"), store.events.of_run("r1"), ledger.find("r1/job/out"))
         assert after == before
         assert runs.jobs("r1")[0].outputs == (written,)
+        assert [run.request for run in runs.newest(10)] == [asked]
         store.progress(lease, "r1").finish("succeeded", 103.0)
         ledger.seal(intent(), CONTENTS)
         assert [write.write_id for write in ledger.pending(TABLE, limit=10)] == [intent().write_id]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from multiprocessing.synchronize import Barrier
 
 import pytest
+from sqlalchemy import Connection
 
-from catchment.store import Store, open_store
+from catchment.store import Store, open_store, publications
 from catchment.store.publications import Publication, Publications
 from tests.contract.store.processes import answers_of
 
@@ -69,3 +70,25 @@ def test_several_processes_record_at_once(url: str) -> None:
     with open_store(url) as store:
         files = [each.file for each in store.publications.of_table(TABLE)]
     assert sorted(files) == [*map(str, range(PROCESSES)), "same"]
+
+
+def test_who_looked_before_another_one_recorded_does_not_record_it_again(
+    monkeypatch: pytest.MonkeyPatch, schema_url: str
+) -> None:
+    """On a server, others commit between any two statements of ours; in an SQLite file, one writes at a time."""
+    looked: list[bool] = []
+    known = publications._is_known
+
+    def looking(connection: Connection, seen: Publication) -> bool:
+        answer = known(connection, seen)
+        if not looked:
+            looked.append(answer)
+            with open_store(schema_url) as other:
+                Publications(other.database).record(moved("x", "same"))
+        return answer
+
+    monkeypatch.setattr(publications, "_is_known", looking)
+    with open_store(schema_url) as store:
+        record = Publications(store.database)
+        assert not record.record_missing(moved("x", "same"))
+        assert (looked, len(record.of_table(TABLE))) == ([False], 1)

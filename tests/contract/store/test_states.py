@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from catchment.errors import JobError, LeaseLost
+from catchment.run_model import Backfill
 from catchment.store import Lease, Store
 from catchment.store.states import InputWindow, State, Window, lease_name
 
@@ -124,7 +125,7 @@ def test_a_window_remembers_its_outputs(store: Store, lease: Lease) -> None:
 
 
 def test_a_window_that_was_taken_over_belongs_to_both_runs(store: Store, lease: Lease) -> None:
-    begun = replace(window("1", "2", "run-1.b1"), cause="backfill", backfill="1..2")
+    begun = replace(window("1", "2", "run-1.b1"), cause="backfill", backfill=Backfill("1", "2"))
     left = store.states.open(lease, [begun])
     for _ in range(2):
         left = store.states.take_over(lease, left, "run-2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,21 @@ import pytest
 
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import Dataset, JobPlan
-from tests.ledgers import Filled, forget_engine
-from tests.spark.delta.engines import started
-from tests.spark.lake import LiveEngine, by, delta_table, merging, writing
+from tests.concurrency.waiting import worker_of
+from tests.ledgers import Filled, end_leases, forget_engine
+from tests.spark.lake import (
+    UNPREPARED,
+    LiveEngine,
+    by,
+    delta_depot,
+    delta_table,
+    lake_depot,
+    merging,
+    writing,
+)
 from tests.spark.overtaking import gate, overtake
+
+Start = Callable[..., LiveEngine]
 
 ON = "old.id = new.id"
 UPSERT = "MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
@@ -120,21 +132,21 @@ def test_many_merges_of_two_engines_all_count(here: LiveEngine, there: LiveEngin
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["before-own-commit", "own-commit-applied"])
 def test_killed_around_the_commit_the_merge_is_there_once(
-    here: LiveEngine, ledger: Filled, place: Path, target: Dataset, point: str
+    here: LiveEngine, ledger: Filled, place: Path, start_engine: Start, target: Dataset, point: str
 ) -> None:
     here.run(base(target, 1))
-    victim, run = started(place, "victim", fault=f"{point}:kill"), f"r-{target.table}"
+    victim, run = start_engine(delta_depot(place), key="victim", fault=f"{point}:kill"), f"r-{target.table}"
     assert isinstance(victim.start_job(adding(target, 0), run=run).answer(), EngineLost)
+    end_leases(ledger.store, worker_of(victim))
     forget_engine(ledger.store, ledger.find(f"{run}/job/out").intent.owner)
     [report] = here.run(adding(target, 0), run=run, number=2)
     assert (report.rows, amounts(here, target)) == (1, [15])
 
 
 @pytest.mark.slow
-def test_the_older_line_of_spark_merges_too(place: Path, target: Dataset) -> None:
-    older = started(place, "older", spark="3.5")
+def test_the_older_line_of_spark_merges_too(place: Path, start_java: Start, target: Dataset) -> None:
+    older = start_java(delta_depot(place), lake_depot(place), key="older", spark="3.5", conf=UNPREPARED)
     older.run(base(target, 1))
     first = older.run(adding(target, 0, 1), run=f"r-{target.table}")
     assert older.run(adding(target, 0, 1), run=f"r-{target.table}", number=2) == first
     assert (first[0].rows, amounts(older, target)) == (2, [15, 5])
-    older.process.stop(grace=5)

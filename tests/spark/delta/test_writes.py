@@ -12,7 +12,6 @@ from catchment.errors import EngineLost, Position
 from catchment.plan.model import Dataset, InputPlan, JobPlan, StepPlan
 from catchment.spec.model import SourceLine
 from tests.ledgers import Filled, forget_engine
-from tests.spark.delta.engines import started
 from tests.spark.lake import (
     HERE,
     UNPREPARED,
@@ -154,11 +153,11 @@ def test_a_job_that_is_overtaken_before_it_writes(
 
 @pytest.mark.slow
 def test_killed_after_the_commit_the_write_is_recovered(
-    here: LiveEngine, ledger: Filled, place: Path, target: Dataset
+    here: LiveEngine, ledger: Filled, place: Path, start_engine: Callable[..., LiveEngine], target: Dataset
 ) -> None:
     here.run(appending(target, 0))
     lost, run = appending(target, 5, "lost"), f"r-{target.table}"
-    victim = started(place, "victim", fault="own-commit-applied:kill")
+    victim = start_engine(delta_depot(place), key="victim", fault="own-commit-applied:kill")
     assert isinstance(victim.start_job(lost, run=run).answer(), EngineLost)
     write = ledger.find(f"{run}/lost/out")
     assert (write.state, ids(here, target)) == ("open", list(range(10)))
@@ -275,9 +274,9 @@ def test_a_table_that_is_not_there(here: LiveEngine, target: Dataset) -> None:
 
 @pytest.mark.slow
 def test_both_lines_of_spark_write_one_table(
-    here: LiveEngine, start_engine: Callable[..., LiveEngine], place: Path, target: Dataset
+    here: LiveEngine, start_java: Callable[..., LiveEngine], place: Path, target: Dataset
 ) -> None:
-    older = start_engine(delta_depot(place), key="older", spark="3.5", conf=UNPREPARED)
+    older = start_java(delta_depot(place), key="older", spark="3.5", conf=UNPREPARED)
     older.run(replacing(target, "a", "1, 2"))
     here.run(replacing(target, "b", "2, NULL"))
     [report] = older.run(replacing(target, "c", "NULL", conflict="fail"), run=f"r-{target.table}")

@@ -14,26 +14,25 @@ from catchment.commit.leases import Right, turn
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
 from catchment.formats.backoff import attempts
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.catalog import is_known
-from catchment.formats.delta.creation import check_partitions, create, give_name
-from catchment.formats.delta.fitting import fit
 from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
-from catchment.formats.delta.stores import needs_turns
-from catchment.formats.delta.transaction import Transaction
-from catchment.formats.iceberg.table import MAIN
+from catchment.formats.delta.tables import check_partitions, create, fit, give_name
+from catchment.formats.delta.transaction import Transaction, needs_turns
+from catchment.formats.failures import from_spark
+from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
-from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge
 from catchment.store.writes import Base, Entry, Intent
 
 NOTHING = Committed(None, 0, 0, 0)
 NO_TABLE = Base("", 0, -1, None)
+BRANCH = "main"
+"""What the ledger calls the only line of commits that a Delta table has."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
@@ -67,7 +66,7 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
     base = write.since or (head.base if head else NO_TABLE)
     name = own_commit.attempt_name(write.id)
     return Intent(
-        *(write.id, write.workflow, output.dataset.address, MAIN, output.mode, output.conflict, owner, name, base),
+        *(write.id, write.workflow, output.dataset.address, BRANCH, output.mode, output.conflict, owner, name, base),
         dataset=asdict(output.dataset),
         inputs=write.inputs,
         buffered=False,

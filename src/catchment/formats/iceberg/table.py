@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.jvm.classes import Jvm
+from catchment.formats.iceberg.java import Jvm
 from catchment.store.writes import Base
 
 WRITE_IDS = "catchment.write-ids"

@@ -16,7 +16,8 @@ RUNS = (
         resumed DOUBLE PRECISION,
         finished DOUBLE PRECISION,
         windows INTEGER NOT NULL DEFAULT 1,
-        backfill TEXT
+        backfill_first TEXT,
+        backfill_last TEXT
     )
     """,
     "CREATE INDEX runs_by_start ON runs (started)",
@@ -190,7 +191,8 @@ STATES = (
         opened DOUBLE PRECISION NOT NULL,
         finished DOUBLE PRECISION,
         engine TEXT,
-        backfill TEXT,
+        backfill_first TEXT,
+        backfill_last TEXT,
         person TEXT,
         outputs JSON,
         PRIMARY KEY (workflow, job, number)

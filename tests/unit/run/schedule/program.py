@@ -15,13 +15,13 @@ from datetime import datetime
 from pathlib import Path
 
 from catchment import run
-from catchment.cli.prompts import stop_on_signal
+from catchment.cli.interaction import stop_on_signal
 from catchment.plan import prepare
-from catchment.run.options import Options
+from catchment.run.options import RunOptions
 from catchment.run.schedule.calendar import calendar_of
+from catchment.run.schedule.scheduled_workflows import read
 from catchment.run.schedule.scheduler import Pace, Scheduler
-from catchment.run.schedule.ticking import run_tick
-from catchment.run.schedule.workflows import read
+from catchment.run.schedule.tick_process import run_tick
 from catchment.store import open_store
 from tests.unit.run.conftest import launch
 
@@ -62,7 +62,7 @@ def tick(file: Path, time_: str) -> None:
     if os.environ.get(FAULT) == "run" and Path(file).with_suffix(".dies").exists():
         os.kill(os.getpid(), 9)
     with stop_on_signal() as stop:
-        options = Options(None, (), stop, launch, run.Timing(lease=LEASE, cancel=1.0, stop=2.0))
+        options = RunOptions(None, (), stop, launch, run.Timing(lease=LEASE, cancel=1.0, stop=2.0))
         run_tick(datetime.fromisoformat(time_), plan, project, options, calendar_of(prepared.workflow.schedule).end)
 
 

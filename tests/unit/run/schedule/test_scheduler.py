@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from catchment.run.schedule.reports import TickReport
+from catchment.run.schedule.tick_reports import TickReport
 from tests.servers import postgres
 from tests.servers.postgres import PostgresServer
 from tests.unit.run.schedule.conftest import Project, wait_until

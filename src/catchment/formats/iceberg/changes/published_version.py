@@ -20,8 +20,8 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.swap import looks
 from catchment.formats.iceberg.published import Pointer, Published
 from catchment.formats.iceberg.versions import Version, Versions
+from catchment.formats.model import Asker
 from catchment.jvm.causes import is_a
-from catchment.maintain.model import Asker
 from catchment.plan.model import ChangePlan
 from catchment.store.publications import Publication, Publications
 
