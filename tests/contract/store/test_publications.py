@@ -76,7 +76,8 @@ def test_who_looked_before_another_one_recorded_does_not_record_it_again(
     monkeypatch: pytest.MonkeyPatch, schema_url: str
 ) -> None:
     """On a server, others commit between any two statements of ours; in an SQLite file, one writes at a time."""
-    looked, known = [], publications._is_known
+    looked: list[bool] = []
+    known = publications._is_known
 
     def looking(connection: Connection, seen: Publication) -> bool:
         answer = known(connection, seen)
