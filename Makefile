@@ -39,11 +39,12 @@ test-slow: setup ## Run the long matrices
 soak: setup ## Write 2,000 times from 3 engines that are killed at random (minutes)
 	@$(RUN)/python -m tests.soak
 
-check: setup ## Format, lint, import fences, types, stale schemas
+check: setup ## Format, lint, import fences, types, names of formats, stale schemas
 	@$(RUN)/ruff format --check .
 	@$(RUN)/ruff check .
 	@$(RUN)/lint-imports
 	@$(RUN)/mypy
+	@tools/check-names
 	@tools/check-schemas
 
 format: setup ## Format the code and mend what the linter can

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tests.formats  # noqa: F401 - registers them
 from catchment.project.model import Depot
 from catchment.store import open_store
 from tests.ledgers import Filled, forget_readers
@@ -30,7 +31,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def depots(root: Path) -> tuple[Depot, ...]:
     """A depot of every kind."""
-    return lake_depot(root), files_depot(root), delta_depot(root)
+    return lake_depot(root), files_depot(root), delta_depot(root), Depot("toys", "toy", str(root / "toys"))
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from catchment.commit.activity import TableActivity
     from catchment.engine.protocol import Rows
-    from catchment.events.model import Sink
+    from catchment.events.hub import Sink
     from catchment.plan.model import Plan
     from catchment.project.model import Project as Settings
     from catchment.run.lake import LakeSession, What
-    from catchment.run.model import Run, RunSummary
+    from catchment.run.results import Run, RunSummary
     from catchment.spec.model import ChangeName
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
@@ -58,7 +58,7 @@ class Project:
         return plan.prepare(self.root / file, project=self.settings).diagnostics
 
     def plan(self, file: str | os.PathLike[str]) -> Plan:
-        """What a run of the file would do; raises InvalidFiles."""
+        """The plan of a run of the file; raises InvalidFiles if the file has errors."""
         from catchment import plan
 
         return plan.prepare(self.root / file, project=self.settings).require()[1]
@@ -71,7 +71,7 @@ class Project:
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
     ) -> Run:
-        """Run a workflow to its end; a failed job is in the result, not an exception. Setting `stop` cancels."""
+        """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels."""
         from catchment import run
 
         return run.start(self.plan(file), self.settings, jobs=jobs, sinks=sinks, stop=stop)
@@ -102,26 +102,26 @@ class Project:
         return history.show(self.settings, run_id)
 
     def lake(self, engine: str = "default") -> LakeSession:
-        """An engine that answers many questions: `with project.lake() as lake: lake.query(…)`."""
+        """An engine for several queries: `with project.lake() as lake: lake.query(…)`."""
         from catchment.run.lake import LakeSession
 
         return LakeSession(self.settings, engine=engine)
 
     def writers(self) -> tuple[TableActivity, ...]:
-        """Who writes which table now."""
+        """The tables that are being written, and by whom."""
         from catchment.run import tables
 
         return tables.writers(self.settings)
 
     def recover(self, address: str | None = None, *, remove: bool = False) -> Mapping[str, Any]:
-        """Finish what writes of lost engines have left unfinished; with `remove`, also remove their files."""
+        """Finish or abandon the unfinished writes of lost engines; with `remove`, also remove abandoned files."""
         from catchment.run import recovery
 
         found = [table for table in recovery.look(self.settings, address) if table.recoverable]
         return recovery.recover(self.settings, found, remove=remove)
 
     def query(self, sql: str, *, limit: int | None = None, published: bool = False, engine: str = "default") -> Rows:
-        """Ask the lake one question in SQL; tables are `depot.collection.table`, `published`: as readers see them."""
+        """Run one SQL query; tables are `depot.collection.table`. `published` reads the published versions."""
         from catchment.run import lake
 
         return lake.query(self.settings, sql, limit=limit, published=published, engine=engine)

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 @dataclass(frozen=True, order=True)
@@ -43,7 +47,7 @@ class Diagnostic:
 
 
 class CatchmentError(Exception):
-    """Base of every error that a user may see."""
+    """Base of every error that a user may see. A value: to say more about it, raise a changed copy."""
 
     code = "internal"
 
@@ -57,12 +61,32 @@ class CatchmentError(Exception):
         detail: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message: Final = message
         self.code = code or type(self).code
-        self.hint = hint
-        self.where = where
-        self.detail = detail
+        self.hint: Final = hint
+        self.where: Final = where
+        self.detail: Final = detail
         """What helps a developer (a stack trace); shown only with --debug and in log files."""
+
+    def changed(self, *, message: str | None = None, hint: str | None = None, where: Position | None = None) -> Self:
+        """A copy that says something else; what is not given stays, as do its cause and its traceback."""
+        copy = type(self).__new__(type(self))
+        copy.args = self.args if message is None else (message,)
+        given = {"message": message, "hint": hint, "where": where}
+        vars(copy).update(vars(self), **{name: value for name, value in given.items() if value is not None})
+        copy.__cause__, copy.__context__ = self.__cause__, self.__context__
+        copy.__suppress_context__ = self.__suppress_context__
+        return copy.with_traceback(self.__traceback__)
+
+    def at(self, where: Position | None) -> Self:
+        """The error with a place, unless it has one already."""
+        return self if self.where is not None or where is None else self.changed(where=where)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python itself sets names such as __traceback__, and those more than once.
+        if name in vars(self) and not name.startswith("__"):
+            raise AttributeError(f"an error does not change: use changed({name}=…), which gives a copy")
+        super().__setattr__(name, value)
 
 
 class RequestError(CatchmentError):

@@ -188,7 +188,7 @@ def test_incremental(project: Path, lent: Host) -> None:
     told = program.call(
         "state", "set", *of_job, "new_orders", "start=2024-02-01 00:00:00", "--dry-run", cwd=project, java=lent
     )
-    assert "would go from start = 2024-05-01 00:00:00 to start = 2024-02-01 00:00:00" in told.out
+    assert "would change from start = 2024-05-01 00:00:00 to start = 2024-02-01 00:00:00" in told.out
     assert program.call("state", "reset", *of_job, cwd=project, java=lent).code == 2  # nobody can be asked here
     assert program.call("state", "reset", *of_job, "--yes", cwd=project, java=lent).code == 0
     assert program.call("state", "ls", "-o", "json", cwd=project, java=lent).data["states"] == []

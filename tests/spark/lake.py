@@ -20,7 +20,6 @@ from catchment.engine.protocol import (
     Inspect,
     Maintain,
     Note,
-    OutputReport,
     Preparing,
     Ready,
     Recover,
@@ -49,6 +48,7 @@ from catchment.plan.model import (
     Template,
 )
 from catchment.project.model import Catalog, Depot, Engine, Settings
+from catchment.run_model import OutputResult, RunRequest
 from catchment.spec.findings import Findings
 from catchment.spec.model import ChangeName, SourceLine
 from catchment.spec.reading.incremental import without_end
@@ -211,7 +211,7 @@ class Pending:
             if reply.event == event:
                 return reply
 
-    def done(self) -> tuple[OutputReport, ...]:
+    def done(self) -> tuple[OutputResult, ...]:
         reply = self.answer()
         assert isinstance(reply, Done), reply
         return reply.outputs
@@ -264,9 +264,10 @@ class LiveEngine:
         self, job: JobPlan, *, run: str | None = None, number: int = 1, workflow: str = "workflow", **more: Any
     ) -> Pending:
         run = run or f"run-{next(_numbers)}"
-        return self._send(lambda id: RunJob(id, job, workflow, run, number, "2026-03-01T12:00:00+00:00", **more))
+        request = RunRequest("2026-03-01T12:00:00+00:00", **more)
+        return self._send(lambda id: RunJob(id, job, workflow, run, number, request))
 
-    def run(self, job: JobPlan, **more: Any) -> tuple[OutputReport, ...]:
+    def run(self, job: JobPlan, **more: Any) -> tuple[OutputResult, ...]:
         return self.start_job(job, **more).done()
 
     def fail(self, job: JobPlan, **more: Any) -> Failed:
@@ -290,9 +291,9 @@ class LiveEngine:
         return self._send(lambda id: RunQuery(id, sql)).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        names = (dataset.depot, dataset.namespace, dataset.table, dataset.format, dataset.path)
-        published = f"{dataset.depot}_published" if what == "versions" else None
-        reply = self._send(lambda id: Inspect(id, what, *names, published, dataset.named)).answer()
+        depot = next(each for each in self.plan.depots if each.name == dataset.depot)
+        asked = None if what == "tables" else dataset
+        reply = self._send(lambda id: Inspect(id, what, depot, asked)).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

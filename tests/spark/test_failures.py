@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from catchment.errors import Position
 from catchment.plan.model import InputPlan, StepPlan
 from catchment.spec.model import SourceLine
-from tests.spark.lake import HERE, LiveEngine, files, job, output, step, table, writing
+from tests.spark.lake import HERE, LiveEngine, by, files, job, output, reading, step, table, writing
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,33 @@ def test_the_log_of_a_failed_job_has_the_whole_story(engine: LiveEngine, fresh: 
 
 def test_a_bad_query(engine: LiveEngine) -> None:
     assert engine.refused_query("SELECT 1 FORM x").code == "sql-syntax"
+
+
+OTHERS = ("another", "others", "retry.num-retries")
+"""Words about writers that are not there."""
+
+
+@pytest.mark.parametrize(
+    ("sql", "more", "code", "said"),
+    [
+        ("SELECT 'x' AS text", {"partitions": (by("day", "text"),)}, "partition-invalid", "Invalid source type string"),
+        ("SELECT id, id FROM range(3)", {}, "type-not-storable", "multiple fields for name id"),
+    ],
+)
+def test_what_iceberg_refuses_is_not_blamed_on_other_writers(
+    engine: LiveEngine, fresh: str, sql: str, more: dict[str, Any], code: str, said: str
+) -> None:
+    failed = engine.fail(writing(sql, table(fresh), **more))
+    assert (failed.code, failed.retryable) == (code, False)
+    assert said in failed.message
+    assert not [word for word in OTHERS if word in f"{failed.message} {failed.hint}"]
+
+
+def test_reading_a_branch_that_is_not_there_is_no_conflict(engine: LiveEngine, fresh: str) -> None:
+    engine.run(writing("SELECT id FROM range(3)", table(fresh)))
+    query = engine.refused_query(f"SELECT * FROM lake.raw.{fresh}.branch_none")
+    job_of_it = job(output("rows", table(f"{fresh}_copy")), inputs=[reading("rows", table(fresh), branch="none")])
+    for failed in (query, engine.fail(job_of_it)):
+        assert (failed.code, failed.retryable) == ("iceberg-refused", False)
+        assert "Cannot use branch (does not exist): none" in failed.message
+        assert not [word for word in OTHERS if word in f"{failed.message} {failed.hint}"]

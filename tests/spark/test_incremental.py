@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from catchment.engine.protocol import Backfill
 from catchment.errors import LeaseHeld, Position
 from catchment.plan.model import Commits, InputPlan, JobPlan
+from catchment.run_model import Backfill
 from catchment.store.states import InputWindow, State, lease_name
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from catchment.demo import story
+    from catchment.demo import demonstration
 
 
 @click.command()
-@click.option("--trips", "count", default=200_000, show_default=True, help="How many taxi trips to make.")
+@click.option("--trips", "count", default=200_000, show_default=True, help="How many taxi trips to generate.")
 @click.option(
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo"),
     show_default=True,
-    help="Where to lay out the demo project; a demo that is already there is made anew.",
+    help="Where to create the demo project; an earlier demo there is replaced.",
 )
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print what happened.")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print the result.")
 def demo(count: int, directory: Path, output: str) -> None:
     """Run two writers on one table, in append and in dynamic overwrite, while a reader queries it."""
-    from catchment.demo import story
+    from catchment.demo import demonstration
 
     click.echo(f"making {count:,} trips in {directory}/", err=True)
-    made = story.prepare(directory, count)
-    scenes = story.play(directory, made, lambda line: click.echo(f"== {line}", err=True))
+    made = demonstration.prepare(directory, count)
+    scenes = demonstration.run_scenarios(directory, made, lambda line: click.echo(f"== {line}", err=True))
     if output == "json":
         _print_json(scenes)
     else:
@@ -37,14 +37,14 @@ def demo(count: int, directory: Path, output: str) -> None:
         raise SystemExit(1)
 
 
-def _print_json(scenes: tuple[story.Scene, ...]) -> None:
+def _print_json(scenes: tuple[demonstration.RoundResult, ...]) -> None:
     import json
     from dataclasses import asdict
 
     click.echo(json.dumps({"scenes": [asdict(scene) for scene in scenes]}, indent=2))
 
 
-def _print_text(scenes: tuple[story.Scene, ...], directory: Path) -> None:
+def _print_text(scenes: tuple[demonstration.RoundResult, ...], directory: Path) -> None:
     for scene in scenes:
         verdict = "ok" if not scene.problems else "WRONG"
         rows = ", ".join(f"vendor {vendor}: {count:,} rows" for vendor, count in scene.rows.items())
@@ -57,6 +57,6 @@ def _print_text(scenes: tuple[story.Scene, ...], directory: Path) -> None:
     click.echo(f"Look around: cd {directory} && {program} table snapshots dataos://lakehouse:raw01/trips")
 
 
-def _states(scene: story.Scene) -> str:
+def _states(scene: demonstration.RoundResult) -> str:
     count = "one state" if scene.states == 1 else f"{scene.states} states"
     return count if scene.problems else f"{count} of the table, every one made of whole writes"

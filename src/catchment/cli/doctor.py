@@ -1,17 +1,24 @@
-"""`catchment doctor`."""
+"""`catchment doctor`: each check says what it found, and what to do if something is missing."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 import click
 
-from catchment.cli import failures, options, printing, secrecy
+from catchment.cli import failures, options, printing, projects
+from catchment.errors import CatchmentError
 
 if TYPE_CHECKING:
-    from catchment.cli import checks
+    from catchment.project.model import Catalog, Depot, Project
 
 _COLORS = {"ok": "green", "problem": "red", "unknown": "yellow"}
 
@@ -20,10 +27,8 @@ _COLORS = {"ok": "green", "problem": "red", "unknown": "yellow"}
 @options.reporting
 def doctor(where: Path, output: str) -> None:
     """Check Java, packages, metastore, depots and disk, and say what to do about each problem."""
-    from catchment.cli import checks
-
-    found = list(checks.every(secrecy.open_project(where), printing.tell))
-    hide = secrecy.redactor()
+    found = list(all_checks(projects.open_project(where), printing.tell))
+    hide = projects.redactor()
     if output == "json":
         printing.echo_json(hide.data({"checks": [asdict(check) for check in found]}))
     else:
@@ -33,7 +38,121 @@ def doctor(where: Path, output: str) -> None:
         raise click.exceptions.Exit(failures.JOB_FAILED)
 
 
-def _line(check: checks.Check) -> str:
+def _line(check: Check) -> str:
     status = click.style(f"{check.status:8}", fg=_COLORS[check.status])
     hint = f"\n         {click.style('hint:', fg='cyan')} {check.hint}" if check.hint else ""
     return f"{status} {check.name}: {check.message}{hint}"
+
+
+PATIENCE = 5.0
+"""Seconds that a server gets to answer."""
+ENOUGH_DISK = 2 * 1024**3
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    status: Literal["ok", "problem", "unknown"]
+    message: str
+    hint: str | None = None
+
+
+def all_checks(project: Project, tell: Callable[[str], None]) -> Iterator[Check]:
+    """Run all checks of this machine and this project; `tell` receives lines about downloads."""
+    yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+    yield check_java()
+    for name in project.engines:
+        yield check_engine(project, name, tell)
+    yield check_metastore(project)
+    for depot in project.depots.values():
+        yield from check_depot(depot)
+    yield check_disk(project)
+
+
+def check_java() -> Check:
+    """Is there a Java version that Spark supports?"""
+    from catchment.engine import java
+
+    try:
+        found = java.find()
+    except CatchmentError as error:
+        return Check("java", "problem", error.message, error.hint)
+    return Check("java", "ok", f"{found.version} at {found.executable}")
+
+
+def check_engine(project: Project, name: str, tell: Callable[[str], None]) -> Check:
+    """Does an engine have its Spark and its jars? Whatever is missing is downloaded now instead of in the first run."""
+    from catchment.engine import packages
+    from catchment.plan import engines
+
+    plan = engines.reading_engine(project, name)
+    try:
+        installed = packages.install(plan, tell)
+    except CatchmentError as error:
+        return Check(f"engine {name}", "problem", error.message, error.hint)
+    return Check(
+        f"engine {name}", "ok", f"Spark {plan.engine.spark} on {plan.engine.master}, {len(installed.jars)} jars"
+    )
+
+
+def check_metastore(project: Project) -> Check:
+    """Can the metastore be opened?"""
+    from catchment.store import open_store
+
+    try:
+        open_store(project.metastore).close()
+    except CatchmentError as error:
+        return Check("metastore", "problem", error.message, error.hint)
+    return Check("metastore", "ok", project.metastore)
+
+
+def check_depot(depot: Depot) -> Iterator[Check]:
+    """Check a depot's location and its catalog."""
+    # The location of a rest catalog is the name of a warehouse, not a path that could be checked.
+    if depot.location and not (depot.catalog and depot.catalog.type == "rest"):
+        yield _check_location(depot)
+    if depot.catalog:
+        yield _check_catalog(depot, depot.catalog)
+
+
+def _check_location(depot: Depot) -> Check:
+    """Can a depot's location be written?"""
+    from catchment.project.depots import holds_tables, is_uri
+
+    name = f"depot {depot.name}"
+    if is_uri(depot.location):
+        hint = f"let an engine try it: catchment table ls {depot.name}" if holds_tables(depot) else None
+        return Check(name, "unknown", f"{depot.location} is remote and was not checked", hint)
+    path = Path(depot.location)
+    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not there.is_dir():
+        return Check(name, "problem", f"{there} is not a directory", "correct the depot's location in catchment.yaml")
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Check(name, "problem", f"{there} is not writable", f"chown or chmod {there}, or choose another location")
+    return Check(name, "ok", str(path) if there == path else f"{path} (the first write will create it)")
+
+
+def _check_catalog(depot: Depot, catalog: Catalog) -> Check:
+    """Does a depot's catalog answer?"""
+    name = f"catalog {depot.name}"
+    if catalog.uri is None:
+        return Check(name, "ok", f"{catalog.type} in {catalog.database or depot.location}")
+    url = urlsplit(catalog.uri.removeprefix("jdbc:"))
+    port = url.port or {"http": 80, "https": 443, "thrift": 9083, "postgresql": 5432, "mysql": 3306}.get(url.scheme)
+    if url.hostname is None or port is None:
+        return Check(name, "unknown", f"{catalog.type} at {catalog.uri} was not checked")
+    try:
+        socket.create_connection((url.hostname, port), timeout=PATIENCE).close()
+    except OSError as error:
+        hint = "start it, or correct the catalog's uri in catchment.yaml"
+        return Check(name, "problem", f"{url.hostname}:{port} does not answer: {error}", hint)
+    return Check(name, "ok", f"{catalog.type} answers at {url.hostname}:{port}")
+
+
+def check_disk(project: Project) -> Check:
+    """Is there enough disk space for Spark's spill files and the lake?"""
+    free = shutil.disk_usage(project.root).free
+    message = f"{free / 1024**3:.1f} GiB free at {project.root}"
+    if free < ENOUGH_DISK:
+        return Check("disk", "problem", message, "free some space: Spark spills to the local disk")
+    return Check("disk", "ok", message)

@@ -1,17 +1,27 @@
-"""Errors become text and exit code here, and nowhere else."""
+"""How errors and diagnostics are printed, and which exit code they stand for."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import traceback
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from catchment.cli import diagnostics, options, printing, secrecy
-from catchment.errors import Cancelled, CatchmentError, InvalidFiles, LeaseHeld, RequestError, SetupError
+from catchment.cli import options, printing, projects
+from catchment.errors import (
+    Cancelled,
+    CatchmentError,
+    Diagnostic,
+    InvalidFiles,
+    LeaseHeld,
+    Position,
+    RequestError,
+    SetupError,
+)
 
 DONE = 0
 JOB_FAILED = 1
@@ -32,28 +42,28 @@ def exit_code(error: BaseException) -> int:
 
 
 def report(error: BaseException, ctx: click.Context) -> int:
-    """Tell the error on standard error (and as JSON on standard output if that was asked for)."""
+    """Print the error on standard error, and as JSON on standard output with `--output json`."""
     debugging = ctx.meta.get(options.DEBUG, False)
-    hide = secrecy.redactor(ctx).text
-    click.echo(hide(_text(error, _stack(error), debugging=debugging)), err=True)
+    hide = projects.redactor(ctx).text
+    click.echo(hide(_error_text(error, _stack(error), debugging=debugging)), err=True)
     if ctx.meta.get(options.OUTPUT) == "json":
-        printing.echo_json(secrecy.redactor(ctx).data(_data(error)))
+        printing.echo_json(projects.redactor(ctx).data(_error_data(error)))
     return exit_code(error)
 
 
-def _text(error: BaseException, stack: str, *, debugging: bool) -> str:
+def _error_text(error: BaseException, stack: str, *, debugging: bool) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, InvalidFiles):
-        text = diagnostics.as_text(error.diagnostics)
+        text = diagnostics_text(error.diagnostics)
     elif isinstance(error, CatchmentError):
-        text = _paragraph(error)
+        text = _error_paragraph(error)
     else:
         return _bug(error, stack, debugging=debugging)
     return f"{text}\n\n{stack}" if debugging else text
 
 
-def _paragraph(error: CatchmentError) -> str:
+def _error_paragraph(error: CatchmentError) -> str:
     """What happened, where, what to do next."""
     head = f"{click.style(f'error[{error.code}]', fg='red', bold=True)}: {error.message}"
     hint = f"\n  {click.style('hint:', fg='cyan')} {error.hint}" if error.hint else ""
@@ -76,9 +86,9 @@ def _what_to_do(stack: str) -> str:
 
 
 def _crash_log(stack: str) -> Path | None:
-    """Keep the stack trace in a file; a machine without room for it must still see the message."""
+    """Save the stack trace in a file; None if it cannot be written, because the message must be shown in any case."""
     ctx = click.get_current_context(silent=True)
-    hidden = secrecy.redactor(ctx).text(stack) if ctx else stack
+    hidden = projects.redactor(ctx).text(stack) if ctx else stack
     try:
         handle, name = tempfile.mkstemp(prefix="catchment-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -94,9 +104,9 @@ def _stack(error: BaseException) -> str:
     return f"{stack}\n\n{detail}" if detail else stack
 
 
-def _data(error: BaseException) -> dict[str, Any]:
+def _error_data(error: BaseException) -> dict[str, Any]:
     if isinstance(error, InvalidFiles):
-        return diagnostics.as_data(error.diagnostics)
+        return diagnostics_data(error.diagnostics)
     where = getattr(error, "where", None)
     return {
         "error": {
@@ -114,3 +124,64 @@ def _code(error: BaseException) -> str:
     if isinstance(error, CatchmentError):
         return error.code
     return "cancelled" if isinstance(error, KeyboardInterrupt) else "internal"
+
+
+_COLORS = {"error": "red", "warning": "yellow"}
+
+
+def diagnostics_data(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
+    """The JSON that `validate` prints."""
+    return {"diagnostics": [_diagnostic_data(diagnostic) for diagnostic in diagnostics]}
+
+
+def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
+    """Diagnostics as text: each with the offending line, a caret under the position, and a hint."""
+    sources: dict[str, Sequence[str]] = {}
+    lines: list[str] = []
+    for diagnostic in diagnostics:
+        where = diagnostic.where
+        if where and where.file not in sources:
+            sources[where.file] = _lines(where.file)
+        lines += _diagnostic_lines(diagnostic, _snippet(where, sources[where.file]) if where else [])
+    return "\n".join(lines)
+
+
+def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
+    where = diagnostic.where
+    return {
+        "file": where.file if where else None,
+        "line": where.line if where else None,
+        "column": where.column if where else None,
+        "severity": diagnostic.severity.value,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+    }
+
+
+def _diagnostic_lines(diagnostic: Diagnostic, snippet: list[str]) -> list[str]:
+    severity = diagnostic.severity.value
+    head = click.style(f"{severity}[{diagnostic.code}]", fg=_COLORS[severity], bold=True)
+    place = f"{diagnostic.where}: " if diagnostic.where else ""
+    hint = [f"  {click.style('hint:', fg='cyan')} {diagnostic.hint}"] if diagnostic.hint else []
+    return [f"{place}{head}: {diagnostic.message}", *snippet, *hint]
+
+
+def _snippet(where: Position, source: Sequence[str]) -> list[str]:
+    """The line with a caret below it; nothing if the file has no such line."""
+    from catchment.project.secrets import source_line
+
+    if not 1 <= where.line <= len(source):
+        return []
+    line, number = source[where.line - 1], str(where.line)
+    # Tabs are kept, so that the caret is below the position whatever their width is.
+    lead = "".join(c if c == "\t" else " " for c in line[: where.column - 1])
+    caret = click.style("^", fg="green", bold=True)
+    return [f"  {number} | {source_line(line.rstrip())}", f"  {' ' * len(number)} | {lead}{caret}"]
+
+
+def _lines(file: str) -> Sequence[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()

@@ -1,4 +1,4 @@
-"""Options that several verbs share. Each is spelled and explained once."""
+"""Options that several verbs share. Each is defined once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OUTPUT = "catchment.output"
 
 
 def _remember(key: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Note an option for whoever reports an error, where the verb's own parameters are out of reach."""
+    """Store an option in the context, so that the error report can read it after the verb has failed."""
 
     def callback(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
         if value:
@@ -34,7 +34,7 @@ def debug(command: Command) -> Command:
 
 
 def output(*forms: str) -> Callable[[Command], Command]:
-    """`--output`: how the answer is printed; the first form is the default."""
+    """`--output`: how the answer is printed; the first choice is the default."""
     return click.option(
         "--output",
         "-o",
@@ -70,8 +70,8 @@ def jobs(command: Command) -> Command:
 
 
 def quiet(command: Command) -> Command:
-    """`--quiet`: the answer without the story."""
-    return click.option("--quiet", "-q", is_flag=True, help="Tell nothing but errors while it runs.")(command)
+    """`--quiet`: print the answer without progress messages."""
+    return click.option("--quiet", "-q", is_flag=True, help="Print no progress messages, only errors.")(command)
 
 
 WORKFLOW_FILE = click.Path(path_type=Path, dir_okay=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import diagnostics, options, printing, secrecy
+from catchment.cli import failures, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.plan.model import JobPlan, OutputPlan, Plan
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @options.debug
 def plan(file: Path, output: str) -> None:
     """Show the jobs in order, their engines, and which tables have several writers."""
-    prepared = secrecy.prepare(file)
+    prepared = projects.prepare(file)
     _, made = prepared.require()
-    hide = secrecy.redactor()
+    hide = projects.redactor()
     if output == "json":
         printing.echo_json(hide.data(_data(made)))
         return
     if prepared.diagnostics:
-        click.echo(hide.text(diagnostics.as_text(prepared.diagnostics)), err=True)
+        click.echo(hide.text(failures.diagnostics_text(prepared.diagnostics)), err=True)
     click.echo(f"workflow {made.workflow} ({made.file})\n")
     printing.echo_table(("job", "after", "engine", "reads", "writes"), map(_row, made.jobs))
     click.echo(_footer(made))

@@ -1,4 +1,4 @@
-"""How answers look: JSON and tables."""
+"""Prints answers as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 
 def tell(line: str) -> None:
-    """A line of the story, on standard error."""
+    """Print a progress message on standard error."""
     click.echo(line, err=True)
 
 
@@ -26,7 +26,7 @@ def _as_text(value: object) -> str:
 
 
 def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under their column names; numbers stand to the right."""
+    """Print rows under their column names; numbers are right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -39,13 +39,13 @@ def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
     for row in lines:
         table.add_row(*(Text(cell_text(value)) for value in row))
-    # A pipe has no width: a line must not be folded there, or the next program cannot read it.
+    # A pipe has no width: folded lines could not be read by the next program.
     width = None if sys.stdout.isatty() else 1_000_000
     Console(file=sys.stdout, width=width, highlight=False).print(table, crop=False)
 
 
 def cell_text(value: object) -> str:
-    """One value as a person reads it."""
+    """One value as text."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The program itself: which verbs there are, and the one place where an error leaves it."""
+"""The program: its list of verbs, and the one place where errors become exit codes."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from catchment.cli import failures, options
 
 @dataclass(frozen=True)
 class Verb:
-    """Where a verb lives and what the list of verbs says about it; its module is imported when it is called."""
+    """Where a verb is defined, and its summary in the list of verbs. Its module is imported when it is called."""
 
     target: str
     summary: str
 
 
 VERBS = {
-    "init": Verb("catchment.cli.init:init", "Lay out a small project that runs as it is."),
-    "validate": Verb("catchment.cli.validate:validate", "Check workflow files; every problem with its position."),
-    "schema": Verb("catchment.cli.schema:schema", "Print the JSON Schema of workflow or project files."),
+    "init": Verb("catchment.cli.init:init", "Create a small project that runs as it is."),
+    "validate": Verb(
+        "catchment.cli.validate:validate", "Check workflow files; report every problem with its position."
+    ),
+    "schema": Verb("catchment.cli.validate:schema", "Print the JSON Schema of workflow or project files."),
     "plan": Verb("catchment.cli.plan:plan", "Show what a run would do, without doing it."),
     "run": Verb("catchment.cli.run:run", "Run a workflow."),
-    "apply": Verb("catchment.cli.run:apply", "The same as run: catchment apply -f FILE."),
-    "resume": Verb("catchment.cli.resume:resume", "Run what did not succeed in an earlier run."),
+    "apply": Verb("catchment.cli.run:apply", "Run a workflow: catchment apply -f FILE."),
+    "resume": Verb("catchment.cli.run:resume", "Run what did not succeed in an earlier run."),
     "schedule": Verb("catchment.cli.schedule:schedule", "Follow the schedules of workflows until stopped."),
-    "ticks": Verb("catchment.cli.ticks:ticks", "List the ticks of schedules."),
+    "ticks": Verb("catchment.cli.schedule:ticks", "List the ticks of schedules."),
     "runs": Verb("catchment.cli.runs:runs", "List runs, or show one."),
-    "logs": Verb("catchment.cli.logs:logs", "Print the log files of a run."),
-    "query": Verb("catchment.cli.query:query", "Ask the lake with SQL."),
-    "table": Verb("catchment.cli.table.group:table", "Look at tables, publish and change them."),
-    "state": Verb("catchment.cli.state:state", "Where incremental jobs stand: ls, show, set, reset, export, import."),
-    "writers": Verb("catchment.cli.writers:writers", "Show who writes which table now."),
-    "recover": Verb("catchment.cli.recover:recover", "Finish what writes of lost engines have left unfinished."),
+    "logs": Verb("catchment.cli.runs:logs", "Print the log files of a run."),
+    "query": Verb("catchment.cli.query:query", "Query the lake with SQL."),
+    "table": Verb("catchment.cli.table.group:table", "Inspect, publish, change and maintain tables."),
+    "state": Verb("catchment.cli.state:state", "The state of incremental jobs: ls, show, set, reset, export, import."),
+    "writers": Verb("catchment.cli.writers:writers", "Show which tables are being written, and by whom."),
+    "recover": Verb("catchment.cli.recover:recover", "Finish or abandon the unfinished writes of lost engines."),
     "doctor": Verb("catchment.cli.doctor:doctor", "Check this machine and this project."),
     "demo": Verb("catchment.cli.demo:demo", "Watch two jobs write one table while a reader queries it."),
 }
@@ -76,7 +78,7 @@ class Program(click.Group):
 def program() -> None:
     """Declarative Spark workflows: many engines write one lake at the same time.
 
-    The answer goes to standard output, the story to standard error. Exit codes: 0 done, 1 a job failed,
+    Answers go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 a job failed,
     2 the request is wrong, 4 someone else holds the lease, 130 interrupted.
     """
 
@@ -92,6 +94,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(failures.INTERRUPTED)
     except BrokenPipeError:
-        # The reader has gone (`catchment query … | head`); whatever Python still holds must not be flushed there.
+        # The reader has closed the pipe (`catchment query … | head`): nothing more may be flushed to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(failures.DONE)

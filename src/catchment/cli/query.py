@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -20,22 +20,26 @@ if TYPE_CHECKING:
 @click.argument("sql", required=False)
 @click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the SQL from a file.")
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=1000, show_default=True, help="At most so many rows; 0: all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    help="Print at most this many rows; 0 for all.",
 )
-@click.option("--published", is_flag=True, help="Read the published versions of the tables, not the newest ones.")
-@click.option("--engine", default="default", show_default=True, help="The engine of the project that answers.")
+@click.option("--published", is_flag=True, help="Read the published versions of the tables instead of the newest ones.")
+@click.option("--engine", default="default", show_default=True, help="The engine that runs the query.")
 @options.project
 @options.output("table", "json", "csv")
 @options.debug
 def query(
     sql: str | None, file: Path | None, limit: int, engine: str, where: Path, output: str, *, published: bool
 ) -> None:
-    """Ask the lake with SQL; tables are depot.collection.table.
+    """Query the lake with SQL; tables are named depot.collection.table.
 
-    Time travel is Spark's: SELECT … FROM lakehouse.raw01.trips VERSION AS OF 123.
+    Time travel works as in Spark: SELECT … FROM lakehouse.raw01.trips VERSION AS OF 123.
     """
     text = _statement(sql, file)
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     from catchment.run import lake
 
     rows = lake.query(project, text, limit=limit or None, published=published, engine=engine, tell=printing.tell)
@@ -46,7 +50,7 @@ def query(
 
 def _statement(sql: str | None, file: Path | None) -> str:
     if (sql is None) == (file is None):
-        raise click.UsageError("give the SQL as an argument or with --file, one of the two")
+        raise click.UsageError("give the SQL either as an argument or with --file")
     if file is None:
         return sql or ""
     try:

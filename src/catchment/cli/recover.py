@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import failures, options, printing, secrecy
+from catchment.cli import failures, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.commit.unfinished import Unfinished
@@ -19,18 +19,18 @@ _COLUMNS = ("table", "what", "which")
 
 @click.command()
 @click.argument("address", required=False)
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
 @click.option("--yes", is_flag=True, help="Remove the files of abandoned writes without asking.")
 @options.reporting
 def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
-    """Finish what writes of lost engines have left unfinished, in one table or in all.
+    """Finish or abandon the unfinished writes of lost engines, in one table or in all.
 
-    Sealed writes are published. Open writes whose engine is gone are given up. Files of writes that were given up are
+    Sealed writes are published. Open writes whose engine is lost are abandoned. The files of abandoned writes are
     removed once the table's history shows that nothing refers to them.
     """
     from catchment.run import recovery
 
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     every = recovery.look(project, address)
     found = [table for table in every if table.recoverable]
     if not found:
@@ -54,11 +54,11 @@ def _nothing(every: Sequence[Unfinished]) -> str:
     alive = sum(len(table.alive) for table in every)
     if not alive:
         return "nothing to recover"
-    return f"nothing to recover: the engines of {alive} open writes were heard from within the last half minute"
+    return f"nothing to recover: {alive} open writes belong to engines that are still alive"
 
 
 def _may_remove(found: Sequence[Unfinished]) -> bool:
-    """Ask, where there is something to remove and somebody who can answer."""
+    """Ask whether files may be removed, if there are any and there is a terminal to ask on."""
     count = sum(len(table.buffers) for table in found)
     if not count:
         return False
@@ -69,7 +69,7 @@ def _may_remove(found: Sequence[Unfinished]) -> bool:
 
 
 def _expected(table: Unfinished) -> Mapping[str, Any]:
-    """What recovery would do, in the shape of what it did; nobody can tell yet what it would be refused."""
+    """What recovery would do, in the shape of its result. What would be refused is not known beforehand."""
     return {
         "table": table.target,
         "published": table.sealed,
@@ -83,12 +83,12 @@ def _expected(table: Unfinished) -> Mapping[str, Any]:
 
 
 def _kept(table: Unfinished) -> Mapping[str, Any]:
-    """A table that stays as it is."""
+    """The result for a table that is left as it is."""
     return {**_expected(table), "removed": (), "kept": table.buffers}
 
 
 def _echo(facts: Mapping[str, Any], output: str) -> None:
-    shown = secrecy.redactor().data(facts)
+    shown = projects.redactor().data(facts)
     if output == "json":
         printing.echo_json(shown)
     elif shown["tables"]:
@@ -102,7 +102,7 @@ def _rows(tables: Sequence[Mapping[str, Any]], *, dry_run: bool) -> Iterator[tup
         "abandoned": f"{would}abandoned",
         "removed": f"{would}removed",
         "kept": "files kept",
-        "alive": "left to its engine",
+        "alive": "engine is alive",
     }
     for table in tables:
         for key, word in words.items():

@@ -1,4 +1,4 @@
-"""`catchment runs [RUN]`."""
+"""`catchment runs [RUN]` and `catchment logs [RUN]`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, outcome, printing, secrecy
+from catchment.cli import options, printing, projects, run_result
+from catchment.errors import RequestError
 
 if TYPE_CHECKING:
-    from catchment.run.model import RunSummary
+    from catchment.run.results import RunSummary
 
 
 @click.command()
@@ -22,11 +23,11 @@ def runs(run_id: str | None, limit: int, where: Path, output: str) -> None:
     """List the newest runs of a project, or show one run with its jobs and errors."""
     from catchment.run import history
 
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     if run_id is not None:
         found = history.show(project, run_id)
-        outcome.echo(found, output)
-        outcome.echo_errors(found)
+        run_result.echo(found, output)
+        run_result.echo_errors(found)
         return
     listed = history.runs(project, limit)
     if output == "json":
@@ -40,3 +41,24 @@ def runs(run_id: str | None, limit: int, where: Path, output: str) -> None:
 def _row(run: RunSummary) -> tuple[object, ...]:
     started = run.started.strftime("%Y-%m-%d %H:%M:%S UTC")
     return run.run_id, run.workflow, run.status, f"{run.succeeded}/{run.jobs}", started, round(run.seconds, 1)
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--job", help="Only the log files of this job.")
+@options.reporting
+def logs(run_id: str | None, job: str | None, where: Path, output: str) -> None:
+    """Print the log files of a run, or of the newest run if none is named."""
+    from catchment.run import history
+
+    project = projects.open_project(where)
+    newest = [] if run_id else history.runs(project, 1)
+    if run_id is None and not newest:
+        raise RequestError("this project has no runs yet", code="no-runs", hint="catchment run FILE starts one")
+    files = history.log_files(project, run_id or newest[0].run_id, job)
+    if output == "json":
+        printing.echo_json({"files": [str(file) for file in files]})
+        return
+    for file in files:
+        click.echo(click.style(f"==> {file} <==", bold=True))
+        click.echo(file.read_text(encoding="utf-8", errors="replace"))

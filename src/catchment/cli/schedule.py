@@ -1,4 +1,4 @@
-"""`catchment schedule FILE…`."""
+"""`catchment schedule FILE…`, `catchment ticks [WORKFLOW]`, and `run FILE --tick TIME`, which the scheduler starts."""
 
 from __future__ import annotations
 
@@ -12,31 +12,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import diagnostics, failures, options, printing, secrecy
-from catchment.cli.prompts import stop_on_signal
+from catchment.cli import failures, options, printing, projects, run_result
+from catchment.cli.interaction import stop_on_signal
+from catchment.timestamps import as_written
 
 if TYPE_CHECKING:
-    from catchment.run.schedule.reports import TickReport
-    from catchment.run.schedule.workflows import ScheduledWorkflow
+    from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow
+    from catchment.run.schedule.tick_reports import TickReport
+if TYPE_CHECKING:
+    from catchment.run.schedule.tick_reports import TickReport
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.WORKFLOW_FILE)
-@click.option("--dry-run", is_flag=True, help="List the next ticks, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="List the next ticks without running anything.")
 @click.option(
-    "--count", type=click.IntRange(min=1), default=5, show_default=True, help="Ticks of each file that --dry-run lists."
+    "--count",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="How many ticks of each file --dry-run lists.",
 )
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
 def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: bool, quiet: bool, output: str) -> None:
-    """Follow the schedules of workflow files until it is stopped.
+    """Run workflows by their schedules until stopped.
 
-    Several schedulers may follow the same files: each tick is run once. Standard output has a line for each tick when
-    it is over. The first Ctrl-C cancels what runs and leaves, a second one does not wait.
+    Several schedulers may follow the same files: each tick runs once. Standard output gets a line for each finished
+    tick. The first Ctrl-C cancels the running runs and waits for them, the second does not wait.
     """
-    from catchment.run.schedule.workflows import check_together
+    from catchment.run.schedule.scheduled_workflows import check_together
 
     followed = [_read(file, quiet=quiet) for file in files]
     check_together(followed)
@@ -49,12 +56,12 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
 
 
 def _read(file: Path, *, quiet: bool) -> ScheduledWorkflow:
-    from catchment.run.schedule.workflows import read
+    from catchment.run.schedule.scheduled_workflows import read
 
-    prepared = secrecy.prepare(file)
+    prepared = projects.prepare(file)
     found = read(file, prepared)
     if prepared.diagnostics and not quiet:
-        _tell(diagnostics.as_text(prepared.diagnostics))
+        _tell(failures.diagnostics_text(prepared.diagnostics))
     return found
 
 
@@ -96,9 +103,9 @@ def _echo_next(followed: Sequence[ScheduledWorkflow], count: int, output: str) -
 
 
 def _echo_settled(tick: TickReport, output: str, *, quiet: bool) -> None:
-    data = secrecy.redactor().data(asdict(tick))
+    data = projects.redactor().data(asdict(tick))
     if data["error"]:
-        from catchment.events.words import error_paragraph
+        from catchment.events.messages import error_paragraph
 
         _tell(f"{tick.workflow}: {error_paragraph(data['error'])}")
     if output == "json":
@@ -115,8 +122,60 @@ def _line(tick: TickReport) -> str:
 
 
 def _tell(line: str) -> None:
-    printing.tell(secrecy.redactor().text(line))
+    printing.tell(projects.redactor().text(line))
 
 
 def _silent(_: str) -> None:
-    """Tell nothing."""
+    """Print nothing."""
+
+
+@click.command()
+@click.argument("workflow", metavar="[WORKFLOW]", required=False)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="List at most this many ticks."
+)
+@options.reporting
+def ticks(workflow: str | None, limit: int, where: Path, output: str) -> None:
+    """List the newest ticks of schedules and the result of each."""
+    from catchment.run.schedule import tick_reports
+
+    listed = tick_reports.newest(projects.open_project(where), limit, workflow)
+    if output == "json":
+        printing.echo_json(projects.redactor().data({"ticks": [asdict(tick) for tick in listed]}))
+    elif not listed:
+        printing.tell("no ticks yet")
+    else:
+        printing.echo_table(("tick", "workflow", "status", "run", "seconds", "why"), map(_row, listed))
+
+
+def _row(tick: TickReport) -> tuple[object, ...]:
+    at = tick.tick.strftime("%Y-%m-%d %H:%M:%S UTC")
+    why = tick.reason or (tick.error.message if tick.error else None)
+    return at, tick.workflow, tick.status, tick.run_id, round(tick.seconds, 1), projects.redactor().text(why or "")
+
+
+def tick_time(text: str) -> datetime:
+    """Parse the time of a tick; raises ValueError if it is not a time or has no offset from UTC."""
+    tick = as_written(text)
+    if tick.tzinfo is None:
+        raise ValueError(text)
+    return tick
+
+
+def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, output: str) -> None:
+    """Run one tick, print its result and exit with its exit code."""
+    from catchment.run.options import RunOptions
+    from catchment.run.schedule import tick_process
+    from catchment.run.schedule.calendar import calendar_of
+
+    prepared = projects.prepare(file)
+    project, plan = prepared.require()
+    schedule = prepared.workflow and prepared.workflow.schedule
+    end = calendar_of(schedule).end if schedule else None
+    with stop_on_signal() as stop:
+        options = RunOptions(jobs, run_result.sinks(quiet=quiet), stop)
+        result = tick_process.run_tick(tick, plan, project, options, end)
+    if result is None:
+        printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was cancelled before its run began")
+        raise click.exceptions.Exit(failures.INTERRUPTED)
+    run_result.conclude(result, quiet=quiet, output=output)

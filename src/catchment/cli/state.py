@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from catchment.cli import options, printing, prompts, secrecy
+from catchment.cli import interaction, options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
-    from catchment.run.states import Change
+    from catchment.run.incremental_state import StateChange
     from catchment.store.states import State, Window
 
 _STATES = ("workflow", "job", "input", "state", "zone", "changed", "by")
@@ -26,19 +26,19 @@ _CHANGES = ("workflow", "job", "input", "before", "after")
 
 @click.group()
 def state() -> None:
-    """Where incremental jobs stand: see it, set it, carry it elsewhere."""
+    """Show, set, export and import the state of incremental jobs."""
 
 
 def _dry_run(command: options.Command) -> options.Command:
-    return click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")(command)
+    return click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")(command)
 
 
 def _yes(command: options.Command) -> options.Command:
-    return click.option("--yes", is_flag=True, help="Do it without asking.")(command)
+    return click.option("--yes", is_flag=True, help="Do it without asking for confirmation.")(command)
 
 
 def _drop_written(command: options.Command) -> options.Command:
-    text = "Drop a window that was begun even if rows of it are in a table; they stay there."
+    text = "Drop an unfinished window even if some of its rows are in a table; they stay there."
     return click.option("--drop-written", is_flag=True, help=text)(command)
 
 
@@ -47,9 +47,9 @@ def _drop_written(command: options.Command) -> options.Command:
 @options.reporting
 def ls(workflow: str | None, where: Path, output: str) -> None:
     """List the state of every incremental input, or of those of one workflow."""
-    from catchment.run import states
+    from catchment.run import incremental_state
 
-    found = states.ls(secrecy.open_project(where), workflow)
+    found = incremental_state.ls(projects.open_project(where), workflow)
     if output == "json":
         printing.echo_json({"states": [_state_data(each) for each in found]})
     elif found:
@@ -64,10 +64,10 @@ def ls(workflow: str | None, where: Path, output: str) -> None:
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most this many windows.")
 @options.reporting
 def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
-    """Show where a job stands, and the windows that brought it there, the newest first."""
-    from catchment.run import states
+    """Show the state of a job and the windows it has read, newest first."""
+    from catchment.run import incremental_state
 
-    found, windows = states.show(secrecy.open_project(where), workflow, job, limit)
+    found, windows = incremental_state.show(projects.open_project(where), workflow, job, limit)
     if output == "json":
         data = {"states": [_state_data(each) for each in found], "windows": [_window_data(each) for each in windows]}
         printing.echo_json(data)
@@ -82,8 +82,8 @@ def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
 @click.argument("job")
 @click.argument("input")
 @click.argument("keys", metavar="KEY=VALUE...", nargs=-1, required=True)
-@click.option("--new", is_flag=True, help="The job or the input has not run yet.")
-@click.option("--zone", default="", help="The session time zone that timestamps are meant in; the state's own, or UTC.")
+@click.option("--new", is_flag=True, help="Set the state of a job or input that has not run yet.")
+@click.option("--zone", default="", help="The session time zone of timestamps.  [default: the state's own, or UTC]")
 @_drop_written
 @_dry_run
 @_yes
@@ -102,16 +102,16 @@ def set_(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Let the next run of a job go on from somewhere else.
+    """Set the state that the next run of a job continues from.
 
-    A window that a run has begun and not finished is dropped.
+    An unfinished window is dropped.
     """
-    from catchment.run import states
+    from catchment.run import incremental_state
     from catchment.store.states import State
 
     wanted = State(workflow, job, input, _parsed(keys), zone)
-    project = secrecy.open_project(where)
-    change = partial(states.set_keys, project, wanted, new=new, drop_written=drop_written)
+    project = projects.open_project(where)
+    change = partial(incremental_state.set_keys, project, wanted, new=new, drop_written=drop_written)
     _apply(change, output, dry_run=dry_run, yes=yes)
 
 
@@ -134,11 +134,11 @@ def reset(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Forget where a job stands, or one of its inputs: the next run begins like the first one."""
-    from catchment.run import states
+    """Remove the state of a job, or of one of its inputs: the next run starts like the first one."""
+    from catchment.run import incremental_state
 
-    project = secrecy.open_project(where)
-    change = partial(states.reset, project, workflow, job, input, drop_written=drop_written)
+    project = projects.open_project(where)
+    change = partial(incremental_state.reset, project, workflow, job, input, drop_written=drop_written)
     _apply(change, output, dry_run=dry_run, yes=yes)
 
 
@@ -147,10 +147,10 @@ def reset(
 @options.project
 @options.debug
 def export(workflow: str | None, where: Path) -> None:
-    """Print states as JSON that `state import` takes."""
-    from catchment.run import states
+    """Print states as JSON for `state import`."""
+    from catchment.run import incremental_state
 
-    printing.echo_json({"states": states.export(secrecy.open_project(where), workflow)})
+    printing.echo_json({"states": incremental_state.export(projects.open_project(where), workflow)})
 
 
 @state.command("import")
@@ -160,36 +160,36 @@ def export(workflow: str | None, where: Path) -> None:
 @_yes
 @options.reporting
 def import_(file: Iterable[str], where: Path, output: str, *, drop_written: bool, dry_run: bool, yes: bool) -> None:
-    """Set the states that `state export` printed; FILE may be - for standard input."""
-    from catchment.run import states
+    """Import states that `state export` printed; FILE may be - for standard input."""
+    from catchment.run import incremental_state
 
-    project, wanted = secrecy.open_project(where), _read("".join(file))
-    change = partial(states.bring_in, project, wanted, drop_written=drop_written)
+    project, wanted = projects.open_project(where), _read("".join(file))
+    change = partial(incremental_state.import_states, project, wanted, drop_written=drop_written)
     _apply(change, output, dry_run=dry_run, yes=yes)
 
 
 class _Change(Protocol):
-    def __call__(self, *, dry_run: bool) -> Sequence[Change]: ...
+    def __call__(self, *, dry_run: bool) -> Sequence[StateChange]: ...
 
 
 def _apply(change: _Change, output: str, *, dry_run: bool, yes: bool) -> None:
-    """Show what would change, ask, change it, and say what was changed."""
+    """Show what would change, ask for confirmation, change it, and print what was changed."""
     if not dry_run and not yes:
         _echo_changes(change(dry_run=True), "text", dry_run=True, err=True)
-        prompts.require("Change the state?")
+        interaction.require("StateChange the state?")
     _echo_changes(change(dry_run=dry_run), output, dry_run=dry_run)
 
 
-def _echo_changes(changes: Sequence[Change], output: str, *, dry_run: bool = False, err: bool = False) -> None:
+def _echo_changes(changes: Sequence[StateChange], output: str, *, dry_run: bool = False, err: bool = False) -> None:
     if output == "json":
         printing.echo_json({"dry_run": dry_run, "changes": [asdict(each) for each in changes]})
         return
     for each in changes:
-        goes = "would go" if dry_run else "goes"
-        dropped = f"; {each.dropped} window that was begun is dropped" if each.dropped else ""
+        changes_to = "would change" if dry_run else "changed"
+        dropped = f"; unfinished windows dropped: {each.dropped}" if each.dropped else ""
         name = f"{each.workflow} {each.job} {each.input}"
-        text = f"{name}: {goes} from {_keys(each.before)} to {_keys(each.after)}{dropped}"
-        click.echo(secrecy.redactor().text(text), err=err)
+        text = f"{name}: {changes_to} from {_keys(each.before)} to {_keys(each.after)}{dropped}"
+        click.echo(projects.redactor().text(text), err=err)
 
 
 def _parsed(keys: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`catchment validate FILE…`."""
+"""`catchment validate FILE…` and `catchment schema [workflow|project]`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from catchment.cli import diagnostics, failures, options, printing, secrecy
+from catchment.cli import failures, options, printing, projects
 
 
 @click.command()
@@ -15,15 +15,15 @@ from catchment.cli import diagnostics, failures, options, printing, secrecy
 @options.debug
 def validate(files: tuple[Path, ...], output: str) -> None:
     """Check workflow files and the project they belong to, and report every problem at once."""
-    found = [diagnostic for file in files for diagnostic in secrecy.prepare(file).diagnostics]
+    found = [diagnostic for file in files for diagnostic in projects.prepare(file).diagnostics]
     found = list(dict.fromkeys(found))  # files of one project share its problems
     errors = sum(diagnostic.is_error for diagnostic in found)
-    hide = secrecy.redactor()
+    hide = projects.redactor()
     if output == "json":
-        printing.echo_json(hide.data(diagnostics.as_data(found)))
+        printing.echo_json(hide.data(failures.diagnostics_data(found)))
     else:
         if found:
-            click.echo(hide.text(diagnostics.as_text(found)))
+            click.echo(hide.text(failures.diagnostics_text(found)))
         click.echo(_verdict(len(files), errors, len(found) - errors))
     if errors:
         raise click.exceptions.Exit(failures.WRONG_REQUEST)
@@ -37,3 +37,18 @@ def _verdict(files: int, errors: int, warnings: int) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["workflow", "project"]), default="workflow")
+@options.debug
+def schema(kind: str) -> None:
+    """Print the JSON Schema (draft-07 keywords) with which editors complete and explain."""
+    if kind == "project":
+        from catchment.project.schema import project_schema
+
+        printing.echo_json(project_schema())
+    else:
+        from catchment.spec.json_schema import workflow_schema
+
+        printing.echo_json(workflow_schema())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.commit.activity import ActiveWrite, TableActivity
@@ -20,13 +20,13 @@ _COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
 
 
 @click.command()
-@click.option("--watch", is_flag=True, help="Look again every second, until Ctrl-C; as JSON, one line per look.")
+@click.option("--watch", is_flag=True, help="Refresh every second until Ctrl-C; with JSON, one line each time.")
 @options.reporting
 def writers(where: Path, output: str, *, watch: bool) -> None:
-    """Show who writes which table now: open and sealed buffers, who consolidates, commits per minute."""
+    """Show the tables being written: open and sealed buffers, who consolidates, commits per minute."""
     from catchment.run import tables
 
-    looks = tables.watch(secrecy.open_project(where))
+    looks = tables.watch(projects.open_project(where))
     for look in looks if watch else islice(looks, 1):
         if output == "json":
             printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)
@@ -38,7 +38,7 @@ def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:
     if clear:
         click.clear()
     if not look:
-        click.echo("nobody writes", err=True)
+        click.echo("no table is being written", err=True)
     for table in look:
         click.echo(f"{click.style(table.target, bold=True)}: {_summary(table)}")
         if table.writes:

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import Literal
 
 from catchment.commit.listener import Listener
-from catchment.commit.patience import patiently
 from catchment.errors import CommitConflict, LeaseHeld, LeaseLost, MetastoreUnavailable
 from catchment.store import Lease, Store
 
@@ -51,7 +50,7 @@ def checked(store: Store, lease: Lease) -> Callable[[], None]:
     def check() -> None:
         nonlocal known
         if time.monotonic() - known > CHECK_SECONDS:
-            store.leases.renew(lease, LEASE_SECONDS)
+            store.database.patiently(lambda: store.leases.renew(lease, LEASE_SECONDS))
             known = time.monotonic()
 
     return check
@@ -78,7 +77,7 @@ Right = Literal["table", "rows", "published"]
 @contextmanager
 def turn(store: Store, target: str, owner: str, listener: Listener, right: Right = "table") -> Iterator[None]:
     """Hold a lease of a table; whoever finds it held waits, however long the other one takes."""
-    while (lease := patiently(lambda: taken(store, f"{right}/{target}", owner))) is None:
+    while (lease := taken(store, f"{right}/{target}", owner)) is None:
         listener.check()
         time.sleep(LOOK_SECONDS)
     with held(store, lease):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 from catchment.errors import EngineLost, JobError
-from catchment.store.database import Database, database_time, insert_missing
+from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.schema import leases, leftovers, seals, writes
 
 _OF_AN_ATTEMPT = (
@@ -32,17 +32,20 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @repeatable
     def find(self, write_id: str) -> Entry | None:
         """One write, if the ledger knows it."""
         with self._database.reading() as connection:
             return _find(connection, write_id)
 
+    @repeatable
     def beginning_with(self, prefix: str) -> tuple[Entry, ...]:
         """The writes whose ids begin so."""
         these = select(writes).where(writes.c.write_id.startswith(prefix, autoescape=True))
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(these.order_by(writes.c.write_id)))
 
+    @repeatable
     def open(self, intent: Intent) -> Entry:
         """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is.
 
@@ -62,6 +65,7 @@ class Ledger:
                 connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
         return Entry(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
 
+    @repeatable
     def seal(self, intent: Intent, contents: Contents) -> None:
         """The promise: from here on the write will be published, even if this engine dies."""
         with self._database.writing() as connection:
@@ -87,6 +91,7 @@ class Ledger:
                     hint="nothing was published by this attempt; look at what the other one did",
                 )
 
+    @repeatable
     def pending(self, target: str, *, limit: int) -> tuple[Entry, ...]:
         """The sealed writes of a table, in the order of their seals."""
         sealed = (
@@ -98,17 +103,20 @@ class Ledger:
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(sealed))
 
+    @repeatable
     def count_pending(self, target: str) -> int:
         """How many sealed writes of a table wait to be published."""
         sealed = select(func.count()).where(writes.c.target == target, writes.c.state == "sealed")
         with self._database.reading() as connection:
             return connection.scalar(sealed.select_from(writes)) or 0
 
+    @repeatable
     def state(self, write_id: str) -> WriteState | None:
         """The state of one write, cheaply."""
         with self._database.reading() as connection:
             return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
 
+    @repeatable
     def mark_tried(self, batch: Sequence[Entry]) -> None:
         """Remember that a swap is about to be sent: from here on only the table's history tells what became of it.
 
@@ -123,6 +131,7 @@ class Ledger:
                 raise WritesMoved
             connection.execute(update(writes).where(these).values(tried=1))
 
+    @repeatable
     def mark_planned(self, write: Entry, contents: Contents) -> None:
         """Remember what publishing a write of files will change, before its first change.
 
@@ -136,6 +145,7 @@ class Ledger:
             if connection.execute(plan).rowcount != 1:
                 raise WritesMoved
 
+    @repeatable
     def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
         """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
         ids = _in_order(snapshots)
@@ -158,6 +168,7 @@ class Ledger:
             # Somebody may have given one of them up before it was found in the history: its files stay now.
             connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
 
+    @repeatable
     def finish(self, intent: Intent, contents: Contents, snapshot_id: int | None) -> None:
         """Record a write that its format has committed by itself, without a seal. The format's log is the truth."""
         done = {
@@ -174,6 +185,7 @@ class Ledger:
         with self._database.writing() as connection:
             connection.execute(update(writes).where(*ours).values(done))
 
+    @repeatable
     def abandon(self, write: Entry, error: Mapping[str, Any]) -> bool:
         """Give up a write that cannot be published; its files stay until recovery removes them.
 
@@ -191,6 +203,7 @@ class Ledger:
                 _leave(connection, write, error)
             return given_up.rowcount == 1
 
+    @repeatable
     def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Entry, ...]:
         """The writes of a table whose engine is no longer heard from."""
         alive = select(leases.c.name).where(leases.c.expires > database_time())
@@ -198,6 +211,7 @@ class Ledger:
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(lost))
 
+    @repeatable
     def targets(self) -> tuple[str, ...]:
         """The tables that have something to recover: sealed or open writes, or leftovers."""
         unfinished = select(writes.c.target).where(writes.c.state.in_(("open", "sealed")))
@@ -205,6 +219,7 @@ class Ledger:
             found = connection.execute(unfinished.union(select(leftovers.c.target)))
             return tuple(sorted(row.target for row in found))
 
+    @repeatable
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
         """(write id, directory) of the buffers of a table that nobody will publish."""
         used = select(writes.c.buffer).where(writes.c.target == target, writes.c.state != "abandoned")
@@ -213,6 +228,7 @@ class Ledger:
         with self._database.reading() as connection:
             return tuple((row.write_id, row.buffer) for row in connection.execute(left))
 
+    @repeatable
     def forget(self, buffers: Iterable[str]) -> None:
         """The directories are removed."""
         removed = _in_order(buffers)

@@ -56,7 +56,7 @@ def is_directory(buffer: str) -> bool:
 class Contents:
     """A full buffer: descriptors of its data files, and their sums.
 
-    For a table they are Iceberg's own JSON; for plain files they are what `files.changes` makes of them.
+    What a descriptor is made of is the format's business; it is plain JSON, and any engine can read it.
     """
 
     descriptors: tuple[Mapping[str, Any], ...]

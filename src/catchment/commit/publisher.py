@@ -14,7 +14,6 @@ from catchment.commit.leases import checked, held, taken
 from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.commit.lost_writes import Rounds, abandon_lost
 from catchment.commit.model import Entry
-from catchment.commit.patience import patiently
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
 from catchment.store import Store
 from catchment.store.leases import Lease
@@ -114,7 +113,7 @@ class Publisher(Generic[Into]):
             if not self._lead(write_id):
                 self.news.wait(heard, NEWS_SECONDS)
             heard = self.news.number
-        write = patiently(lambda: self.ledger.find(write_id))
+        write = self.ledger.find(write_id)
         if write is None or write.state != "committed":
             raise _error(write_id, write)
         return write
@@ -142,7 +141,7 @@ class Publisher(Generic[Into]):
             return False
         try:
             while self._waits(write_id):
-                if not patiently(self._consolidate):
+                if not self._consolidate():
                     time.sleep(LOOK_SECONDS)
         finally:
             self.leader.release()
@@ -150,7 +149,7 @@ class Publisher(Generic[Into]):
         return True
 
     def _waits(self, write_id: str) -> bool:
-        return patiently(lambda: self.ledger.state(write_id)) == "sealed"
+        return self.ledger.state(write_id) == "sealed"
 
     def _consolidate(self) -> bool:
         lease = taken(self.store, f"table/{self.target}", self.owner)

@@ -20,7 +20,6 @@ from catchment.commit.leases import only_writer
 from catchment.commit.ledger import Ledger
 from catchment.commit.listener import Listener
 from catchment.commit.model import Contents, Entry, Intent
-from catchment.commit.patience import patiently
 from catchment.commit.publisher import Destination, Publisher
 from catchment.store import Store
 
@@ -66,7 +65,7 @@ class Writer:
         """The same, once it is this engine's turn to write there; the first to come recovers what others left."""
         publisher, met_before = self._meet(target, destination)
         if not met_before:
-            patiently(lambda: recover_what_is_there(publisher, listener))
+            recover_what_is_there(publisher, listener)
         self._await_turn(publisher, listener)
         return publisher
 
@@ -77,19 +76,19 @@ class Writer:
 
     def seal_once(self, intent: Intent, fill: Callable[[], Contents], listener: Listener) -> None:
         """Open a write, fill its buffer and seal it, as far as that was not done before."""
-        entry = patiently(lambda: self.ledger.open(intent))
+        entry = self.ledger.open(intent)
         if entry.state == "committed":
             listener.warn(f"{entry.write_id} was already committed; nothing is written again")
         elif entry.state == "open":
             contents = fill()
             listener.await_turn()
             faults.point("before-sealed")
-            patiently(lambda: self.ledger.seal(intent, contents))
+            self.ledger.seal(intent, contents)
             faults.point("sealed")
 
     def earlier(self, write_id: str, target: str) -> Entry | None:
         """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""
-        known = patiently(lambda: self.ledger.find(write_id))
+        known = self.ledger.find(write_id)
         sealed = known is not None and known.state in ("sealed", "committed") and known.intent.target == target
         return known if sealed else None
 
@@ -104,7 +103,7 @@ class Writer:
 
     def _await_turn(self, publisher: Publisher[Any], listener: Listener) -> None:
         told = False
-        while (waiting := patiently(lambda: self.ledger.count_pending(publisher.target))) >= self.max_pending:
+        while (waiting := self.ledger.count_pending(publisher.target)) >= self.max_pending:
             listener.check()
             if not told:
                 listener.warn(
@@ -113,7 +112,7 @@ class Writer:
                 )
                 told = True
             # Those who sealed them may be gone: whoever waits publishes, or nobody would.
-            if not patiently(publisher.consolidate):
+            if not publisher.consolidate():
                 time.sleep(LOOK_SECONDS)
 
 

@@ -1,1 +1,1 @@
-"""The demonstration: taxi trips, three workflows with two writers each, and a reader who watches."""
+"""The demonstration: taxi trips, three workflows with two writers each, and a reader that watches the tables."""

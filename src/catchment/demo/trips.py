@@ -10,13 +10,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 MONTHS = {1: range(1, 10), 2: range(4, 13)}
-"""The months in which each vendor drives: April to September are shared, the others belong to one vendor alone."""
+"""The months in which each vendor drives: both drive from April to September, one of them in each other month."""
 YEAR = 2025
 
 
 @dataclass(frozen=True)
 class Trips:
-    """What was generated: the expectations that a check compares with."""
+    """The counts of what was generated, for checks."""
 
     total: int
     by_vendor: dict[int, int]
@@ -31,7 +31,7 @@ def generate(count: int, *, seed: int = 42) -> Iterator[dict[str, object]]:
 
 
 def write(directory: Path, count: int, *, seed: int = 42, per_file: int = 50_000) -> Trips:
-    """Write `count` trips into `directory` as JSON lines and say what is in them."""
+    """Write `count` trips into `directory` as JSON lines and return their counts."""
     directory.mkdir(parents=True, exist_ok=True)
     by_vendor_month: dict[tuple[int, int], int] = {}
     lines: list[str] = []

@@ -20,7 +20,7 @@ from catchment.engine.environment import Installed, environment
 from catchment.engine.java import Java
 from catchment.engine.protocol import Start, encode
 from catchment.plan.model import EnginePlan
-from catchment.project.model import Catalog, Depot, Engine
+from catchment.project.model import EMBEDDED, Catalog, Depot, Engine
 
 MOST_KEPT = 12
 """Archives are large, and each fits one Java, one Spark and one set of jars."""
@@ -72,7 +72,7 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
 
 def _training_plan(engine: EnginePlan, scratch: str) -> EnginePlan:
     """An engine like the one that is to start, on a lake of its own."""
-    depot = Depot("lake", "iceberg", f"{scratch}/lake", Catalog("jdbc", database=f"{scratch}/catalog.db"))
+    depot = Depot("lake", EMBEDDED, f"{scratch}/lake", Catalog("jdbc", database=f"{scratch}/catalog.db"))
     settings = Engine("training", spark=engine.engine.spark, master="local[2]")
     return EnginePlan("training", settings, depots=(depot,), metastore=f"sqlite:///{scratch}/metastore.db")
 

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from catchment.errors import RequestError
+from catchment.formats.registry import all_traits, in_use
+from catchment.formats.stores import S3
+from catchment.formats.traits import Package
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Depot
 
@@ -17,67 +20,17 @@ POSTGRESQL = "org.postgresql:postgresql:42.7.13"
 
 
 @dataclass(frozen=True)
-class Package:
-    """One Maven coordinate `group:artifact:version`, and which of its dependencies (`group:artifact`) stay away."""
-
-    coordinate: str
-    without: tuple[str, ...] = ()
-    alone: bool = False
-    """Take this jar and none of its dependencies."""
-    classifier: str = ""
-    """Take the artifact's variant of this name, such as `jar-with-dependencies`."""
-
-    @property
-    def parts(self) -> tuple[str, str, str]:
-        group, artifact, version = self.coordinate.split(":")
-        return group, artifact, version
-
-
-@dataclass(frozen=True)
 class SparkLine:
     """One supported line of Spark."""
 
     pyspark: str
-    iceberg: Package
-    delta: tuple[Package, ...]
-    """Alone: what else they ask for, Spark has, in the versions that it was built with."""
-    avro: Package
-    s3: tuple[Package, ...]
     python_packages: tuple[str, ...] = ()
     """What its Python side needs and does not ask for."""
 
 
-# Hadoop's S3 connector asks for an SDK bundle of 640 MB. Iceberg's holds the same in 69 MB, but for two parts.
 SPARK_LINES = {
-    "4.1": SparkLine(
-        pyspark="4.1.2",
-        iceberg=Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"),
-        delta=(
-            Package("io.delta:delta-spark_4.1_2.13:4.4.0", alone=True),
-            Package("io.delta:delta-storage:4.4.0", alone=True),
-        ),
-        avro=Package("org.apache.spark:spark-avro_2.13:4.1.1", alone=True),
-        s3=(
-            Package("org.apache.hadoop:hadoop-aws:3.4.2", without=("software.amazon.awssdk:bundle",)),
-            Package("org.apache.iceberg:iceberg-aws-bundle:1.12.0"),
-            Package("software.amazon.awssdk:s3-transfer-manager:2.29.52", alone=True),
-            Package("software.amazon.awssdk:apache-client:2.29.52", alone=True),
-        ),
-    ),
-    "3.5": SparkLine(
-        pyspark="3.5.8",
-        iceberg=Package("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0"),
-        delta=(
-            Package("io.delta:delta-spark_2.12:3.3.2", alone=True),
-            Package("io.delta:delta-storage:3.3.2", alone=True),
-        ),
-        avro=Package("org.apache.spark:spark-avro_2.12:3.5.7", alone=True),
-        s3=(
-            Package("org.apache.hadoop:hadoop-aws:3.3.4"),
-            Package("org.apache.iceberg:iceberg-aws-bundle:1.11.0"),
-        ),
-        python_packages=("setuptools",),
-    ),
+    "4.1": SparkLine(pyspark="4.1.2"),
+    "3.5": SparkLine(pyspark="3.5.8", python_packages=("setuptools",)),
 }
 
 
@@ -96,9 +49,9 @@ def spark_line(engine: EnginePlan) -> SparkLine:
 
 def packages_of(engine: EnginePlan) -> tuple[Package, ...]:
     """Everything that must be on the class path of an engine, without repeats, in a stable order."""
-    line = spark_line(engine)
-    # What an embedded depot needs is always there, so that nearly all engines of a machine share one set of jars.
-    needed = [line.avro, line.iceberg, Package(SQLITE)]
+    spark_line(engine)
+    line = engine.engine.spark
+    needed = [Package(SQLITE), *_of_formats(engine, line)]
     needed += [package for depot in engine.depots for package in _of_depot(depot, line)]
     listed = engine.conf.get(PACKAGES_SETTING, "").split(",")
     asked_for = (*engine.engine.packages, *(coordinate.strip() for coordinate in listed if coordinate.strip()))
@@ -106,15 +59,20 @@ def packages_of(engine: EnginePlan) -> tuple[Package, ...]:
     return tuple(sorted(dict.fromkeys(needed), key=lambda package: package.coordinate))
 
 
-def _of_depot(depot: Depot, line: SparkLine) -> Iterator[Package]:
+def _of_formats(engine: EnginePlan, line: str) -> Iterator[Package]:
+    used = {traits.name for traits in in_use({depot.kind for depot in engine.depots})}
+    for traits in all_traits():
+        if traits.always_installed or traits.name in used:
+            yield from traits.packages.get(line, ())
+
+
+def _of_depot(depot: Depot, line: str) -> Iterator[Package]:
     uri = depot.catalog.uri if depot.catalog else None
     if uri and uri.startswith("jdbc:postgresql:"):
         yield Package(POSTGRESQL)
-    if depot.kind == "delta":
-        yield from line.delta
     # Where its tables are, a rest catalog says only when it is asked for one; nearly always it is S3.
     if re.match(r"s3[an]?://", depot.location) or (depot.catalog and depot.catalog.type == "rest"):
-        yield from line.s3
+        yield from S3[line]
 
 
 def _asked_for(coordinate: str, engine: EnginePlan) -> Package:

@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Event
 
 from catchment.engine import cache
-from catchment.engine.coordinates import Package
 from catchment.engine.java import Java
 from catchment.errors import SetupError
+from catchment.formats.traits import Package
 
 # Ivy's answer is text alone: the summary of what it did not find, and what the network said.
 NOT_FOUND = re.compile(r"::\s+(\S+?)#(\S+?);(\S+?)(?:!\S+|: not found)")

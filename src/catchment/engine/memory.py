@@ -38,10 +38,10 @@ def out_of_memory(engine: EnginePlan, log: str) -> EngineOutOfMemory:
 
 def with_amounts(problem: CatchmentError, engine: EnginePlan) -> CatchmentError:
     """An error of an engine that goes on after it ran out of memory, with how much it has and what to do."""
-    if problem.hint != _hint(engine):  # else it was said before
-        problem.message = f"{problem.message}; engine {engine.key} has {amounts(engine)}"
-        problem.hint = _hint(engine)
-    return problem
+    if problem.hint == _hint(engine):
+        return problem  # it was said before
+    message = f"{problem.message}; engine {engine.key} has {amounts(engine)}"
+    return problem.changed(message=message, hint=_hint(engine))
 
 
 def amounts(engine: EnginePlan) -> str:

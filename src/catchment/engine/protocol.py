@@ -14,12 +14,14 @@ from pydantic import Field, TypeAdapter
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
+from catchment.project.model import Depot
+from catchment.run_model import OutputResult, RunRequest
 
 NoteEvent = Literal[
     "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
 ]
 
-VERSION = 3
+VERSION = 4
 HEARTBEAT_SECONDS = 2.0
 
 
@@ -39,23 +41,6 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Backfill:
-    """A range of values that incremental jobs go through, beside their state."""
-
-    first: str
-    last: str
-
-    @classmethod
-    def of(cls, text: str) -> Backfill:
-        """The range as `range` writes it."""
-        return cls(*text.split("..", 1))
-
-    @property
-    def range(self) -> str:
-        return f"{self.first}..{self.last}"
-
-
-@dataclass(frozen=True)
 class RunJob:
     """Run one attempt of a job. Answered by any number of `Note`s, then `Done` or `Failed`."""
 
@@ -65,14 +50,7 @@ class RunJob:
     run_id: str
     number: int
     """1 for the first attempt."""
-    reference_time: str
-    """ISO-8601, UTC: the run's, the same on every attempt."""
-    windows: int = 1
-    """How many windows a job that moves takes at most."""
-    backfill: Backfill | None = None
-    """Go through this range instead of going on."""
-    wait: bool = False
-    """Whether to wait for another run of a job that moves, however long it takes."""
+    request: RunRequest
     kind: Literal["run-job"] = "run-job"
 
 
@@ -94,16 +72,9 @@ class Inspect:
 
     attempt: str
     what: Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
-    depot: str
-    namespace: str | None = None
-    table: str | None = None
-    format: str = "iceberg"
-    path: str | None = None
-    """Where the table is that is found by its path; of such a depot, its location."""
-    published: str | None = None
-    """The published catalog of the depot, where it has one."""
-    named: bool = False
-    """Whether a catalog knows the Delta tables of the depot by their names."""
+    depot: Depot
+    dataset: Dataset | None = None
+    """None where the question is about the depot."""
     kind: Literal["inspect"] = "inspect"
 
 
@@ -191,19 +162,9 @@ class Note:
 
 
 @dataclass(frozen=True)
-class OutputReport:
-    name: str
-    dataset: str
-    write_id: str
-    rows: int | None
-    files: int | None
-    snapshot_id: int | None = None
-
-
-@dataclass(frozen=True)
 class Done:
     attempt: str
-    outputs: tuple[OutputReport, ...]
+    outputs: tuple[OutputResult, ...]
     kind: Literal["done"] = "done"
 
 

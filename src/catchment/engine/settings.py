@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from catchment.engine.coordinates import PACKAGES_SETTING
 from catchment.engine.memory import java_option
 from catchment.engine.protocol import Start
 from catchment.errors import SetupError
-from catchment.formats.iceberg.buffer import FORKS, catalog_class
+from catchment.formats.registry import held_by, in_use
+from catchment.formats.traits import Traits
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Depot
 
@@ -27,14 +28,8 @@ AT_LAUNCH = (
 """What the JVM must know before it runs. It is handed over on a command line, which every user of the machine can
 read; all other settings follow over the gateway's own connection."""
 
-ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
-SNAPSHOT_PARTITIONS = "4"
-"""Of a Delta table's state: on one machine, the fifty that Delta takes are tasks without work."""
-SQLITE_PATIENCE_MS = "60000"
-
 # Before it makes a file, Hadoop's S3 client asks whether a directory is there or above it a file, and after it has
-# removed one, whether the directory must be kept. Iceberg's and Spark's names are new each time and need no
+# removed one, whether the directory must be kept. Names of data files are new each time and need no
 # directories, so nobody wants to know; it is a fifth of the requests of a write. Older clients do not know the flags.
 FEWER_REQUESTS = {"spark.hadoop.fs.s3a.performance.flags": "create,mkdir,delete"}
 
@@ -42,12 +37,10 @@ FEWER_REQUESTS = {"spark.hadoop.fs.s3a.performance.flags": "create,mkdir,delete"
 def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: our defaults, then the depots', then what the user asks for."""
     engine = start.engine
-    settings = {**_defaults(engine), **_of_depots(engine.depots), **_of_delta(engine), **engine.conf}
+    settings = {**_defaults(engine), **_of_formats(engine), **_of_depots(engine.depots), **engine.conf}
     settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
-    if any(depot.holds_iceberg for depot in engine.depots):
-        _append(settings, "spark.sql.extensions", ",", [ICEBERG_EXTENSION])
-    if _knows_delta(engine):
-        _append(settings, "spark.sql.extensions", ",", [DELTA_EXTENSION])
+    extensions = [traits.extension for traits in _formats(engine) if traits.extension]
+    _append(settings, "spark.sql.extensions", ",", extensions)
     # Jars on the class path from the start load faster than jars added later; executors elsewhere must be sent them.
     _append(settings, "spark.driver.extraClassPath", ":", start.jars)
     if not is_local(engine):
@@ -78,9 +71,14 @@ def is_local(engine: EnginePlan) -> bool:
     return engine.engine.master.startswith("local")
 
 
-def solitary(depots: Sequence[Depot]) -> frozenset[str]:
-    """The depots whose catalogs bear one writer of a table at a time."""
-    return frozenset(depot.name for depot in depots if depot.catalog and depot.catalog.type == "hadoop")
+def single_writer(depots: Sequence[Depot]) -> frozenset[str]:
+    """The depots whose catalogs lose commits when two processes write a table at the same time."""
+    return frozenset(depot.name for depot in depots if _loses_commits(depot))
+
+
+def _loses_commits(depot: Depot) -> bool:
+    kind = depot.catalog.type if depot.catalog else ""
+    return any(traits.catalogs[kind].loses_commits for traits in held_by(depot.kind) if kind in traits.catalogs)
 
 
 def published(depots: Sequence[Depot]) -> dict[str, str]:
@@ -97,86 +95,29 @@ def _defaults(engine: EnginePlan) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.catalogImplementation": "in-memory",
-        f"spark.sql.catalog.{FORKS}": catalog_class(engine.engine.spark),
     }
     if is_local(engine):
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return defaults
 
 
-def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
-    settings = dict(FEWER_REQUESTS) if any(depot.location.startswith("s3a://") for depot in depots) else {}
-    for depot in depots:
-        settings |= dict(_catalogs(depot)) | dict(depot.conf)
+def _formats(engine: EnginePlan) -> tuple[Traits, ...]:
+    return in_use({depot.kind for depot in engine.depots})
+
+
+def _of_formats(engine: EnginePlan) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for traits in _formats(engine):
+        depots = [depot for depot in engine.depots if traits in held_by(depot.kind)]
+        settings |= traits.settings(depots, engine.engine.spark, local=is_local(engine))
     return settings
 
 
-def _knows_delta(engine: EnginePlan) -> bool:
-    return any(depot.kind == "delta" for depot in engine.depots)
-
-
-def _of_delta(engine: EnginePlan) -> dict[str, str]:
-    """Delta's place is Spark's own catalog: only there are tables found by their path. Others keep their names."""
-    if not _knows_delta(engine):
-        return {}
-    catalog = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
-    local = {"spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS} if is_local(engine) else {}
-    return {**catalog, **local, **_hive(engine)}
-
-
-def _hive(engine: EnginePlan) -> dict[str, str]:
-    """What Spark's own catalog needs to be the one that a Hive metastore keeps for everybody."""
-    catalogs = (depot.catalog for depot in engine.depots if depot.kind == "delta" and depot.catalog)
-    catalog = next(catalogs, None)
-    if catalog is None:
-        return {}
-    properties = {"hive.metastore.uris": str(catalog.uri), **catalog.properties}
-    return {
-        "spark.sql.catalogImplementation": "hive",
-        **{f"spark.hadoop.{key}": value for key, value in properties.items()},
-    }
-
-
-def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
-    """The depot's own catalog and the published one: in one database, under their names."""
-    if depot.catalog is None or not depot.holds_iceberg:
-        return
-    properties = {
-        "type": depot.catalog.type,
-        "uri": _uri(depot),
-        "warehouse": depot.warehouse,
-        # A cached table is an old table as soon as another engine has committed.
-        "cache-enabled": "false",
-        **_of_database(_uri(depot)),
-        **_of_store(depot),
-        **depot.catalog.properties,
-    }
-    for prefix in (f"spark.sql.catalog.{name}" for name in (depot.name, depot.publish) if name):
-        yield prefix, "org.apache.iceberg.spark.SparkCatalog"
-        yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
-
-
-def _uri(depot: Depot) -> str:
-    if depot.catalog is None:
-        return ""
-    return depot.catalog.uri or (f"jdbc:sqlite:{depot.catalog.database}" if depot.catalog.database else "")
-
-
-def _of_database(uri: str) -> dict[str, str]:
-    if not uri.startswith("jdbc:"):
-        return {}
-    schema = {"jdbc.schema-version": "V1"}
-    if uri.startswith("jdbc:postgresql:"):
-        # A server that ends a connection says so when it is used next; nothing was done, so a new one may ask again.
-        return {**schema, "retryable_status_codes": "57P01"}
-    if not uri.startswith("jdbc:sqlite:"):
-        return schema
-    # Readers do not block the writer, and writers wait for each other instead of failing.
-    return {**schema, "jdbc.journal_mode": "WAL", "jdbc.busy_timeout": SQLITE_PATIENCE_MS}
-
-
-def _of_store(depot: Depot) -> dict[str, str]:
-    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"} if depot.warehouse.startswith("s3://") else {}
+def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
+    settings = dict(FEWER_REQUESTS) if any(depot.location.startswith("s3a://") for depot in depots) else {}
+    for depot in depots:
+        settings |= dict(depot.conf)
+    return settings
 
 
 def _in_scratch(settings: Settings, scratch: Path) -> dict[str, str]:

@@ -1,13 +1,15 @@
-"""The console: live rows on a terminal, plain lines elsewhere; always on stderr, because stdout carries the answer."""
+"""Prints the progress of a run on stderr: live rows on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, TextIO
 
-from catchment.events.model import Event, Sink
-from catchment.events.rows import Rows
-from catchment.events.words import sentence
+from catchment.events.hub import Event, EventKind, Sink
+from catchment.events.messages import sentence
 
 
 class PlainLines:
@@ -15,17 +17,17 @@ class PlainLines:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._rows = Rows()
+        self._rows = JobRows()
 
     def emit(self, event: Event) -> None:
-        """Print the event if it is worth a line."""
+        """Print the event if it has a message."""
         self._rows.apply(event)
         told = sentence(event)
         if told is not None:
             print(self._subject(event) + told, file=self._stream, flush=True)
 
     def close(self) -> None:
-        """The stream is not ours to close."""
+        """Nothing to close: the stream belongs to the caller."""
 
     def _subject(self, event: Event) -> str:
         row = self._rows.jobs.get(event.job or "")
@@ -36,7 +38,7 @@ class PlainLines:
 
 
 class Console:
-    """A sink for people."""
+    """A sink that prints events for people, in the form that suits the stream."""
 
     def __init__(self, stream: TextIO | None = None, *, live: bool | None = None) -> None:
         stream = stream or sys.stderr
@@ -47,7 +49,7 @@ class Console:
         self._sink.emit(event)
 
     def close(self) -> None:
-        """Leave the terminal in order."""
+        """Restore the terminal."""
         self._sink.close()
 
 
@@ -57,3 +59,84 @@ def _live_rows(stream: TextIO) -> Sink:
     from catchment.events.live import LiveRows
 
     return LiveRows(RichConsole(file=stream, highlight=False))
+
+
+RowStatus = Literal["queued", "running", "retrying", "succeeded", "failed", "skipped", "cancelled"]
+
+_STATUS: Mapping[EventKind, RowStatus] = {
+    "job-started": "running",
+    "job-retrying": "retrying",
+    "job-succeeded": "succeeded",
+    "job-failed": "failed",
+    "job-skipped": "skipped",
+    "job-cancelled": "cancelled",
+}
+OVER: frozenset[RowStatus] = frozenset({"succeeded", "failed", "skipped", "cancelled"})
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """The progress of one job."""
+
+    name: str
+    number: int
+    """Its number among the jobs of the run, from 1."""
+    status: RowStatus = "queued"
+    attempt: int = 0
+    since: datetime | None = None
+    until: datetime | None = None
+    doing: str = ""
+    tasks: tuple[int, int] | None = None
+    """Finished and total tasks of the running Spark stages."""
+    rows_written: int | None = None
+
+    def seconds(self, now: datetime) -> float | None:
+        """How long the job has taken so far; None before it began."""
+        return ((self.until or now) - self.since).total_seconds() if self.since else None
+
+
+@dataclass
+class JobRows:
+    """The progress of all jobs of a run, updated by events."""
+
+    jobs: dict[str, JobRow] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        """Update the row of the event's job."""
+        if event.kind == "run-started":
+            self.jobs = {name: JobRow(name, number) for number, name in enumerate(event.data["jobs"], 1)}
+        elif event.job in self.jobs:
+            self.jobs[event.job] = _after(self.jobs[event.job], event)
+
+
+def _after(row: JobRow, event: Event) -> JobRow:
+    if event.kind == "job-note":
+        return _noted(row, event.data)
+    status = _STATUS[event.kind]
+    return replace(
+        row,
+        status=status,
+        attempt=event.attempt or row.attempt,
+        since=row.since or (event.at if status == "running" else None),
+        until=event.at if status in OVER else None,
+        doing="",
+        tasks=None,
+        rows_written=_total(event.data.get("outputs", ())),
+    )
+
+
+def _noted(row: JobRow, data: Mapping[str, Any]) -> JobRow:
+    what, name = data.get("event"), data.get("name", "")
+    if what == "progress":
+        return replace(row, tasks=(int(data.get("done", 0)), int(data.get("total", 0))))
+    if what == "output":
+        return replace(row, rows_written=_total([data, {"rows": row.rows_written}]), doing="", tasks=None)
+    if what in {"input", "step", "writing"}:
+        verb = {"input": "reading", "step": "step", "writing": "writing"}[what]
+        return replace(row, doing=f"{verb} {name}".strip(), tasks=None)
+    return row
+
+
+def _total(outputs: Iterable[Mapping[str, Any]]) -> int | None:
+    counts = [output["rows"] for output in outputs if output.get("rows") is not None]
+    return sum(counts) if counts else None

@@ -1,22 +1,60 @@
-"""The one stream of a run: redacted once, then given to every sink in order."""
+"""The event stream of a run: events are redacted once and delivered to every sink in order."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, Literal, Protocol
 
-from catchment.events.model import Event, EventKind, Sink
 from catchment.project.secrets import Redactor
+
+EventKind = Literal[
+    "run-started",
+    "run-finished",
+    "engine-starting",
+    "engine-preparing",
+    "engine-ready",
+    "engine-lost",
+    "engine-stopped",
+    "job-started",
+    "job-note",
+    "job-retrying",
+    "job-succeeded",
+    "job-failed",
+    "job-skipped",
+    "job-cancelled",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    at: datetime
+    """UTC."""
+    run_id: str
+    kind: EventKind
+    job: str | None = None
+    attempt: int | None = None
+    engine: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Sink(Protocol):
+    """Receives every event of a run; must not raise and must not block for long."""
+
+    def emit(self, event: Event) -> None: ...
+
+    def close(self) -> None: ...
+
 
 log = logging.getLogger(__name__)
 
 
 class Hub:
-    """Takes events from anybody and delivers them in a thread of its own, so that a slow sink holds up no job."""
+    """Accepts events from any thread and delivers them in its own, so that a slow sink delays no job."""
 
     def __init__(self, run_id: str, redactor: Redactor) -> None:
         self._run_id = run_id
@@ -26,7 +64,7 @@ class Hub:
         self._thread: Thread | None = None
 
     def open(self, sinks: Sequence[Sink]) -> None:
-        """Begin to deliver; events that came earlier were kept."""
+        """Start delivering; events emitted earlier are delivered first."""
         self._sinks = list(sinks)
         self._thread = Thread(target=self._deliver, name="catchment-events", daemon=True)
         self._thread.start()
@@ -40,7 +78,7 @@ class Hub:
         engine: str | None = None,
         data: dict[str, Any] | None = None,
     ) -> None:
-        """Tell what happened, now."""
+        """Emit an event with the current time."""
         clean = self._redactor.data(data or {})
         self._queue.put(Event(datetime.now(timezone.utc), self._run_id, kind, job, attempt, engine, clean))
 
@@ -62,7 +100,7 @@ class Hub:
         try:
             sink.emit(event)
         except Exception as error:
-            # A sink only tells; losing one must not lose the run.
+            # A sink only reports; if one fails, the run must go on.
             log.warning("%s gets no more events of this run: %s", type(sink).__name__, error)
             self._sinks.remove(sink)
             self._finish(sink)

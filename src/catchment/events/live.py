@@ -1,4 +1,4 @@
-"""Live rows on a terminal: one per job, with status, attempt, time, Spark's progress and rows written."""
+"""Shows live rows on a terminal: one per job, with status, attempt, time, Spark's progress and rows written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from catchment.events.model import Event
-from catchment.events.rows import OVER, JobRow, Rows, RowStatus
-from catchment.events.words import seconds, sentence
+from catchment.events.console import OVER, JobRow, JobRows, RowStatus
+from catchment.events.hub import Event
+from catchment.events.messages import seconds, sentence
 
 MARKS: dict[RowStatus, tuple[str, str]] = {
     "queued": ("·", "dim"),
@@ -27,16 +27,16 @@ LOUD = {"job-failed", "job-retrying", "job-note", "engine-lost", "engine-prepari
 
 
 class LiveRows:
-    """A sink that redraws the jobs of a run a few times a second; what went wrong scrolls by above them."""
+    """A sink that redraws the rows a few times a second and prints important messages above them."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._rows = Rows()
+        self._rows = JobRows()
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(self, console=console, refresh_per_second=5, vertical_overflow="ellipsis")
 
     def emit(self, event: Event) -> None:
-        """Take the event into the rows, and print it above them if a person should not miss it."""
+        """Update the rows, and print the event above them if it is important."""
         if event.kind == "run-started":
             self._live.start()
         self._rows.apply(event)
@@ -45,11 +45,11 @@ class LiveRows:
             self._live.console.print(self._above(event, told))
 
     def close(self) -> None:
-        """Draw the last state and leave it on the terminal."""
+        """Draw the final state and leave it on the terminal."""
         self._live.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Unfinished jobs first where not all of them fit."""
+        """If not all jobs fit, show unfinished ones first."""
         rows = list(self._rows.jobs.values())
         room = max(options.max_height - 2, 1) if self._live.is_started else len(rows)
         shown = rows if len(rows) <= room else sorted(rows, key=_importance)[:room]

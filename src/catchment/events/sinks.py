@@ -1,27 +1,29 @@
-"""Events into a file of JSON lines and into the metastore."""
+"""Sinks that write events to a file of JSON lines and to the metastore."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from catchment.events.model import Event
-from catchment.store.events import Events
-from catchment.store.leases import Lease
-from catchment.store.records import EventRecord
+from catchment.events.hub import Event
+
+if TYPE_CHECKING:
+    from catchment.store.events import Events
+    from catchment.store.leases import Lease
 
 _events: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 class JsonLines:
-    """A sink that appends one line per event; a resumed run goes on in the same file."""
+    """A sink that appends one line per event; a resumed run continues the same file."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("ab")
 
     def emit(self, event: Event) -> None:
-        """Write one line, visible to readers at once."""
+        """Write one line and flush it."""
         self._file.write(_events.dump_json(event) + b"\n")
         self._file.flush()
 
@@ -31,18 +33,20 @@ class JsonLines:
 
 
 class MetastoreSink:
-    """A sink that keeps a run's events, except the ticks of progress, which are stale when written."""
+    """A sink that stores a run's events, except progress notes, which are outdated at once."""
 
     def __init__(self, events: Events, lease: Lease) -> None:
         self._events = events
         self._lease = lease
 
     def emit(self, event: Event) -> None:
-        """Add one event to the run's story."""
+        """Store one event."""
         if event.kind == "job-note" and event.data.get("event") == "progress":
             return
+        from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
+
         record = EventRecord(event.at.timestamp(), event.kind, event.job, event.attempt, event.engine, dict(event.data))
         self._events.append(self._lease, event.run_id, [record])
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""

@@ -1,20 +1,46 @@
-"""Trying again where others committed first."""
+"""Trying again: how often or for how long, and with which pauses between the attempts."""
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 MOST_ATTEMPTS = 20
-"""Each of them does the work again."""
+"""Where each of them does the work again."""
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 
 
-def attempts() -> Iterator[int]:
-    """As many attempts as conflicts are worth, with growing pauses that keep rivals apart."""
-    pause = SHORTEST_PAUSE_SECONDS
-    for number in range(1, MOST_ATTEMPTS + 1):
-        yield number
-        time.sleep(random.uniform(0.3, 1.0) * pause)  # noqa: S311 - spreads rivals, guards nothing
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+class _Again(Exception):
+    """The attempt is over, and its maker wants another one."""
+
+
+def attempts(
+    most: int | None = MOST_ATTEMPTS,
+    *,
+    seconds: float | None = None,
+    shortest: float = SHORTEST_PAUSE_SECONDS,
+    longest: float = LONGEST_PAUSE_SECONDS,
+) -> Iterator[int]:
+    """The numbers of attempts, from 1, with growing pauses between them that keep rivals apart.
+
+    They end after `most` attempts, or with the attempt during which `seconds` have passed. Whoever makes them decides
+    what is worth another one, returns or raises otherwise, and says what it means that they came to an end.
+    """
+    import stamina
+    from stamina.instrumentation import set_on_retry_hooks
+
+    set_on_retry_hooks([])  # jobs have their own way to tell that they try again
+    number = 0
+
+    def pause(_: Exception) -> float:
+        # The pauses of stamina itself lose their jitter as soon as they are the longest, and rivals would keep step.
+        growing = shortest * 2.0 ** min(number - 1, 30)
+        return random.uniform(0.3, 1.0) * min(growing, longest)  # noqa: S311 - spreads rivals, guards nothing
+
+    with suppress(_Again):
+        for attempt in stamina.retry_context(on=pause, attempts=most, timeout=seconds):
+            number = attempt.num
+            yield number
+            with attempt:
+                raise _Again

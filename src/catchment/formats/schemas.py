@@ -7,8 +7,8 @@ import json
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from catchment.engine.failures import from_spark
 from catchment.errors import JobError
+from catchment.formats.failures import from_spark
 from catchment.plan.model import InputPlan
 
 

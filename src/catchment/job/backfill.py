@@ -16,10 +16,10 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
-from catchment.engine.protocol import Backfill, OutputReport, RunJob
+from catchment.engine.protocol import RunJob
 from catchment.errors import Cancelled, JobError
+from catchment.formats.registry import traits_of
 from catchment.formats.sql_names import may_name
 from catchment.job.inputs import reading
 from catchment.job.lease import job_lease
@@ -27,6 +27,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, is_before, window_with
 from catchment.plan.model import Incremental, InputPlan, JobPlan
+from catchment.run_model import Backfill, OutputResult
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
 
@@ -34,7 +35,7 @@ AT_ONCE = 4
 MOST_WINDOWS = 10_000
 LOOK_SECONDS = 0.2
 
-Through = Callable[[SparkSession, Story, Window], tuple[OutputReport, ...]]
+Through = Callable[[SparkSession, Story, Window], tuple[OutputResult, ...]]
 Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 
@@ -48,7 +49,7 @@ class Backfiller:
     writer: Writer
     through: Through
 
-    def run(self, wanted: Backfill) -> tuple[OutputReport, ...]:
+    def run(self, wanted: Backfill) -> tuple[OutputResult, ...]:
         """Every window of the range that is not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
@@ -58,7 +59,7 @@ class Backfiller:
 
     def _done(self, window: Incremental) -> tuple[Window, ...]:
         """What this run was to do, whoever has done it: nothing of it is written again."""
-        own = patiently(lambda: self._states.of_run(*self._job, self.command.run_id, "backfill"))
+        own = self._states.of_run(*self._job, self.command.run_id, "backfill")
         if any(each.status == "dropped" for each in own):
             raise JobError(
                 "windows of the backfill of this run were dropped",
@@ -70,7 +71,7 @@ class Backfiller:
 
     def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
-        left = patiently(lambda: self._states.unfinished(*self._job, "backfill"))
+        left = self._states.unfinished(*self._job, "backfill")
         ranges = {each.opened_by.partition(": ")[2] for each in left}
         if ranges - {wanted.range}:
             raise JobError(
@@ -86,7 +87,7 @@ class Backfiller:
                 check_fits(session, self.command.job, each)
         self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
         # Were it not remembered, this run would begin the range anew when it is resumed.
-        return patiently(lambda: self._states.take_over(lease, left, self.command.run_id))
+        return self._states.take_over(lease, left, self.command.run_id)
 
     def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
@@ -99,9 +100,9 @@ class Backfiller:
             replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})
             for number, part in enumerate(parts, 1)
         ]
-        return patiently(lambda: self._states.open(lease, windows))
+        return self._states.open(lease, windows)
 
-    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputReport, ...]]:
+    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
         """One thread for each of a few windows at a time; each may seal when the one before it is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
@@ -113,13 +114,13 @@ class Backfiller:
                 if any(each < number for each in failed):
                     raise Cancelled("a window before this one failed")
 
-        def carry_out(number: int, window: Window) -> tuple[OutputReport, ...]:
+        def carry_out(number: int, window: Window) -> tuple[OutputResult, ...]:
             try:
                 if at_once == 1 or failed:
                     await_turn(number)
                 self.story.check()
                 reports = self._through(window, partial(await_turn, number))
-                patiently(lambda: self._states.finish(lease, window))
+                self._states.finish(lease, window)
             except BaseException:
                 failed.append(number)
                 raise
@@ -131,7 +132,7 @@ class Backfiller:
         _raise_first([error for future in futures if (error := future.exception())])
         return [future.result() for future in futures]
 
-    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputReport, ...]:
+    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputResult, ...]:
         for name, part in window.inputs.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
         with self.sessions() as session:
@@ -146,17 +147,17 @@ class Backfiller:
         return self.command.workflow, self.command.job.name
 
 
-def windows_at_once(job: JobPlan, solitary: Collection[str]) -> int:
+def windows_at_once(job: JobPlan, single_writer: Collection[str]) -> int:
     """Several where computing and committing are two things, and no window needs what the one before it wrote."""
     read = {source.dataset.address for source in job.inputs}
     statements = list(_statements(job))
     apart = not job.actions and all(
-        output.dataset.format != "delta"
+        traits_of(output.dataset.format).buffered
         and output.commit == "buffered"
         and output.mode != "merge"
         and output.conflict == "last-wins"
         and output.dataset.address not in read
-        and output.dataset.depot not in solitary
+        and output.dataset.depot not in single_writer
         and not any(may_name(sql, output.dataset) for sql in statements)
         for output in job.outputs
     )

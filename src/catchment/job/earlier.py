@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
-from catchment.formats import Earlier, format_of
+from catchment.formats.model import Earlier, Source
+from catchment.formats.registry import open_format
 from catchment.job.story import Story
 from catchment.plan.model import InputPlan, JobPlan
 
@@ -23,7 +24,7 @@ def input_states(spark: SparkSession, job: JobPlan) -> dict[str, str]:
 
 def _state(spark: SparkSession, source: InputPlan) -> str | None:
     try:
-        return format_of(source.dataset.format).state(spark, source)
+        return open_format(source.dataset.format, Source).state(spark, source)
     except Exception:
         return None  # what is wrong with the input is told by whoever reads it next
 

@@ -13,9 +13,8 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import faults
 from catchment.commit.model import FATE_UNKNOWN, Entry, is_directory
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
-from catchment.engine.protocol import OutputReport, RunJob
+from catchment.engine.protocol import RunJob
 from catchment.errors import CatchmentError
 from catchment.job.inputs import next_window
 from catchment.job.lease import job_lease
@@ -23,6 +22,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, ends_after
 from catchment.plan.model import InputPlan
+from catchment.run_model import OutputResult
 from catchment.store import Lease
 from catchment.store.states import InputWindow, State, States, Window
 
@@ -35,17 +35,17 @@ class WindowLoop:
     command: RunJob
     story: Story
     writer: Writer
-    through: Callable[[Window], tuple[OutputReport, ...]]
+    through: Callable[[Window], tuple[OutputResult, ...]]
     """Runs the job through a window, to the commit of its last output; what is committed is not written again."""
     is_committed: Callable[[Window], bool]
     """Whether every output of a window is in its table."""
 
-    def run(self) -> tuple[OutputReport, ...]:
+    def run(self) -> tuple[OutputResult, ...]:
         """Take as many windows as were asked for, or as there are; those that this very run has done before count."""
-        reports: list[tuple[OutputReport, ...]] = []
+        reports: list[tuple[OutputResult, ...]] = []
         with job_lease(self.writer, self.command, self.story) as lease:
             done = [window for window in self._own() if window.status == "done"]
-            while len(done) + len(reports) < self.command.windows:
+            while len(done) + len(reports) < self.command.request.windows:
                 window = self._settled(lease) or self._opened(lease)
                 if window is None:
                     break
@@ -56,7 +56,7 @@ class WindowLoop:
 
     def _settled(self, lease: Lease) -> Window | None:
         """What an attempt that died has left: moved on where all of it is committed, otherwise to be finished."""
-        for window in patiently(lambda: self._states.unfinished(*self._job, "run")):
+        for window in self._states.unfinished(*self._job, "run"):
             own = window.identity.partition(".")[0] == self.command.run_id
             if own or not self.is_committed(window):
                 check_fits(self.spark, self.command.job, window)
@@ -66,7 +66,7 @@ class WindowLoop:
         return None
 
     def _opened(self, lease: Lease) -> Window | None:
-        states = patiently(lambda: self._states.of_job(*self._job))
+        states = self._states.of_job(*self._job)
         parts = {source.name: next_window(self.spark, source, states.get(source.name)) for source in self._sources}
         if all(part.after is None for part in parts.values()):
             self._tell_nothing_new(states)
@@ -77,11 +77,11 @@ class WindowLoop:
         identity = f"{run_id}.{taken + 1}" if taken else run_id
         by, outputs = f"run {run_id} on {self.writer.owner}", dict(self.command.job.reported)
         window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=by, outputs=outputs)
-        (opened,) = patiently(lambda: self._states.open(lease, [window]))
+        (opened,) = self._states.open(lease, [window])
         faults.point("window-opened")
         return opened
 
-    def _finished(self, lease: Lease, window: Window) -> tuple[OutputReport, ...]:
+    def _finished(self, lease: Lease, window: Window) -> tuple[OutputResult, ...]:
         try:
             reports = self.through(window)
         except BaseException:
@@ -95,7 +95,7 @@ class WindowLoop:
 
     def _finish(self, lease: Lease, window: Window) -> None:
         faults.point("before-state-moved")
-        patiently(lambda: self._states.finish(lease, window))
+        self._states.finish(lease, window)
         faults.point("state-moved")
 
     def _give_up_unwritten(self, lease: Lease, window: Window) -> None:
@@ -110,12 +110,12 @@ class WindowLoop:
             self._states.give_up(lease, window)
 
     def _own(self) -> tuple[Window, ...]:
-        return patiently(lambda: self._states.of_run(*self._job, self.command.run_id))
+        return self._states.of_run(*self._job, self.command.run_id)
 
     def _tell(self, parts: Mapping[str, InputWindow]) -> None:
         for name, part in parts.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
-            end = ends_after(part, self.command.reference_time)
+            end = ends_after(part, self.command.request.reference_time)
             if end is not None:
                 text = f"input {name}: the window ends at {end}, which is still to come; rows that arrive in it later "
                 self.story.warn(f"{text}will not be read", code="window-still-open", input=name, end=end)

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.engine.failures import from_spark
 from catchment.errors import JobError
-from catchment.formats import format_of
+from catchment.formats.failures import from_spark
+from catchment.formats.model import Source
+from catchment.formats.registry import open_format
 from catchment.job.windows import look, read_window
 from catchment.plan.model import InputPlan
 from catchment.store.states import InputWindow, State
@@ -42,7 +43,7 @@ def reading(source: InputPlan) -> Iterator[None]:
 def _frames(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
     if source.incremental is not None or source.commits is not None:
         return read_window(spark, source, part)
-    return {source.name: format_of(source.dataset.format).read(spark, source)}
+    return {source.name: open_format(source.dataset.format, Source).read(spark, source)}
 
 
 def _at(source: InputPlan, problem: JobError) -> JobError:

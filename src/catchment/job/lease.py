@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from catchment.commit.leases import LEASE_SECONDS, held
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import LeaseHeld
@@ -24,7 +23,7 @@ LOOK_SECONDS = 0.25
 def job_lease(writer: Writer, command: RunJob, story: Story) -> Iterator[Lease]:
     """Hold the job's lease; raises LeaseHeld where another run has it and we were not asked to wait."""
     name = lease_name(command.workflow, command.job.name)
-    lease = _taken(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.wait)
+    lease = _taken(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.request.wait)
     with held(writer.store, lease):
         yield lease
 
@@ -34,7 +33,7 @@ def _taken(store: Store, name: str, owner: str, story: Story, *, wait: bool) -> 
     told = False
     while True:
         try:
-            return patiently(lambda: store.leases.acquire(name, owner, LEASE_SECONDS))
+            return store.leases.acquire(name, owner, LEASE_SECONDS)
         except LeaseHeld as error:
             if time.monotonic() > until and not wait:
                 raise LeaseHeld(

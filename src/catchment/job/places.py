@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from catchment.engine.failures import from_system
 from catchment.errors import CatchmentError
+from catchment.formats.failures import from_system
 from catchment.plan.model import Dataset
 
 

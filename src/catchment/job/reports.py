@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catchment.engine.protocol import OutputReport
+from catchment.run_model import OutputResult
 
 
-def added_up(reports: Sequence[tuple[OutputReport, ...]]) -> tuple[OutputReport, ...]:
+def added_up(reports: Sequence[tuple[OutputResult, ...]]) -> tuple[OutputResult, ...]:
     """What several windows came to, output by output."""
-    total: dict[str, OutputReport] = {}
+    total: dict[str, OutputResult] = {}
     for report in (report for turn in reports for report in turn):
         before = total.get(report.name)
         rows, files = (_sum(before, report, count) for count in ("rows", "files"))
@@ -18,6 +18,6 @@ def added_up(reports: Sequence[tuple[OutputReport, ...]]) -> tuple[OutputReport,
     return tuple(total.values())
 
 
-def _sum(before: OutputReport | None, report: OutputReport, count: str) -> int | None:
+def _sum(before: OutputResult | None, report: OutputResult, count: str) -> int | None:
     known = [getattr(each, count) for each in (before, report) if each and getattr(each, count) is not None]
     return sum(known) if known else None

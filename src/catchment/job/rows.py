@@ -11,22 +11,19 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
-from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Rows, RunQuery
-from catchment.errors import CatchmentError, JobError
-from catchment.formats.delta.names import found_by_spark
-from catchment.formats.iceberg.names import in_published, published_tables, refuse_writing
-from catchment.formats.iceberg.published import Published
-from catchment.plan.model import Dataset
+from catchment.errors import CatchmentError
+from catchment.formats.failures import from_spark
+from catchment.formats.sql import check_statement, explain_missing, handed_to_spark, in_published
 from catchment.project.model import Depot
 
 
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Rows:
     """Run a query over the tables of these depots and return its rows, `limit` at most."""
     sql = in_published(query.sql, depots) if query.published else query.sql
-    refuse_writing(sql, depots)
+    check_statement(sql, depots)
     try:
-        frame = spark.sql(found_by_spark(sql, depots).sql)
+        frame = spark.sql(handed_to_spark(sql, depots).sql)
         # One row more than asked for tells whether there would have been more.
         rows = (frame if query.limit is None else frame.limit(query.limit + 1)).collect()
     except Exception as error:
@@ -39,15 +36,8 @@ def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()
 
 def _explained(spark: SparkSession, problem: CatchmentError, sql: str, depots: Sequence[Depot]) -> CatchmentError:
     """The error with its reason, where a table is not there because nobody has published it."""
-    tables = published_tables(sql, depots) if problem.code == "table-or-view-not-found" else ()
-    for catalog, namespace, name in tables:
-        depot = next(depot.name for depot in depots if depot.publish == catalog)
-        dataset = Dataset(f"dataos://{depot}:{namespace}/{name}", depot, "iceberg", namespace, name)
-        if Published(spark, catalog, dataset).look() is None:
-            hint = f"publish it with `catchment table publish {dataset.address}`"
-            message = f"no version of {dataset.address} was ever published in {catalog}"
-            return JobError(message, code="never-published", hint=hint, detail=problem.detail)
-    return problem
+    known = explain_missing(spark, sql, depots) if problem.code == "table-or-view-not-found" else None
+    return known or problem
 
 
 def _json(value: Any, kind: DataType) -> Any:

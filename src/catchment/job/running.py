@@ -10,10 +10,11 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
-from catchment.engine.protocol import OutputReport, RunJob
+from catchment.engine.protocol import RunJob
 from catchment.errors import CommitConflict, JobError
-from catchment.formats import Earlier, Write, Written, format_of
+from catchment.formats.failures import from_spark
+from catchment.formats.model import Asker, Earlier, Sink, Write, Written
+from catchment.formats.registry import open_format
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_states, tell_moved
 from catchment.job.incremental import WindowLoop
@@ -24,9 +25,9 @@ from catchment.job.story import Story
 from catchment.job.windows import check_outputs, described
 from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
-from catchment.maintain.model import Asker
 from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
+from catchment.run_model import OutputResult
 from catchment.store.states import Window
 from catchment.who import who
 
@@ -65,15 +66,15 @@ def run_job(
     writer: Writer,
     sessions: Sessions,
     depots: Sequence[Depot],
-) -> tuple[OutputReport, ...]:
+) -> tuple[OutputResult, ...]:
     """Run one attempt in a session of its own; what it leaves in shared caches goes with its views.
 
     `sessions` gives further ones to those who do several things at once.
     """
     attempt = _Attempt(spark, command, story, writer, depots)
-    if attempt.job.moves and command.backfill is not None:
+    if attempt.job.moves and command.request.backfill is not None:
         filling = Backfiller(partial(_prepared, attempt, sessions), command, story, writer, partial(_apart, attempt))
-        return filling.run(command.backfill)
+        return filling.run(command.request.backfill)
     _prepare(attempt)
     if command.job.change is not None:
         return (_change(attempt, command.job.change),)
@@ -83,7 +84,7 @@ def run_job(
     return WindowLoop(spark, command, story, writer, through, is_committed).run()
 
 
-def _apart(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> tuple[OutputReport, ...]:
+def _apart(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> tuple[OutputResult, ...]:
     """One window in a session of its own."""
     return _turn(replace(attempt, spark=session, story=story, window=window))
 
@@ -95,7 +96,7 @@ def _prepared(attempt: _Attempt, sessions: Sessions) -> Iterator[SparkSession]:
         yield session
 
 
-def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:
+def _turn(attempt: _Attempt) -> tuple[OutputResult, ...]:
     """The job from its inputs to its outputs, again where others changed what it replaces and it wants that."""
     if attempt.window is not None:
         check_outputs(attempt.job, attempt.window)
@@ -109,7 +110,7 @@ def _turn(attempt: _Attempt) -> tuple[OutputReport, ...]:
     return _pass(attempt)
 
 
-def _change(attempt: _Attempt, change: ChangePlan) -> OutputReport:
+def _change(attempt: _Attempt, change: ChangePlan) -> OutputResult:
     """What a job of the toolbox does; it may be done again."""
     command, story, address = attempt.command, attempt.story, change.dataset.address
     story.tell("writing", f"{change.name} {dict(change.arguments)}: {address}", name=change.name)
@@ -119,14 +120,14 @@ def _change(attempt: _Attempt, change: ChangePlan) -> OutputReport:
     if not facts["changed"]:
         story.warn(f"{change.name} of {address} has nothing to change: it is so already")
     write_id = f"{command.run_id}/{command.job.name}/{change.name}"
-    return OutputReport(change.name, address, write_id, None, None, snapshot_id=facts["snapshot_id"])
+    return OutputResult(change.name, address, None, None, facts["snapshot_id"], write_id)
 
 
 def _reruns(job: JobPlan) -> bool:
     return any(output.conflict == "rerun" for output in job.outputs)
 
 
-def _pass(attempt: _Attempt) -> tuple[OutputReport, ...]:
+def _pass(attempt: _Attempt) -> tuple[OutputResult, ...]:
     """Inputs to steps to outputs, once. What was committed in an earlier pass or attempt is not computed again."""
     outputs = attempt.job.writes
     earlier = {name: left for name, left in ((each.name, _earlier(attempt, each)) for each in outputs) if left}
@@ -138,7 +139,7 @@ def _pass(attempt: _Attempt) -> tuple[OutputReport, ...]:
 
 def _compute(
     attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, Earlier]
-) -> dict[str, OutputReport]:
+) -> dict[str, OutputResult]:
     views: dict[str, DataFrame] = {}
     try:
         # Before anything is read: what others commit from here on, the job has not seen.
@@ -167,7 +168,7 @@ def _is_committed(attempt: _Attempt, window: Window) -> bool:
 
 def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
     with _blaming(attempt, output):
-        since = format_of(output.dataset.format).begin(attempt.spark, output)
+        since = open_format(output.dataset.format, Sink).begin(attempt.spark, output)
         return replace(_intended(attempt, output), since=since)
 
 
@@ -178,14 +179,14 @@ def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
 def _earlier(attempt: _Attempt, output: OutputPlan) -> Earlier | None:
     with _blaming(attempt, output):
         intended = _intended(attempt, output)
-        return format_of(output.dataset.format).earlier(attempt.spark, intended, attempt.writer)
+        return open_format(output.dataset.format, Sink).earlier(attempt.spark, intended, attempt.writer)
 
 
 def _is_done(earlier: Mapping[str, Earlier], output: OutputPlan) -> bool:
     return output.name in earlier and earlier[output.name].committed
 
 
-def _kept(attempt: _Attempt, output: OutputPlan, left: Earlier) -> OutputReport:
+def _kept(attempt: _Attempt, output: OutputPlan, left: Earlier) -> OutputResult:
     attempt.story.warn(f"output {output.name} was already committed; nothing is written again")
     return _report(attempt, _intended(attempt, output), left.written)
 
@@ -194,14 +195,14 @@ def _prepare(attempt: _Attempt) -> None:
     command, story = attempt.command, attempt.story
     story.log.info(
         "job %s of workflow %s, run %s, attempt %d, reference time %s",
-        *(attempt.job.name, command.workflow, command.run_id, command.number, command.reference_time),
+        *(attempt.job.name, command.workflow, command.run_id, command.number, command.request.reference_time),
     )
     for key, value in attempt.job.conf.items():
         story.log.info("setting %s = %s", key, value)
         _set(attempt, key, value)
     if int(attempt.spark.version.partition(".")[0]) >= SESSION_VARIABLES_SINCE:
         # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
-        attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.reference_time}'")
+        attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.request.reference_time}'")
 
 
 def _set(attempt: _Attempt, key: str, value: str) -> None:
@@ -250,7 +251,7 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
         raise _blamed(attempt, error, f"preview of {name}") from error
 
 
-def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputReport:
+def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
     output, dataset, story = write.output, write.output.dataset, attempt.story
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     action = next((each for each in attempt.job.actions if each.output.name == output.name), None)
@@ -258,13 +259,13 @@ def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputReport:
         if action is not None:
             written = act(attempt.spark, action, write, attempt.writer, story)
         else:
-            written = format_of(dataset.format).write(attempt.spark, frame, write, attempt.writer, story)
+            written = open_format(dataset.format, Sink).write(attempt.spark, frame, write, attempt.writer, story)
     return _report(attempt, write, written)
 
 
-def _report(attempt: _Attempt, write: Write, written: Written) -> OutputReport:
+def _report(attempt: _Attempt, write: Write, written: Written) -> OutputResult:
     name, address = write.output.name, write.output.dataset.address
-    report = OutputReport(name, address, write.id, written.rows, written.files, snapshot_id=written.snapshot_id)
+    report = OutputResult(name, address, written.rows, written.files, written.snapshot_id, write.id)
     attempt.story.log.info("output %s done: %s", name, report)
     attempt.story.note("output", name=name, dataset=address, rows=written.rows, files=written.files)
     return report
@@ -283,8 +284,8 @@ def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan |
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem
-    if problem.where is None:
-        problem.where = blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None)
     if isinstance(problem, JobError) and problem is not error:
-        problem.message = f"{what}: {problem.message}"
-    return problem
+        problem = problem.changed(message=f"{what}: {problem.message}")
+    if problem.where is not None:
+        return problem
+    return problem.at(blame(error, problem, attempt.job.steps, attempt.depots) or (output.where if output else None))

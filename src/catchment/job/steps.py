@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
-from catchment.formats.delta.names import found_by_spark
-from catchment.formats.iceberg.names import refuse_writing
+from catchment.formats.failures import from_spark
+from catchment.formats.sql import check_statement, handed_to_spark
 from catchment.formats.sql_names import Edited
 from catchment.jvm.causes import causes
 from catchment.plan.model import StepPlan
@@ -18,9 +17,9 @@ from catchment.project.model import Depot
 
 def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> DataFrame:
     """Run a step's SQL, over views and tables of these depots, and make its result a view of the session."""
-    handed = found_by_spark(step.sql, depots)
+    handed = handed_to_spark(step.sql, depots)
     try:
-        refuse_writing(step.sql, depots)
+        check_statement(step.sql, depots)
         frame = spark.sql(handed.sql)
         if frame.columns:  # a command such as CACHE TABLE has no result to look at
             frame.createOrReplaceTempView(step.name)
@@ -34,7 +33,7 @@ def blame(
     error: BaseException, problem: CatchmentError, steps: Sequence[StepPlan], depots: Sequence[Depot]
 ) -> Position | None:
     """Where the SQL stands that failed while data was moving, if exactly one step holds it."""
-    found = {place for step in steps for place in _blamed(error, step, found_by_spark(step.sql, depots))}
+    found = {place for step in steps for place in _blamed(error, step, handed_to_spark(step.sql, depots))}
     return problem.where or (found.pop() if len(found) == 1 else None)
 
 
@@ -51,13 +50,7 @@ def _at_step(step: StepPlan, handed: Edited, problem: JobError, error: Exception
         where = _at_offset(step, handed.origin(_offset(handed.sql, *place)))
     else:
         where = problem.where or next(_blamed(error, step, handed), step.sql_where)
-    return JobError(
-        f"step {step.name}: {problem.message}",
-        code=problem.code,
-        where=where,
-        hint=problem.hint,
-        detail=problem.detail,
-    )
+    return problem.changed(message=f"step {step.name}: {problem.message}", where=where)
 
 
 def _offset(sql: str, line: int, column: int) -> int:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError, JobError, Position
-from catchment.formats import format_of, history_of
+from catchment.formats.failures import from_spark
+from catchment.formats.model import History, Source
+from catchment.formats.registry import open_format
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
 from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Window
+from catchment.timestamps import as_written, in_utc_unless_zoned
 
 ZONE = "spark.sql.session.timeZone"
 ESCAPES = "spark.sql.parser.escapedStringLiterals"
@@ -44,9 +46,9 @@ def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None
         return _read_keys(spark, source, source.incremental, part)
     name = source.dataset.format
     if part is None or part.after is None:
-        return {source.name: format_of(name).read(spark, source).limit(0)}
+        return {source.name: open_format(name, Source).read(spark, source).limit(0)}
     first, last = part.values.get(FIRST), part.values[LAST]
-    return {source.name: history_of(name).read_commits(spark, source, first, last)}
+    return {source.name: open_format(name, History).read_commits(spark, source, first, last)}
 
 
 def _read_keys(
@@ -105,7 +107,7 @@ def described(part: InputWindow) -> str:
 
 def ends_after(part: InputWindow, moment: str) -> str | None:
     """The end of a window that lies after a moment, None where none does or where it is no time."""
-    now = datetime.fromisoformat(moment)
+    now = as_written(moment)
     for value in (part.after or {}).values():
         end, zone = _time(value), _known_zone(part.zone)
         if end is not None and (end.tzinfo or zone) and (end if end.tzinfo else end.replace(tzinfo=zone)) > now:
@@ -136,7 +138,7 @@ def _look_at_keys(spark: SparkSession, source: InputPlan, window: Incremental, s
 
 
 def _whole(spark: SparkSession, source: InputPlan, window: Incremental) -> DataFrame:
-    frame = format_of(source.dataset.format).read(spark, source)
+    frame = open_format(source.dataset.format, Source).read(spark, source)
     frame.createOrReplaceTempView(window.context)
     return frame
 
@@ -191,7 +193,7 @@ def is_before(one: str, other: str) -> bool:
         return numbers[0] < numbers[1]
     times = _time(one), _time(other)
     if times[0] is not None and times[1] is not None:
-        return _comparable(times[0]) < _comparable(times[1])
+        return in_utc_unless_zoned(times[0]) < in_utc_unless_zoned(times[1])
     return False
 
 
@@ -204,13 +206,9 @@ def _number(text: str) -> Decimal | None:
 
 def _time(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text)
+        return as_written(text)
     except ValueError:
         return None
-
-
-def _comparable(time: datetime) -> datetime:
-    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def _has_rows(frame: DataFrame) -> bool:
@@ -226,7 +224,7 @@ def _look_at_history(spark: SparkSession, source: InputPlan, state: State | None
     if source.commits is not None:
         _check_state(source, state, {SNAPSHOT}, source.commits.where)
     known = state.keys.get(SNAPSHOT) if state else None
-    span = history_of(source.dataset.format).commits(spark, source, known)
+    span = open_format(source.dataset.format, History).commits(spark, source, known)
     if span is None:
         return InputWindow({}, None, _zone(spark))
     first, last = span
@@ -243,7 +241,7 @@ def _query(spark: SparkSession, template: Template, values: Mapping[str, str], w
 
 def _at(problem: CatchmentError, what: str, where: Position) -> CatchmentError:
     if isinstance(problem, JobError):
-        problem.message, problem.where = f"{what}: {problem.message}", where
+        return problem.changed(message=f"{what}: {problem.message}", where=where)
     return problem
 
 

@@ -56,7 +56,7 @@ class Throwable:
         return int(self.java.statusCode()) if answered else None
 
     def _asked(self, method: str) -> Any:
-        """What an exception of Spark's kind, such as Delta's, answers."""
+        """What an exception of Spark's kind, such as a format's, answers."""
         if not _implements(self.java.getClass(), "org.apache.spark.SparkThrowable"):
             return None
         try:
@@ -92,7 +92,7 @@ def _java(error: BaseException) -> Any:
 
 
 def _unmasked(error: BaseException) -> BaseException:
-    """PySpark cannot put errors into words that are not Spark's own, such as Delta's: it raises an internal one."""
+    """PySpark cannot put errors into words that are not Spark's own, such as a format's: it raises an internal one."""
     original, java = error.__context__, _java(error)
     masked = isinstance(original, Py4JJavaError) and java is not None and Throwable(java).condition == "INTERNAL_ERROR"
     return original if masked and original is not None else error

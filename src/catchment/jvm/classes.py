@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.java_gateway import JavaClass, JavaMember
 from py4j.protocol import STATIC_PREFIX
 from pyspark.sql import SparkSession
+
+Own = TypeVar("Own", bound="Jvm")
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Jvm:
     client: Any
 
     @classmethod
-    def of(cls, session: SparkSession) -> Jvm:
+    def of(cls: type[Own], session: SparkSession) -> Own:
         """The JVM behind a session."""
         gateway: Any = session.sparkContext._gateway
         return cls(gateway._gateway_client)
@@ -26,14 +28,10 @@ class Jvm:
         """A class by its full name."""
         return JavaClass(name, self.client)
 
-    def iceberg(self, name: str) -> Any:
-        """A class of Iceberg's."""
-        return self(f"org.apache.iceberg.{name}")
-
     def static(self, name: str, method: str) -> Any:
-        """A static method of a class of Iceberg's that has another, not static one of the same name."""
+        """A static method of a class that has another, not static one of the same name."""
         # The class itself would find either of them, as the JVM happens to list them.
-        return JavaMember(method, None, f"{STATIC_PREFIX}org.apache.iceberg.{name}", self.client)
+        return JavaMember(method, None, f"{STATIC_PREFIX}{name}", self.client)
 
 
 def callback(spark: SparkSession, interface: str, target: Any, method: str, kind: str, *arguments: Any) -> Any:

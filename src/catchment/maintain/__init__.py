@@ -1,1 +1,1 @@
-"""Maintenance of tables: the actions of a job."""
+"""What is done to a table beside writing rows into it."""

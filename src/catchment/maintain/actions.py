@@ -1,4 +1,8 @@
-"""Actions: what a job does to a table beside writing rows into it."""
+"""Actions: what a job or a person does to a table beside writing rows into it.
+
+An action is in the ledger while it runs, and what was done once is not done again. Maintenance changes no row: if its
+engine dies in the middle, doing it again does no harm.
+"""
 
 from __future__ import annotations
 
@@ -9,76 +13,96 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit import own_commit
 from catchment.commit.listener import Listener
+from catchment.commit.model import Entry, Intent
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
-from catchment.engine.protocol import Maintain
-from catchment.errors import Position
-from catchment.formats.iceberg.catalogs import require_table
-from catchment.formats.iceberg.maintenance.compaction import look_at_files, look_at_manifests
-from catchment.formats.iceberg.maintenance.expiry import choose
-from catchment.formats.iceberg.row_changes import delete_rows
-from catchment.formats.model import Write, Written
-from catchment.maintain.model import MaintainedTable, MaintenanceResult
-from catchment.maintain.upkeep import do, look_after, maintain
-from catchment.plan.model import (
-    ActionPlan,
-    Dataset,
-    Delete,
-    Expire,
-    OutputPlan,
-    RemoveOrphans,
-    Rewrite,
-    RewriteManifests,
-)
+from catchment.errors import CatchmentError, Position
+from catchment.formats.failures import from_spark
+from catchment.formats.model import MaintainedTable, Maintains, MaintenanceResult, Write, Written, written
+from catchment.formats.registry import open_format
+from catchment.maintain.retention import Retention
+from catchment.plan.model import ActionPlan, Dataset, Delete, Maintenance, OutputPlan
+
+BY_HAND = "by hand"
+"""Stands for the workflow where a person asks."""
 
 
 def act(spark: SparkSession, action: ActionPlan, write: Write, writer: Writer, listener: Listener) -> Written:
-    """Do what an action asks for, unless this very write has been committed before."""
+    """Do what an action of a job asks for, unless this very write has been committed before."""
     if isinstance(action.operation, Delete):
-        return delete_rows(spark, action.operation.condition, write, writer, listener)
-    return maintain(spark, action.operation, write, writer, listener)
+        format = open_format(write.output.dataset.format, Maintains)
+        return format.delete_rows(spark, action.operation.condition, write, writer, listener)
+    done = _perform_once(spark, action.operation, write, writer, listener)
+    return written(done) if isinstance(done, Entry) else Written(0, done.files, done.snapshot_id)
 
 
-WORKFLOW = "by hand"
-
-
-def maintain_by_hand(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> Mapping[str, Any]:
-    """Look after a table, or look what that would mean."""
+def maintain_by_hand(
+    spark: SparkSession,
+    dataset: Dataset,
+    operation: Maintenance,
+    writer: Writer,
+    listener: Listener,
+    *,
+    by: str,
+    dry_run: bool,
+) -> Mapping[str, Any]:
+    """Do what a person asks for, or look what it would come to: the answer for `catchment table compact`, say."""
     try:
-        ask = _looked if command.dry_run else _done
-        done = ask(spark, command, writer, listener)
+        if dry_run:
+            done = _table(spark, dataset, writer, listener).preview(operation)
+        else:
+            done = _perform(spark, dataset, operation, writer, listener, by=by)
     except Exception as error:
         raise from_spark(error, otherwise="maintenance-failed") from error
-    return {
-        "address": command.table.address,
-        "action": command.operation.kind,
-        "by": command.by,
-        **done.facts,
-        "dry_run": command.dry_run,
-    }
+    return {"address": dataset.address, "action": operation.kind, "by": by, **done.facts, "dry_run": dry_run}
 
 
-def _looked(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> MaintenanceResult:
-    maintained = MaintainedTable(spark, command.table, require_table(spark, command.table), writer, listener)
-    match command.operation:
-        case Rewrite():
-            return look_at_files(maintained, command.operation)
-        case RewriteManifests():
-            return look_at_manifests(maintained)
-        case Expire():
-            return MaintenanceResult(facts=choose(maintained, command.operation).facts())
-        case RemoveOrphans():
-            return do(maintained, replace(command.operation, dry_run=True))
-
-
-def _done(spark: SparkSession, command: Maintain, writer: Writer, listener: Listener) -> MaintenanceResult:
-    done = look_after(spark, command.operation, _write(command), writer, listener)
+def _perform(
+    spark: SparkSession, dataset: Dataset, operation: Maintenance, writer: Writer, listener: Listener, *, by: str
+) -> MaintenanceResult:
+    output = OutputPlan("table", "", dataset, Position("", 1, 1), mode="maintain")
+    write = Write(output, BY_HAND, operation.kind, f"{by}-{uuid.uuid4().hex[:8]}")
+    done = _perform_once(spark, operation, write, writer, listener)
     assert isinstance(done, MaintenanceResult)  # noqa: S101 - the write's id is new
     return done
 
 
-def _write(command: Maintain) -> Write:
-    table: Dataset = command.table
-    output = OutputPlan("table", "", table, Position("", 1, 1), mode="maintain")
-    return Write(output, WORKFLOW, command.operation.kind, f"{command.by}-{uuid.uuid4().hex[:8]}")
+def _perform_once(
+    spark: SparkSession, operation: Maintenance, write: Write, writer: Writer, listener: Listener
+) -> MaintenanceResult | Entry:
+    """Perform an operation and record it in the ledger; what the ledger knows as done is not done again."""
+    dataset, ledger = write.output.dataset, writer.ledger
+    with writer.admission(dataset.depot, dataset.target, write.id):
+        table = _table(spark, dataset, writer, listener)
+        own_commit.settle(ledger, dataset.target, table.find)
+        intent = _intent(table, write, writer.owner)
+        known = own_commit.begin(ledger, intent)
+        if known.state == "committed":
+            listener.warn(f"{write.id} was already done; nothing is done again")
+            return known
+        try:
+            done = table.perform(operation)
+        except Exception as error:
+            problem = from_spark(error, otherwise="maintenance-failed")
+            own_commit.give_up(ledger, known, _described(problem))
+            raise problem from error
+        done = replace(done, snapshot_id=table.head())
+        committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
+        own_commit.finish(ledger, intent, committed)
+        return done
+
+
+def _table(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> MaintainedTable:
+    needs = Retention(writer.store, dataset.target)
+    return open_format(dataset.format, Maintains).maintained(spark, dataset, writer, needs, listener)
+
+
+def _intent(table: MaintainedTable, write: Write, owner: str) -> Intent:
+    name = own_commit.attempt_name(table.place, write.id)
+    target = write.output.dataset.target
+    return Intent(write.id, write.workflow, target, table.branch, "maintain", "last-wins", owner, name, table.base)
+
+
+def _described(problem: CatchmentError) -> dict[str, str | None]:
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from catchment.errors import Position, RequestError
+from catchment.formats.registry import supporting, traits_of
 from catchment.plan import datasets
 from catchment.plan.model import ChangePlan
 from catchment.project import depots
 from catchment.project.model import Depot, Project
 from catchment.spec.model import ChangeName
-
-CHANGED_FORMATS = ("iceberg",)
-"""Formats whose tables can be changed beside writing rows into them."""
 
 
 def of_change(
@@ -21,11 +19,11 @@ def of_change(
 ) -> ChangePlan:
     """The change of the table at an address; raises `RequestError` where it cannot be made there."""
     dataset = datasets.of_input(text, None, project)
-    if dataset.format not in CHANGED_FORMATS:
+    if name not in traits_of(dataset.format).changes:
         raise RequestError(
             f"not supported: {name} on {dataset.format}",
             code="unsupported-change",
-            hint=f"it works on tables of format {', '.join(CHANGED_FORMATS)}",
+            hint=f"it works on {supporting('changes', name)}",
         )
     depot = depots.find(project, dataset.depot)
     published = published_catalog(depot) if name == "set_version" else depot.publish
@@ -45,5 +43,8 @@ def published_catalog(depot: Depot) -> str:
 
 def _how_to_get_one(depot: Depot) -> str:
     if depot.catalog is None or depot.catalog.type != "jdbc":
-        return "depots of kind iceberg with a jdbc catalog can have one; leave the job or the request out"
+        return (
+            f"depots of kind {supporting('publishes_with')} with a jdbc catalog can have one; leave the job or the "
+            "request out"
+        )
     return f"add `publish: {depot.name}{depots.PUBLISHED}` to the depot in catchment.yaml"

@@ -7,25 +7,13 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from catchment.errors import RequestError
+from catchment.formats.registry import held_by, traits_of
 from catchment.plan.model import Dataset
 from catchment.project import depots
 from catchment.project.address import BadAddress, is_identifier, parse
-from catchment.project.model import Address, Depot, DepotKind, Project
+from catchment.project.model import Address, Depot, Project
 
-TABLE_FORMATS = ("iceberg", "delta")
-MERGE_FORMATS = TABLE_FORMATS
-"""Formats into which rows can be merged."""
-ACTION_FORMATS = ("iceberg",)
-"""Formats whose tables actions can maintain."""
-FILE_FORMATS = ("json", "csv", "parquet", "orc", "avro", "text")
-HOLDS: dict[DepotKind, tuple[str, ...]] = {
-    "iceberg": ("iceberg",),
-    "delta": ("delta",),
-    "files": FILE_FORMATS,
-    "embedded": ("iceberg", *FILE_FORMATS),
-}
 _COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
-_EXTENSIONS = {f".{name}": name for name in FILE_FORMATS} | {".jsonl": "json", ".ndjson": "json", ".txt": "text"}
 
 Role = Literal["input", "output"]
 
@@ -67,7 +55,7 @@ def same_place(one: Dataset, other: Dataset) -> bool:
 def _resolve(address: Address, given: str | None, role: Role, project: Project) -> Dataset:
     depot = depots.find(project, address.depot)
     format = _format(address, given, role, depot)
-    if format in TABLE_FORMATS:
+    if traits_of(format).is_table:
         return _table(str(replace(address, depot=depot.name)), address, format, depot)
     return Dataset(_of_files(address, depot), depot.name, format, path=place_of_files(address, depot))
 
@@ -100,54 +88,58 @@ def _table(canonical: str, address: Address, format: str, depot: Depot) -> Datas
                 f"`{name}` in `{canonical}` is no name for a table or its collection",
                 hint="use letters, digits, `_` and `-`",
             )
-    names = (address.collection, str(address.dataset))
-    if depot.kind != "delta":
-        return Dataset(canonical, depot.name, format, *names)
+    names, traits = (address.collection, str(address.dataset)), traits_of(format)
     named = depot.catalog is not None
-    if named and (bad := next((name for name in names if "-" in name), None)):
+    if named and (bad := next((name for name in names if set(name) & set(traits.forbidden_in_names)), None)):
         raise BadAddress(
-            f"`{bad}` in `{canonical}` is no name that a Hive metastore takes", hint="use letters, digits and `_`"
+            f"`{bad}` in `{canonical}` is no name that the catalog of `{depot.name}` takes",
+            hint=f"use a name without `{traits.forbidden_in_names}`",
         )
+    if not traits.by_path:
+        return Dataset(canonical, depot.name, format, *names)
     return Dataset(canonical, depot.name, format, *names, depots.place(depot, names), named)
 
 
 def _format(address: Address, given: str | None, role: Role, depot: Depot) -> str:
-    held = HOLDS[depot.kind]
+    held = held_by(depot.kind)
     if given is not None:
-        if given not in held:
-            raise RequestError(
-                f"depot `{depot.name}` is of kind {depot.kind} and cannot hold `{given}`",
-                code="format-mismatch",
-                hint=f"use one of {', '.join(held)}, or the address of another depot",
-            )
-        return given
-    if depot.kind in ("iceberg", "delta"):
-        return held[0]
-    if (written := _extension(str(address.dataset))) is not None:
+        return _given_format(given, depot)
+    suffix = _suffix(str(address.dataset))
+    by_suffix = (traits.suffixes[suffix] for traits in held if suffix in traits.suffixes)
+    if (written := next(by_suffix, None)) is not None:
         return written
-    if depot.kind == "embedded":
-        return "iceberg"
-    if role == "input":
+    if role == "input" and not held[0].is_table:
         raise RequestError(
             f"nothing says in which format `{address}` is",
             code="no-format",
-            hint=f"add `format`: one of {', '.join(held)}",
+            hint=f"add `format`: one of {', '.join(held[0].formats)}",
         )
-    return "parquet"
+    return held[0].formats[0]
 
 
-def _extension(dataset: str) -> str | None:
+def _given_format(given: str, depot: Depot) -> str:
+    held = [name for traits in held_by(depot.kind) for name in traits.formats]
+    if given not in held:
+        raise RequestError(
+            f"depot `{depot.name}` is of kind {depot.kind} and cannot hold `{given}`",
+            code="format-mismatch",
+            hint=f"use one of {', '.join(held)}, or the address of another depot",
+        )
+    return given
+
+
+def _suffix(dataset: str) -> str:
     suffixes = PurePosixPath(dataset).suffixes
     if suffixes and suffixes[-1].lower() in _COMPRESSION:
         suffixes.pop()
-    return _EXTENSIONS.get(suffixes[-1].lower()) if suffixes else None
+    return suffixes[-1].lower() if suffixes else ""
 
 
 def _check_overlap(dataset: Dataset, project: Project) -> None:
     """What is written around or into a place of other tables would destroy them."""
     if dataset.path is None or dataset.depot not in project.depots:
         return
-    others = (depot for depot in project.depots.values() if depot.holds_tables and depot.name != dataset.depot)
+    others = (depot for depot in project.depots.values() if depots.holds_tables(depot) and depot.name != dataset.depot)
     tables = {f"depot `{depot.name}`": depot.warehouse for depot in others}
     for what, place in {**tables, "Catchment itself": str(project.home)}.items():
         if place and (nested(dataset.path, place) or nested(place, dataset.path)):

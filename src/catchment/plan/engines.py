@@ -86,7 +86,7 @@ def reading_engine(project: Project, name: str = DEFAULT, files: Collection[str]
             hint=did_you_mean(name, project.engines) or others,
         )
     known = (*project.depots.values(), *depots.embedded_on_disk(project))
-    wanted = tuple(depot for depot in known if depot.holds_tables or depot.name in files)
+    wanted = tuple(depot for depot in known if depots.holds_tables(depot) or depot.name in files)
     return EnginePlan(
         engine.name,
         engine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catchment.errors import Position, RequestError
+from catchment.formats.registry import format_names, supporting, traits_of
 from catchment.plan import datasets
 from catchment.plan.changes import of_change
 from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
@@ -12,11 +13,6 @@ from catchment.project import address
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
 from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step, Toolbox
-
-_FORMATS = (None, *datasets.TABLE_FORMATS, *datasets.FILE_FORMATS)
-"""Any other format was refused when the workflow was read, and such a workflow gets no plan."""
-
-_OTHER_MOMENTS = frozenset({"snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"})
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class Resolver:
         return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions, change)
 
     def _input(self, given: Input) -> InputPlan | None:
-        if given.format not in _FORMATS:
+        if not _is_known(given.format):
             return None
         try:
             dataset = datasets.of_input(given.dataset, given.format, self.project)
@@ -72,16 +68,17 @@ class Resolver:
         )
 
     def _check_commits(self, given: Input, dataset: Dataset, where: Position) -> None:
-        if dataset.format not in datasets.TABLE_FORMATS:
+        traits = traits_of(dataset.format)
+        if not traits.history:
             message = f"{dataset.format} has no history to read by: `{given.dataset}` is plain files"
             hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
             self.findings.error("unsupported-by-snapshot", message, where, hint)
-        for name in sorted(_OTHER_MOMENTS & set(given.options)):
+        for name in sorted(traits.time_travel & set(given.options)):
             message = f"`{name}` and `by: snapshot` both say what of the history is read"
             self.findings.error("misplaced-key", message, where, f"remove `{name}` from options")
 
     def _output(self, given: Output) -> OutputPlan | None:
-        if given.format not in _FORMATS:
+        if not _is_known(given.format):
             return None
         try:
             dataset = datasets.of_output(given.dataset, given.name, given.format, self.project)
@@ -90,11 +87,23 @@ class Resolver:
             return None
         if address.parse(given.dataset).acl is None:
             self._warn_no_acl(given)
-        if given.merge and dataset.format not in datasets.MERGE_FORMATS:
-            self._refuse_merge(given.merge.where, dataset.format)
-        if given.conflict != "last-wins" and dataset.format in datasets.FILE_FORMATS:
-            self._refuse_conflict(given)
+        self._check_traits(given, dataset.format)
         return _output_plan(given, dataset)
+
+    def _check_traits(self, given: Output, format: str) -> None:
+        """Refuse what the format of an output cannot do."""
+        traits = traits_of(format)
+        if given.merge and not traits.merge:
+            self._refuse_merge(given.merge.where, format)
+        if given.conflict != "last-wins" and not traits.conflict:
+            self._refuse_conflict(given)
+        if given.commit == "direct" and not traits.direct:
+            hint = f"leave `commit` out; it works on {supporting('direct')}"
+            self.findings.error("unsupported-direct", f"`commit: direct` cannot be used on {format}", given.where, hint)
+        for field in (each for each in given.partitions if each.transform not in traits.transforms):
+            message = f"{format} cannot be partitioned by {field.transform} of {field.column}"
+            hint = "compute the value as a column in a step and partition by that column"
+            self.findings.error("partition-invalid", message, field.where, hint)
 
     def _action(self, given: Action, job: Job, inputs: tuple[InputPlan, ...]) -> ActionPlan | None:
         source = next((each for each in inputs if each.name == given.input), None)
@@ -102,10 +111,7 @@ class Resolver:
             return None  # what is wrong with the input was told
         written = next(each for each in job.inputs if each.name == given.input)
         self._check_writable(written.dataset, written.dataset_where, given.operation.kind)
-        if source.dataset.format not in datasets.ACTION_FORMATS:
-            message = f"not supported yet: {given.operation.kind} on {source.dataset.format}"
-            hint = f"it works on {', '.join(datasets.ACTION_FORMATS)}"
-            self.findings.error("unsupported-actions", message, given.where, hint)
+        self._check_operation(given, source.dataset.format)
         branch = {key: value for key, value in source.options.items() if key == "branch"}
         if branch and not isinstance(given.operation, Delete):
             message = f"{given.operation.kind} is for the table as a whole, not for the branch {branch['branch']}"
@@ -114,6 +120,12 @@ class Resolver:
         mode: SaveMode = "delete" if isinstance(given.operation, Delete) else "maintain"
         output = OutputPlan(given.name, source.name, source.dataset, given.where, mode=mode, options=branch)
         return ActionPlan(given.operation, output)
+
+    def _check_operation(self, given: Action, format: str) -> None:
+        kind = given.operation.kind
+        if kind not in traits_of(format).operations:
+            hint = f"it works on {supporting('operations', kind)}"
+            self.findings.error("unsupported-actions", f"not supported yet: {kind} on {format}", given.where, hint)
 
     def _check_writable(self, text: str, where: Position, kind: str) -> None:
         acl, hint = address.parse(text).acl, "append ?acl=rw to the address"
@@ -153,12 +165,18 @@ class Resolver:
         self.findings.error("unsupported-conflict", message, given.where, hint)
 
     def _refuse_merge(self, where: Position, format: str) -> None:
-        known = ", ".join(datasets.MERGE_FORMATS)
-        hint = f"rows can be merged into {known}; or use saveMode overwrite with `overwrite-mode: dynamic`"
+        hint = (
+            f"rows can be merged into {supporting('merge')}; or use saveMode overwrite with `overwrite-mode: dynamic`"
+        )
         self.findings.error("unsupported-merge", f"rows cannot be merged into {format}", where, hint)
 
     def _told(self, error: RequestError, where: Position) -> None:
         self.findings.error(error.code, error.message, where, error.hint)
+
+
+def _is_known(format: str | None) -> bool:
+    """Any other format was refused when the workflow was read, and such a workflow gets no plan."""
+    return format is None or format in format_names()
 
 
 def _step(given: Step) -> StepPlan:

@@ -23,7 +23,7 @@ from catchment.spec.model import RemoveOrphans as RemoveOrphans
 from catchment.spec.model import Rewrite as Rewrite
 from catchment.spec.model import RewriteManifests as RewriteManifests
 from catchment.spec.model import Sort as Sort
-from catchment.spec.template import Template as Template
+from catchment.spec.sql_template import Template as Template
 
 Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
 """What changes how a table is kept, and no row of it."""
@@ -37,14 +37,14 @@ class Dataset:
     """Canonical text, without acl."""
     depot: str
     format: str
-    """iceberg, delta, or a file format: json, csv, parquet, orc, avro, text."""
+    """A name that the registry of formats knows."""
     namespace: str | None = None
     """Tables only: the collection."""
     table: str | None = None
     path: str | None = None
-    """Absolute path or URI of files, or of a table that is found by its path (delta)."""
+    """Absolute path or URI of files, or of a table that is found by its path."""
     named: bool = False
-    """Delta: the depot's catalog knows the table by its name; the path is where a new one is made."""
+    """The depot's catalog knows a table at a path by its name; the path is where a new one is made."""
 
     @property
     def is_table(self) -> bool:

@@ -6,11 +6,12 @@ import re
 from typing import Literal, NoReturn, cast
 
 from catchment.errors import RequestError
+from catchment.formats.registry import all_traits
 from catchment.project.model import Address
 
 DEPOT_NAME = "[A-Za-z][A-Za-z0-9_-]*"
-RESERVED_DEPOTS = frozenset({"spark_catalog", "default_iceberg", "system"})
-"""Catalogs that Spark or Iceberg have of their own."""
+RESERVED_DEPOTS = frozenset({"spark_catalog", "system"}).union(*(each.reserved_depots for each in all_traits()))
+"""Catalogs that Spark or a format has of its own."""
 
 _FORM = re.compile(
     r"(?:dataos|lake)://(?P<depot>[^:/?]*):(?P<collection>[^/?]*)(?:/(?P<dataset>[^?]*))?(?:\?(?P<query>.*))?"

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from catchment.errors import Position, RequestError
+from catchment.errors import RequestError
+from catchment.formats.registry import all_traits, held_by, supporting
+from catchment.formats.traits import Traits
 from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
 from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
@@ -37,7 +39,7 @@ class Canonical:
         engines = {name: self._engine(name, engine) for name, engine in entry.engines.items()}
         engines.setdefault("default", Engine("default"))
         depots = {name: self._depot(name, depot) for name, depot in entry.depots.items()}
-        self._check_one_metastore(depots)
+        self._check_one_catalog(depots)
         self._check_published(depots)
         return Project(
             self.root,
@@ -71,28 +73,50 @@ class Canonical:
             message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
             hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
             self.findings.error("bad-depot-name", message, where, hint)
-        if entry.kind != "iceberg":
-            self._refuse_publish(name, entry)
-        if entry.kind == "files":
-            return self._files(name, entry, where)
-        if entry.kind == "delta":
-            return Depot(name, "delta", self._location(name, entry, None), self._hive(name, entry), entry.conf, where)
-        catalog = entry.catalog or CatalogEntry.model_validate({})
-        location = self._location(name, entry, catalog)
-        publish = self._publish(name, entry, catalog)
-        return Depot(name, "iceberg", location, self._catalog(name, catalog, location), entry.conf, where, publish)
+        (traits,) = held_by(entry.kind)
+        catalog = self._catalog_entry(name, entry, traits)
+        location = self._location(name, entry, traits, catalog)
+        return Depot(
+            *(name, entry.kind, location, self._catalog(name, catalog, traits, location) if catalog else None),
+            *(entry.conf, where, self._publish(name, entry, traits, catalog)),
+        )
 
-    def _publish(self, name: str, entry: DepotEntry, catalog: CatalogEntry) -> str | None:
+    def _catalog_entry(self, name: str, entry: DepotEntry, traits: Traits) -> CatalogEntry | None:
+        if entry.catalog is None:
+            return CatalogEntry.model_validate({"type": traits.default_catalog}) if traits.catalog_required else None
+        at = self._at("depots", name, "catalog").key_where
+        if not traits.catalogs:
+            hint = f"remove `catalog`, or use kind {supporting('catalogs')}"
+            self.findings.error("misplaced-key", f"depots of kind {traits.name} have no catalog", at, hint)
+            return None
+        if entry.catalog.type not in traits.catalogs:
+            message = (
+                f"a {entry.catalog.type} catalog cannot keep the tables of `{name}`, which is of kind {traits.name}"
+            )
+            by_path = "" if traits.catalog_required else ", or remove `catalog`: tables are found by their path"
+            hint = f"write `type: {' or '.join(traits.catalogs)}`{by_path}"
+            self.findings.error("unsupported-catalog", message, at, hint)
+            return None
+        return entry.catalog
+
+    def _publish(self, name: str, entry: DepotEntry, traits: Traits, catalog: CatalogEntry | None) -> str | None:
         if entry.publish is None:
             return None
-        where = self._at("depots", name, "publish").node.where
-        if catalog.type != "jdbc":
+        found = self._at("depots", name, "publish")
+        if not traits.publishes_with:
+            what = f"tables of kind {traits.name} cannot be published"
+            hint = f"remove `publish`, or use kind {supporting('publishes_with')}"
+            self.findings.error("misplaced-key", what, found.key_where, hint)
+        elif catalog and catalog.type not in traits.publishes_with:
             message = f"not supported: a published catalog beside the {catalog.type} catalog of `{name}`"
-            hint = "only in the database of a jdbc catalog can what readers see be moved in one step; remove `publish`"
-            self.findings.error("unsupported-publish", message, where, hint)
+            known = " or ".join(sorted(traits.publishes_with))
+            hint = (
+                f"only in the database of a {known} catalog can what readers see be moved in one step; remove `publish`"
+            )
+            self.findings.error("unsupported-publish", message, found.node.where, hint)
         elif not is_depot_name(entry.publish):
             hint = "begin with a letter, then letters, digits, `_` and `-`"
-            self.findings.error("bad-publish", f"`{entry.publish}` is no name for a catalog", where, hint)
+            self.findings.error("bad-publish", f"`{entry.publish}` is no name for a catalog", found.node.where, hint)
         return entry.publish
 
     def _check_published(self, depots: Mapping[str, Depot]) -> None:
@@ -105,54 +129,24 @@ class Canonical:
                 self.findings.error("bad-publish", message, where, "choose another name")
             taken.add(depot.publish or depot.name)
 
-    def _refuse_publish(self, name: str, entry: DepotEntry) -> None:
-        if entry.publish is not None:
-            at = self._at("depots", name, "publish").key_where
-            what = "only tables of an Iceberg catalog can be published"
-            self.findings.error("misplaced-key", what, at, "remove `publish`, or use kind iceberg")
-
-    def _files(self, name: str, entry: DepotEntry, where: Position) -> Depot:
-        if entry.catalog is not None:
-            at = self._at("depots", name, "catalog").key_where
-            self.findings.error(
-                "misplaced-key", "plain files have no catalog", at, "remove `catalog`, or use kind iceberg"
-            )
-        return Depot(name, "files", self._location(name, entry, None), None, entry.conf, where)
-
-    def _hive(self, name: str, entry: DepotEntry) -> Catalog | None:
-        """The catalog of a Delta depot: Spark's own, which a Hive metastore keeps for everybody."""
-        if entry.catalog is None:
-            return None
-        if entry.catalog.type != "hive" or entry.catalog.uri is None:
-            at = self._at("depots", name, "catalog").key_where
-            message = f"the catalog of `{name}` is no Hive metastore, and no other knows Delta tables"
-            hint = "write `type: hive` and `uri: thrift://host:9083`, or remove `catalog`: tables are found by path"
-            self.findings.error("bad-delta-catalog", message, at, hint)
-        self._check_uri(name, entry.catalog)
-        return Catalog("hive", entry.catalog.uri, None, entry.catalog.properties)
-
-    def _check_one_metastore(self, depots: Mapping[str, Depot]) -> None:
-        """Spark has one catalog of its own, so the Delta depots of a project share one Hive metastore."""
-        first = None
-        for depot in (each for each in depots.values() if each.kind == "delta" and each.catalog):
-            first = first or depot
-            if depot.catalog != first.catalog:
+    def _check_one_catalog(self, depots: Mapping[str, Depot]) -> None:
+        """Where Spark has a single catalog for a format, the depots of a project share it."""
+        for traits in (each for each in all_traits() if each.one_catalog):
+            known = [depot for depot in depots.values() if depot.kind == traits.name and depot.catalog]
+            for depot in (each for each in known if each.catalog != known[0].catalog):
                 at = self._at("depots", depot.name, "catalog").key_where
-                message = f"`{depot.name}` has another Hive metastore than `{first.name}`"
-                hint = "Spark has one catalog of its own for Delta tables: give both the same `catalog`"
+                message = f"`{depot.name}` has another catalog than `{known[0].name}`"
+                hint = f"Spark has one catalog for all tables of kind {traits.name}: give both the same `catalog`"
                 self.findings.error("catalogs-differ", message, at, hint)
 
-    def _location(self, name: str, entry: DepotEntry, catalog: CatalogEntry | None) -> str:
-        optional = catalog is not None and catalog.type in ("rest", "hive")
+    def _location(self, name: str, entry: DepotEntry, traits: Traits, catalog: CatalogEntry | None) -> str:
+        location = traits.catalogs[catalog.type].location if catalog else "required"
         if entry.location is None:
-            if not optional:
+            if location == "required":
                 where = self._at("depots", name).key_where
                 self.findings.error("missing-field", f"`location` is missing in `{name}`", where, "add `location:`")
             return ""
-        # What a rest catalog calls its warehouse is a word between it and us, not a path.
-        if catalog is not None and catalog.type == "rest":
-            return entry.location
-        return self._path(entry.location, "depots", name, "location")
+        return entry.location if location == "name" else self._path(entry.location, "depots", name, "location")
 
     def _path(self, text: str, *at: str) -> str:
         try:
@@ -161,13 +155,14 @@ class Canonical:
             self.findings.error(error.code, error.message, self._at(*at).node.where, error.hint)
             return text
 
-    def _catalog(self, name: str, entry: CatalogEntry, location: str) -> Catalog:
-        if entry.type == "hadoop":
+    def _catalog(self, name: str, entry: CatalogEntry, traits: Traits, location: str) -> Catalog:
+        if traits.catalogs[entry.type].loses_commits:
             where = self._at("depots", name, "catalog", "type").node.where
-            message = f"the hadoop catalog of `{name}` loses commits when two processes write"
-            hint = "use type jdbc, rest or hive unless only one engine ever writes"
+            message = f"the {entry.type} catalog of `{name}` loses commits when two processes write"
+            safe = [kind for kind, catalog in traits.catalogs.items() if not catalog.loses_commits]
+            hint = f"use type {' or '.join(safe)} unless only one engine ever writes"
             self.findings.warning("hadoop-catalog", message, where, hint)
-        self._check_uri(name, entry)
+        self._check_uri(name, entry, traits)
         database = None
         if entry.type == "jdbc" and entry.uri is None:
             # Beside the tables, so that every project on this lake sees one catalog; a remote store cannot hold it.
@@ -175,14 +170,17 @@ class Canonical:
             database = str(keeper / "catalog.db")
         return Catalog(entry.type, entry.uri, database, entry.properties)
 
-    def _check_uri(self, name: str, entry: CatalogEntry) -> None:
-        starts = {"jdbc": ("jdbc:",), "rest": ("http://", "https://"), "hive": ("thrift://",), "hadoop": ()}[entry.type]
+    def _check_uri(self, name: str, entry: CatalogEntry, traits: Traits) -> None:
+        known = traits.catalogs[entry.type]
         if entry.uri is None:
-            if entry.type == "rest":
+            if known.needs_uri:
                 where = self._at("depots", name, "catalog").key_where
-                self.findings.error("missing-field", f"the rest catalog of `{name}` has no `uri`", where, "add `uri:`")
-        elif not entry.uri.startswith(starts) or not starts:
-            hint = f"begin with {' or '.join(starts)}" if starts else "remove it: its tables are found by `location`"
+                message = f"the {entry.type} catalog of `{name}` has no `uri`"
+                self.findings.error("missing-field", message, where, f"add `uri: {known.uri[0]}…`")
+        elif not entry.uri.startswith(known.uri) or not known.uri:
+            hint = (
+                f"begin with {' or '.join(known.uri)}" if known.uri else "remove it: its tables are found by `location`"
+            )
             where = self._at("depots", name, "catalog", "uri").node.where
             self.findings.error("bad-catalog-uri", f"a {entry.type} catalog has no such uri", where, hint)
 

@@ -8,8 +8,9 @@ from os.path import realpath
 from pathlib import Path
 
 from catchment.errors import RequestError
+from catchment.formats.registry import held_by
 from catchment.project.address import AddressEscapes, is_depot_name
-from catchment.project.model import Catalog, Depot, Project
+from catchment.project.model import EMBEDDED, Catalog, Depot, Project
 from catchment.spec.validation import did_you_mean
 
 SYNONYMS = {"icebase": "lakehouse", "lakehouse": "icebase"}
@@ -40,10 +41,10 @@ def find(project: Project, name: str) -> Depot:
 
 
 def embedded(root: Path, name: str) -> Depot:
-    """The depot that needs no configuration: Iceberg on SQLite and plain files under `.catchment/`."""
+    """The depot that needs no configuration: tables on an SQLite catalog and plain files under `.catchment/`."""
     home = home_of(root, name)
     catalog = Catalog("jdbc", database=str(home / "catalog.db"))
-    return Depot(name, "embedded", str(home), catalog, publish=f"{name}{PUBLISHED}")
+    return Depot(name, EMBEDDED, str(home), catalog, publish=f"{name}{PUBLISHED}")
 
 
 def _refuse_published(name: str) -> None:
@@ -60,6 +61,11 @@ def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
     catalogs = sorted((project.home / "depots").glob("*/catalog.db"))
     names = (catalog.parent.name for catalog in catalogs)
     return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
+
+
+def holds_tables(depot: Depot) -> bool:
+    """Whether there are tables in it, and not plain files alone."""
+    return any(traits.is_table for traits in held_by(depot.kind))
 
 
 def home_of(root: Path, name: str) -> Path:

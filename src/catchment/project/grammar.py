@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
 from catchment.project.model import Settings
 from catchment.spec.validation import Text, Whole
@@ -16,7 +17,6 @@ ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 SPARK_LINES = ("4.1", "3.5")
 DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
 
-_LATER_KINDS = ("paimon", "jdbc")
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")
 _COORDINATE = re.compile(r"[\w.-]+(:[\w.-]+){2,3}")
 
@@ -27,11 +27,11 @@ def _nothing_as_empty(value: object) -> object:
 
 
 def _depot_kind(value: object) -> object:
-    if value in _LATER_KINDS:
+    if value in PLANNED:
         raise PydanticCustomError(
             "unsupported-depot-kind",
             "not supported yet: depots of kind `{kind}`",
-            {"kind": value, "hint": "use kind `iceberg` or `delta` for tables or `files` for plain files"},
+            {"kind": value, "hint": f"use one of {', '.join(depot_kinds())}"},
         )
     return value
 
@@ -63,6 +63,20 @@ def _coordinate(value: str) -> str:
     return value
 
 
+if TYPE_CHECKING:
+    Kind: TypeAlias = str
+    CatalogType: TypeAlias = str
+else:  # pydantic refuses any other, and the JSON Schema lists them
+    Kind = Literal[depot_kinds()]
+    CatalogType = Literal[tuple(dict.fromkeys(kind for traits in all_traits() for kind in traits.catalogs))]
+_KINDS = "; ".join(
+    f"{traits.name} for {'tables' if traits.is_table else ', '.join(traits.formats)}" for traits in all_traits()
+)
+_CATALOGS = "; ".join(
+    f"kind {traits.name} with type {', '.join(traits.catalogs)}" for traits in all_traits() if traits.catalogs
+)
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,7 +84,7 @@ class _Entry(BaseModel):
 class CatalogEntry(_Entry):
     """The catalog that knows the tables of a depot."""
 
-    type: Literal["jdbc", "rest", "hive", "hadoop"] = Field(
+    type: CatalogType = Field(
         "jdbc", description="jdbc (an SQLite file unless a uri is given), rest, hive, or hadoop (one writer only)."
     )
     uri: Text | None = Field(None, description="Address of the catalog: jdbc:…, https://… (rest), thrift://… (hive).")
@@ -82,23 +96,20 @@ class CatalogEntry(_Entry):
 class DepotEntry(_Entry):
     """A named place in the lake."""
 
-    kind: Annotated[Literal["iceberg", "delta", "files"], BeforeValidator(_depot_kind)] = Field(
-        description="iceberg or delta for tables; files for json, csv, parquet, orc, avro and text."
-    )
+    kind: Annotated[Kind, BeforeValidator(_depot_kind)] = Field(description=_KINDS)
     location: Text | None = Field(
         None,
         description="A path relative to this file, or a URI such as s3a://bucket/path. "
         "Of a rest catalog it is the name of the warehouse and may be left out.",
     )
-    catalog: CatalogEntry | None = Field(
-        None, description="The catalog that knows the tables: kind iceberg, and kind delta with type hive."
-    )
+    catalog: CatalogEntry | None = Field(None, description=f"The catalog that knows the tables: {_CATALOGS}.")
     conf: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict, description="Spark and Hadoop settings needed to reach the store, such as fs.s3a keys."
     )
     publish: Text | None = Field(
         None,
-        description="Kind iceberg with a jdbc catalog only: name of a second catalog in the same database. "
+        description=f"Kind {supporting('publishes_with')} with a jdbc catalog only: name of a second catalog in the "
+        "same database. "
         "Its readers see the versions that were published, until others are.",
     )
 

@@ -9,15 +9,14 @@ from typing import Literal
 
 from catchment.errors import Diagnostic, Position
 
-DepotKind = Literal["iceberg", "delta", "files", "embedded"]
-"""`embedded` is a depot nobody configured: Iceberg on SQLite and plain files, side by side under `.catchment/`."""
-CatalogType = Literal["jdbc", "rest", "hive", "hadoop"]
+EMBEDDED = "embedded"
+"""The kind of depots that nobody configured: tables and plain files, side by side under `.catchment/`."""
 Isolation = Literal["shared", "process"]
 
 
 @dataclass(frozen=True)
 class Catalog:
-    type: CatalogType = "jdbc"
+    type: str = "jdbc"
     uri: str | None = None
     database: str | None = None
     """Absolute path of the SQLite file of a jdbc catalog that nobody gave a uri."""
@@ -27,11 +26,12 @@ class Catalog:
 @dataclass(frozen=True)
 class Depot:
     name: str
-    kind: DepotKind
+    kind: str
+    """The format that it holds, or `embedded`."""
     location: str
     """An absolute path or a URI; of a rest or hive catalog the warehouse as written, empty where none is given."""
     catalog: Catalog | None = None
-    """Set for every depot whose tables a catalog knows: iceberg, embedded, and delta where one is configured."""
+    """Set for every depot whose tables a catalog knows."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
     where: Position | None = None
@@ -41,22 +41,12 @@ class Depot:
     @property
     def warehouse(self) -> str:
         """Where the catalog puts its tables."""
-        return f"{self.location}/tables" if self.kind == "embedded" else self.location
-
-    @property
-    def holds_tables(self) -> bool:
-        """Whether there are tables in it, and not plain files alone."""
-        return self.kind != "files"
-
-    @property
-    def holds_iceberg(self) -> bool:
-        """Whether its catalog is one of Iceberg's; the tables of Delta depots are in Spark's own."""
-        return self.kind in ("iceberg", "embedded")
+        return f"{self.location}/tables" if self.kind == EMBEDDED else self.location
 
     @property
     def files(self) -> str:
         """Where plain files live, and tables that are found by their path."""
-        return f"{self.location}/files" if self.kind == "embedded" else self.location
+        return f"{self.location}/files" if self.kind == EMBEDDED else self.location
 
 
 @dataclass(frozen=True)

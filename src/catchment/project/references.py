@@ -14,7 +14,7 @@ from pathlib import Path
 from catchment.errors import InvalidFiles, Position
 from catchment.spec.document import read_file
 from catchment.spec.findings import Findings
-from catchment.spec.textlines import position_at
+from catchment.spec.source_positions import position_at
 from catchment.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 _REFERENCE = re.compile(r"\$?\$\{(?:(?P<kind>env|file):(?P<name>[^}]*)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))\}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from catchment.project.grammar import ProjectFile
-from catchment.spec.schema import tidy
+from catchment.spec.json_schema import tidy
 
 
 def project_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The engines of one run: started when first needed, shared by key, stopped when nobody needs them any more."""
+"""The engines of one run: started when first needed, shared by key, stopped when no job needs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.plan.model import EnginePlan
 
 
 class Process(Protocol):
-    """An engine process as the launcher gives it."""
+    """An engine process as the launcher returns it."""
 
     def send(self, command: Command) -> None: ...
 
@@ -27,20 +27,20 @@ class Process(Protocol):
 
 
 class Launch(Protocol):
-    """Begins to start an engine process, without waiting for it."""
+    """Starts an engine process without waiting until it is ready."""
 
     def __call__(self, engine: EnginePlan, *, log_dir: Path, secrets: tuple[str, ...], inbox: Inbox) -> Process: ...
 
 
 @dataclass(eq=False)
 class RunningEngine:
-    """One engine process: the same key may have several, one after the other."""
+    """One engine process. The same key may have several, one after the other."""
 
     plan: EnginePlan
     process: Process
     ready: bool = False
     exhausted: bool = False
-    """Whether it ran out of memory under an attempt that knew it."""
+    """Whether an attempt reported that the engine ran out of memory."""
 
     @property
     def key(self) -> str:
@@ -51,7 +51,7 @@ Message = tuple[RunningEngine, Reply | EngineLost]
 
 
 class Engines:
-    """Starts, finds and ends the engine processes of a run; what they say is received here."""
+    """Starts, finds and ends the engine processes of a run, and receives their messages."""
 
     def __init__(
         self, plans: Iterable[EnginePlan], *, launch: Launch, log_dir: Path, secrets: tuple[str, ...], hub: Hub
@@ -66,13 +66,13 @@ class Engines:
         self._messages: SimpleQueue[tuple[list[RunningEngine], Reply | EngineLost]] = SimpleQueue()
 
     def need(self, key: str) -> RunningEngine:
-        """The engine with this key; a new process begins to start if there is none."""
+        """The engine with this key; a new process is started if there is none."""
         if key not in self._running:
             self._running[key] = self._start(self._plans[key])
         return self._running[key]
 
     def receive(self, timeout: float) -> Message | None:
-        """The next message of any engine; None where none came in time. Ended engines are not heard any more."""
+        """The next message of any engine; None on timeout. Messages of ended engines are dropped."""
         try:
             sender, reply = self._messages.get(timeout=max(timeout, 0.0))
         except Empty:
@@ -81,11 +81,11 @@ class Engines:
         return (engine, reply) if self._running.get(engine.key) is engine else None
 
     def forget(self, engine: RunningEngine) -> None:
-        """An engine ended by itself: the next job that needs its key gets a new one."""
+        """Drop an engine that ended by itself; the next job that needs its key gets a new one."""
         self._running.pop(engine.key, None)
 
     def retire(self, key: str, grace: float) -> None:
-        """End an engine, without waiting for it; one that is not ready yet has nothing to bring to an end."""
+        """End an engine without waiting for it. One that is not ready yet has nothing to finish and is killed."""
         engine = self._running.pop(key, None)
         if engine is None:
             return
@@ -104,7 +104,7 @@ class Engines:
         self._ending.clear()
 
     def _start(self, plan: EnginePlan) -> RunningEngine:
-        # The process may speak before `launch` returns it, so the sender is filled in afterwards.
+        # The process may send messages before `launch` returns it, so the sender is filled in afterwards.
         sender: list[RunningEngine] = []
         process = self._launch(
             plan,

@@ -1,39 +1,46 @@
-"""One run being carried out: its engines, its events and its record, opened in time and always cleaned up."""
+"""Start a new run or resume an earlier one, and carry it out.
+
+The metastore's library is slow to load. It is imported inside functions, so that engines can start meanwhile.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from catchment.errors import SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
+from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.project.secrets import Redactor
-from catchment.run.board import Board
 from catchment.run.engines import Engines
-from catchment.run.facts import RunFacts
-from catchment.run.identity import log_directory
-from catchment.run.model import Run
-from catchment.run.options import Options
+from catchment.run.identity import RunFacts, log_directory, new_run_id
+from catchment.run.job_queue import JobQueue
+from catchment.run.options import RunOptions
+from catchment.run.results import Run
+from catchment.run_model import RunRequest
 
 if TYPE_CHECKING:
     from catchment.run.executor import Executor
     from catchment.run.leases import Heartbeat
-    from catchment.run.record import Record
+    from catchment.run.recorder import RunRecorder
     from catchment.store import Store
+    from catchment.store.records import RunRecord
 
 
 class Execution:
-    """Use it in a `with` block: on the way out no engine is left."""
+    """One run being carried out. Use it in a `with` block, which ends all engines on exit."""
 
-    def __init__(self, facts: RunFacts, project: Project, options: Options) -> None:
+    def __init__(self, facts: RunFacts, project: Project, options: RunOptions) -> None:
         self._facts = facts
         self._options = options
         self._redactor = Redactor(project.secrets)
         self._log_dir = log_directory(project, facts.run_id)
         self._hub = Hub(facts.run_id, self._redactor)
-        self._board = Board({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
+        self._queue = JobQueue({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
         self._engines = Engines(
             facts.plan.engines,
             launch=options.launch,
@@ -43,52 +50,53 @@ class Execution:
         )
 
     def warm_up(self) -> None:
-        """Announce the run and begin to start every engine that it needs at once: they take longest."""
+        """Announce the run and start the engines of the first jobs, because engines take longest to start."""
         self._make_log_directory()
         plan = self._facts.plan
         names = [job.name for job in plan.jobs]
         data = {"workflow": plan.workflow, "file": plan.file, "jobs": names, "resumed": self._facts.resumed}
         self._hub.emit("run-started", data=data)
         engine_of = {job.name: job.engine for job in plan.jobs}
-        for name in self._board.ready[: self._options.limit]:
+        for name in self._queue.ready[: self._options.limit]:
             self._engines.need(engine_of[name])
 
     def carry_out(self, store: Store, heartbeat: Heartbeat) -> Run:
-        """Run every job that is still to be done, as the holder of the run's lease."""
-        # The metastore's library is slow to load; by now the engines are starting.
+        """Run every unfinished job, as the holder of the run's lease."""
         from catchment.events.sinks import MetastoreSink
-        from catchment.run.record import Record
+        from catchment.run.recorder import RunRecorder
 
-        record = Record(self._facts, store.progress(heartbeat.lease, self._facts.run_id), self._hub, self._redactor)
-        record.begin()
+        recorder = RunRecorder(
+            self._facts, store.progress(heartbeat.lease, self._facts.run_id), self._hub, self._redactor
+        )
+        recorder.begin()
         lines = JsonLines(self._log_dir / "events.jsonl")
         self._hub.open([*self._options.sinks, lines, MetastoreSink(store.events, heartbeat.lease)])
         try:
-            self._execute(record, heartbeat)
+            self._execute(recorder, heartbeat)
         finally:
-            # The events end before the lease and the store do.
+            # The event stream must end before the lease is released and the store is closed.
             self._engines.close(0.0)
             self._hub.close()
-        return record.result()
+        return recorder.result()
 
-    def _execute(self, record: Record, heartbeat: Heartbeat) -> None:
-        executor = self._executor(record, heartbeat)
+    def _execute(self, recorder: RunRecorder, heartbeat: Heartbeat) -> None:
+        executor = self._executor(recorder, heartbeat)
         try:
             executor.run()
         except KeyboardInterrupt:
             executor.abort()
-            record.finish()
+            recorder.finish()
             raise
-        record.finish()
+        recorder.finish()
 
-    def _executor(self, record: Record, heartbeat: Heartbeat) -> Executor:
+    def _executor(self, recorder: RunRecorder, heartbeat: Heartbeat) -> Executor:
         from catchment.run.executor import Executor
 
         return Executor(
             self._facts,
-            self._board,
+            self._queue,
             engines=self._engines,
-            record=record,
+            recorder=recorder,
             hub=self._hub,
             heartbeat=heartbeat,
             options=self._options,
@@ -99,7 +107,7 @@ class Execution:
             self._log_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SetupError(
-                f"the directory {self._log_dir} for the run's logs cannot be made: {error.strerror}",
+                f"the directory {self._log_dir} for the run's logs cannot be created: {error.strerror}",
                 code="no-permission",
                 hint="give yourself write permission there",
             ) from error
@@ -110,3 +118,45 @@ class Execution:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._engines.close(0.0)
         self._hub.close()
+
+
+def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOptions) -> Run:
+    """Run a plan to its end."""
+    facts = RunFacts(new_run_id(datetime.now(timezone.utc)), plan, request)
+    with Execution(facts, project, options) as execution:
+        execution.warm_up()
+        # Only now, while the engines are starting.
+        from catchment.run.leases import held_lease
+        from catchment.store import open_store
+
+        with (
+            open_store(project.metastore) as store,
+            held_lease(store, facts.run_id, options.timing.lease) as heartbeat,
+        ):
+            return execution.carry_out(store, heartbeat)
+
+
+def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
+    """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
+    from catchment.run.history import known_run, read_run
+    from catchment.run.leases import held_lease
+    from catchment.store import open_store
+
+    with open_store(project.metastore) as store:
+        if known_run(store, run_id).status == "succeeded":
+            return read_run(store, run_id)
+        with held_lease(store, run_id, options.timing.lease) as heartbeat:
+            # Read again: the previous holder of the lease may have made progress until now.
+            return _take_up(known_run(store, run_id), project, options, store, heartbeat)
+
+
+def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: Heartbeat) -> Run:
+    from catchment.plan import prepare
+    from catchment.run.history import job_results
+
+    _, plan = prepare(Path(found.file), project=project).require()
+    earlier = job_results(store, found.id)
+    facts = RunFacts(found.id, plan, found.request, resumed=True, earlier=earlier)
+    with Execution(facts, project, options) as execution:
+        execution.warm_up()
+        return execution.carry_out(store, heartbeat)

@@ -1,4 +1,4 @@
-"""The main loop of a run: hands out ready jobs, listens to engines and to the clock, decides what comes next."""
+"""The main loop of a run: hands out ready jobs, handles messages of engines, and retries or skips jobs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Rea
 from catchment.errors import EngineLost, EngineOutOfMemory
 from catchment.events.hub import Hub
 from catchment.plan.model import JobPlan
-from catchment.run.board import Board
 from catchment.run.engines import Engines, RunningEngine
-from catchment.run.facts import RunFacts
+from catchment.run.identity import RunFacts
+from catchment.run.job_queue import JobQueue
 from catchment.run.leases import Heartbeat
-from catchment.run.options import Options
-from catchment.run.record import Record, report
+from catchment.run.options import RunOptions
+from catchment.run.recorder import RunRecorder, report
 from catchment.run.retries import blamed, kind_of, pause_before_next
 
 TICK_SECONDS = 0.2
-"""How often the loop looks up to see whether it was asked to stop."""
+"""How often the loop checks whether it was asked to stop."""
 
 
 @dataclass(eq=False)
 class Attempt:
-    """One attempt of a job, from the moment it is taken up."""
+    """One attempt of a job."""
 
     job: JobPlan
     number: int
@@ -39,28 +39,27 @@ class Attempt:
 
 
 class Executor:
-    """Executes the jobs of one run that are still to be done."""
+    """Executes the unfinished jobs of one run."""
 
     def __init__(
         self,
         facts: RunFacts,
-        board: Board,
+        queue: JobQueue,
         *,
         engines: Engines,
-        record: Record,
+        recorder: RunRecorder,
         hub: Hub,
         heartbeat: Heartbeat,
-        options: Options,
+        options: RunOptions,
     ) -> None:
         self._facts = facts
         self._jobs = {job.name: job for job in facts.plan.jobs}
-        self._board = board
+        self._queue = queue
         self._engines = engines
-        self._record = record
+        self._recorder = recorder
         self._hub = hub
         self._heartbeat = heartbeat
         self._limit = options.limit
-        self._options = options
         self._stop = options.stop
         self._timing = options.timing
         self._attempts: dict[str, Attempt] = {}
@@ -68,14 +67,14 @@ class Executor:
         self._failures: dict[str, int] = {}
         self._first: dict[str, float] = {}
         self._refusals: dict[str, Failed] = {}
-        """Engines that cannot start on this machine, and why: not worth trying again for the next job."""
-        self._needs = Counter(self._jobs[name].engine for name in board.left)
+        """Engines that cannot start on this machine, and why; they are not tried again for the next job."""
+        self._needs = Counter(self._jobs[name].engine for name in queue.left)
         self._give_up: float | None = None
-        """Once the run is being cancelled: when to stop waiting for Spark."""
+        """When to stop waiting for Spark, once the run is being cancelled."""
 
     def run(self) -> None:
-        """Run until every job has come to an end."""
-        while self._board:
+        """Run until every job has ended."""
+        while self._queue:
             self._heartbeat.check()
             if self._stop.is_set() and self._give_up is None:
                 self._cancel()
@@ -86,31 +85,31 @@ class Executor:
                 self.abort()
 
     def abort(self) -> None:
-        """Give up every job that is left, at once."""
+        """Cancel every unfinished job at once."""
         for attempt in self._attempts.values():
             self._engines.retire(attempt.engine.key, grace=0.0)
-        self._abandon(self._board.left)
+        self._abandon(self._queue.left)
 
     def _wake(self) -> None:
         while self._pauses and self._pauses[0][0] <= time.monotonic():
-            self._board.give_back(heapq.heappop(self._pauses)[1])
+            self._queue.give_back(heapq.heappop(self._pauses)[1])
 
     def _hand_out(self) -> None:
-        while len(self._attempts) < self._limit and (name := self._board.take()):
+        while len(self._attempts) < self._limit and (name := self._queue.take()):
             self._take_up(self._jobs[name])
 
     def _take_up(self, job: JobPlan) -> None:
-        number = self._record.attempts(job.name) + 1
+        number = self._recorder.attempts(job.name) + 1
         self._first.setdefault(job.name, time.monotonic())
         if job.name not in self._failures and job.engine in self._refusals:
-            self._record.attempt_begins(job.name, number, job.engine)
+            self._recorder.attempt_begins(job.name, number, job.engine)
             self._decide(job, self._refusals[job.engine])
             return
         self._refusals.pop(job.engine, None)
-        # The engine first: it takes seconds to start, and the record can be written meanwhile.
+        # The engine first: it takes seconds to start, and the attempt can be recorded meanwhile.
         attempt = Attempt(job, number, self._engines.need(job.engine))
         self._attempts[attempt.id] = attempt
-        self._record.attempt_begins(job.name, number, job.engine)
+        self._recorder.attempt_begins(job.name, number, job.engine)
         if attempt.engine.ready:
             self._send(attempt)
 
@@ -118,14 +117,9 @@ class Executor:
         attempt.sent = True
         facts = self._facts
         attempt.engine.process.send(
-            RunJob(
-                *(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.reference_time),
-                windows=facts.windows,
-                backfill=facts.backfill,
-                wait=self._options.wait,
-            )
+            RunJob(attempt.id, attempt.job, facts.plan.workflow, facts.run_id, attempt.number, facts.request)
         )
-        self._record.attempt_runs(attempt.job.name, attempt.engine.key)
+        self._recorder.attempt_runs(attempt.job.name, attempt.engine.key)
 
     def _listen(self) -> None:
         due = self._pauses[0][0] - time.monotonic() if self._pauses else TICK_SECONDS
@@ -170,9 +164,9 @@ class Executor:
     def _attempt_says(self, engine: RunningEngine, reply: Note | Done | Failed) -> None:
         attempt = self._attempts.get(reply.attempt or "")
         if attempt is None or attempt.engine is not engine or not attempt.sent:
-            return  # about an attempt that is over, or that was never given to this engine
+            return  # about an attempt that has ended, or that was never sent to this engine
         if isinstance(reply, Note):
-            self._record.note(attempt.job.name, reply, engine.key)
+            self._recorder.note(attempt.job.name, reply, engine.key)
         elif isinstance(reply, Done):
             self._attempt_succeeds(attempt, reply)
         else:
@@ -181,8 +175,8 @@ class Executor:
 
     def _attempt_succeeds(self, attempt: Attempt, done: Done) -> None:
         del self._attempts[attempt.id]
-        self._record.succeeded(attempt.job.name, done)
-        self._board.succeed(attempt.job.name)
+        self._recorder.succeeded(attempt.job.name, done)
+        self._queue.succeed(attempt.job.name)
         self._over([attempt.job.name])
 
     def _attempt_fails(self, attempt: Attempt, failure: Failed | EngineLost) -> None:
@@ -199,14 +193,14 @@ class Executor:
         if pause is None:
             self._fail(job.name, failure)
         else:
-            self._record.retrying(job.name, failure, pause)
+            self._recorder.retrying(job.name, failure, pause)
             heapq.heappush(self._pauses, (time.monotonic() + pause, job.name))
 
     def _fail(self, name: str, failure: Failed | EngineLost) -> None:
-        self._record.failed(name, failure)
-        skipped = self._board.fail(name)
+        self._recorder.failed(name, failure)
+        skipped = self._queue.fail(name)
         for dependant in skipped:
-            self._record.skipped(dependant, because=name)
+            self._recorder.skipped(dependant, because=name)
         self._over([name, *skipped])
 
     def _cancel(self) -> None:
@@ -216,14 +210,14 @@ class Executor:
         for attempt in self._attempts.values():
             if attempt.sent:
                 attempt.engine.process.send(Cancel(attempt.id))
-        self._abandon([name for name in self._board.left if name not in under_way])
+        self._abandon([name for name in self._queue.left if name not in under_way])
 
     def _abandon(self, names: Sequence[str]) -> None:
         for name in names:
-            self._board.abandon(name)
+            self._queue.abandon(name)
         gone = set(names)
         self._attempts = {id: attempt for id, attempt in self._attempts.items() if attempt.job.name not in gone}
-        self._record.cancelled(names)
+        self._recorder.cancelled(names)
         self._over(names)
 
     def _over(self, names: Iterable[str]) -> None:

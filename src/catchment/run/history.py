@@ -1,4 +1,4 @@
-"""What runs came to, read from the metastore and the log directory."""
+"""Reads the results of runs from the metastore, and their logs from the log directory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import cast
 from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.run.identity import log_directory
-from catchment.run.model import ErrorReport, JobResult, JobStatus, OutputResult, Run, RunStatus, RunSummary
+from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
 from catchment.store import Store, open_store
 from catchment.store.records import JobRecord, RunRecord
 
 
 def runs(project: Project, limit: int) -> list[RunSummary]:
-    """The last runs, newest first; a run whose process died reads as `dead`."""
+    """The latest runs, newest first; a run whose process died has the status `dead`."""
     with open_store(project.metastore) as store:
         return [_summary(record) for record in store.runs.newest(limit)]
 
@@ -26,8 +26,14 @@ def show(project: Project, run_id: str) -> Run:
         return read_run(store, run_id)
 
 
+def find(project: Project, run_id: str) -> RunRecord:
+    """The record of one run; raises RequestError if there is no such run."""
+    with open_store(project.metastore) as store:
+        return known_run(store, run_id)
+
+
 def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
-    """The log files of a run, oldest first; with a job, those of its attempts."""
+    """The log files of a run, oldest first; with a job, only those of its attempts."""
     with open_store(project.metastore) as store:
         known_run(store, run_id)
         names = [record.name for record in store.runs.jobs(run_id)]
@@ -43,7 +49,7 @@ def log_files(project: Project, run_id: str, job: str | None = None) -> list[Pat
 
 
 def known_run(store: Store, run_id: str) -> RunRecord:
-    """The run's row; raises where there is no such run."""
+    """The record of one run from an open metastore; raises RequestError if there is no such run."""
     record = store.runs.find(run_id)
     if record is None:
         raise RequestError(
@@ -59,7 +65,7 @@ def read_run(store: Store, run_id: str) -> Run:
 
 
 def job_results(store: Store, run_id: str) -> tuple[JobResult, ...]:
-    """What the jobs of a run have come to so far."""
+    """The results of a run's jobs so far."""
     return tuple(_job(record) for record in store.runs.jobs(run_id))
 
 
@@ -80,8 +86,7 @@ def _job(record: JobRecord) -> JobResult:
     began, ended = record.started, record.finished
     seconds = ended - began if began is not None and ended is not None else 0.0
     error = ErrorReport(**record.error) if record.error else None
-    outputs = tuple(OutputResult(**vars(output)) for output in record.outputs)
-    return JobResult(record.name, cast(JobStatus, record.status), record.attempts, seconds, error, outputs)
+    return JobResult(record.name, cast(JobStatus, record.status), record.attempts, seconds, error, record.outputs)
 
 
 def _status(record: RunRecord) -> RunStatus:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -27,6 +26,7 @@ from catchment.engine.protocol import (
     RunQuery,
 )
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
+from catchment.formats.registry import supporting, traits_of
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, Maintenance
@@ -154,17 +154,16 @@ def inspect(
 
 def _question(what: What, address: Address, project: Project) -> Inspect:
     depot = depots.find(project, address.depot)
-    question = Inspect(QUESTION, what, address.depot, address.collection, address.dataset)
-    if depot.kind != "delta":
-        return replace(question, published=depot.publish)
-    if what in ("versions", "metadata"):
+    if what == "tables":
+        return Inspect(QUESTION, what, depot)
+    dataset = of_input(str(address), None, project)
+    if what not in traits_of(dataset.format).questions:
         raise RequestError(
-            f"`{address}` is a Delta table, and has no metadata files",
+            f"`{address}` is of format {dataset.format}, and has no {what}",
             code="unsupported-change",
-            hint="`catchment table snapshots` lists its versions",
+            hint=f"it works on {supporting('questions', what)}",
         )
-    path = depot.location if address.dataset is None else of_input(str(address), None, project).path
-    return replace(question, format="delta", path=path, named=depot.catalog is not None)
+    return Inspect(QUESTION, what, depot, dataset)
 
 
 def _place(address: Address | str) -> Address:

@@ -1,4 +1,4 @@
-"""How a run is carried out: what the caller may choose, with what it gets if it does not."""
+"""How a run is executed: the choices of the caller and their defaults."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from catchment.engine.launcher import EngineProcess
-from catchment.engine.protocol import Backfill
 from catchment.errors import RequestError
-from catchment.events.model import Sink
+from catchment.events.hub import Sink
 from catchment.run.engines import Launch
 
 MOST_JOBS = 8
-"""Jobs that run at once where nobody says how many."""
+"""How many jobs run at once by default."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Timing:
     """How long things may take, in seconds."""
 
     lease: float = 20.0
-    """A run that was not heard from for this long is dead. Longer than a worker needs to notice that we are gone."""
+    """A run whose lease was not renewed for this long is dead. Workers notice a lost launcher sooner than that."""
     cancel: float = 4.0
     """How long Spark may take to cancel a job before its engine is ended."""
     stop: float = 5.0
@@ -29,20 +28,14 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the caller of a run chose."""
+class RunOptions:
+    """How the caller wants a run to be executed. What the run is asked for is in its `RunRequest`."""
 
     jobs: int | None = None
     sinks: Sequence[Sink] = ()
     stop: threading.Event = field(default_factory=threading.Event)
     launch: Launch = EngineProcess.start
     timing: Timing = Timing()
-    windows: int = 1
-    """How many windows a job that moves takes at most; a run that is resumed knows that itself."""
-    backfill: Backfill | None = None
-    """Incremental jobs go through this range instead of going on; a run that is resumed knows that itself."""
-    wait: bool = False
-    """Whether a job that moves waits for another run of it, however long that takes."""
 
     @property
     def limit(self) -> int:

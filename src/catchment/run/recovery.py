@@ -8,6 +8,7 @@ from typing import Any
 from catchment.commit.unfinished import Unfinished, unfinished
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
+from catchment.formats.registry import all_traits
 from catchment.plan.datasets import nested, of_input, place_of_files
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset
@@ -69,9 +70,10 @@ def _depots(tables: Sequence[Dataset], project: Project) -> set[str]:
 
 def _dataset(found: Unfinished, project: Project) -> Dataset:
     if found.path is not None:
-        return Dataset(found.target, "", "files", path=found.path)
-    address = parse(found.target)
-    depot = project.depots.get(address.depot)
-    if depot is not None and depot.kind == "delta":
-        return of_input(found.target, None, project)
-    return Dataset(str(address), address.depot, "iceberg", namespace=address.collection, table=address.dataset)
+        return Dataset(found.target, "", _any_plain_format(), path=found.path)
+    return of_input(found.target, None, project)
+
+
+def _any_plain_format() -> str:
+    """Plain files are recovered in one way, whichever format they are in."""
+    return next(traits.formats[0] for traits in all_traits() if not traits.is_table)

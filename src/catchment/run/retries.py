@@ -1,4 +1,4 @@
-"""Whether a failed attempt is followed by another one, and when: decided by the kind of failure, never by its text.
+"""Decides whether and when a failed attempt is followed by another, by the kind of failure and never by its text.
 
 | failure                                        | Always | OnFailure | OnError | OnTransientError |
 |------------------------------------------------|--------|-----------|---------|------------------|
@@ -7,7 +7,7 @@
 | `engine`: the engine died under the job        | yes    | yes       | yes     | yes              |
 | `setup`: the machine or the request is at fault| yes    | no        | yes     | no               |
 
-OnFailure is the default, as in the dialect. `count` is the number of further attempts; 0 means none at all.
+OnFailure is the default, as in the dialect. `count` is the number of further attempts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def kind_of(failure: Failed | EngineLost) -> FailureKind:
 def blamed(lost: EngineLost, attempt: str, *, alone: bool) -> Failed | EngineLost:
     """What the loss of an engine means for one of its attempts.
 
-    An attempt that had the engine to itself and used up its memory would do so again: the job failed. Where others ran
-    beside it, nobody knows whose memory it was, and each may have another attempt.
+    If the attempt was alone on an engine that ran out of memory, it would do so again: the job failed. If other
+    attempts were running too, it is unknown which one used the memory, and each may be retried.
     """
     if alone and isinstance(lost, EngineOutOfMemory):
         return Failed(attempt, lost.code, lost.message, retryable=False, hint=lost.hint)
@@ -50,7 +50,7 @@ def blamed(lost: EngineLost, attempt: str, *, alone: bool) -> Failed | EngineLos
 
 
 def pause_before_next(retry: Retry, kind: FailureKind, failures: int, seconds: float) -> float | None:
-    """The pause before the next attempt; None where there is none.
+    """The pause before the next attempt; None if there is no next attempt.
 
     `failures` counts the attempts that failed so far, `seconds` is the time since the first of them began.
     """

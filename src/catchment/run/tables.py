@@ -8,6 +8,8 @@ from typing import Any
 
 from catchment.commit.activity import TableActivity, activity
 from catchment.engine.launcher import EngineProcess
+from catchment.errors import RequestError
+from catchment.formats.registry import supporting, traits_of
 from catchment.plan.changes import of_change, published_catalog
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
@@ -57,7 +59,13 @@ def maintain(
     launch: Launch = EngineProcess.start,
 ) -> Mapping[str, Any] | None:
     """Look after a table; None where somebody was asked and did not agree."""
-    table = of_input(address, "iceberg", project)
+    table = of_input(address, None, project)
+    if operation.kind not in traits_of(table.format).operations:
+        raise RequestError(
+            f"not supported: {operation.kind} on {table.format}",
+            code="unsupported-actions",
+            hint=f"it works on {supporting('operations', operation.kind)}",
+        )
     check_depot(table.depot, reading_engine(project))
     with LakeSession(project, tell=tell, launch=launch) as reader:
         if dry_run or agree:
@@ -71,7 +79,7 @@ def maintain(
 
 def publications(project: Project, address: str) -> tuple[Publication, ...]:
     """All publications of a table, oldest first."""
-    dataset = of_input(address, "iceberg", project)
+    dataset = of_input(address, None, project)
     published_catalog(depots.find(project, dataset.depot))
     with open_store(project.metastore) as store:
         return Publications(store.database).of_table(dataset.address)

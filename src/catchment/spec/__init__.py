@@ -1,4 +1,4 @@
-"""YAML text becomes a typed, frozen workflow; positions survive, and every problem is told at once."""
+"""Reads YAML text into a typed, frozen workflow. Positions are kept, and every problem is reported at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Loaded", "load"]
 
 
 def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
-    """Read a workflow file; what is wrong with it becomes diagnostics. Never raises for bad input."""
+    """Read a workflow file. Problems become diagnostics; bad input never raises."""
     # Engines import the canonical model through this package; they must not pay for YAML and its grammar.
     from catchment.spec.loading import load as load_file
 

@@ -1,33 +1,32 @@
-"""Every spelling of the dialect becomes one canonical form here, and nowhere else. Positions stay those of the file.
+"""Rewrites every spelling of the dialect to one canonical form, here and nowhere else. Positions are kept.
 
-Plain aliases are accepted in silence. What stands in the wrong place but is clear is moved, with a warning. What says
-one thing twice is an error.
+Plain aliases are accepted silently. A key in the wrong place is moved with a warning if its meaning is clear. Giving
+the same thing twice is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from catchment.spec.findings import Findings
-from catchment.spec.reading.sparkconf import settings_as_map
-from catchment.spec.sinks import sinks_to_outputs
-from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, text
+from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, maps, text
 
 SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "resource": "resources"}
 STACK_SPEC = {"sparkConfig": "sparkConf"}
 INPUT = {"type": "format", "outputType": "format", "depot": "dataset", "schema": "schemaString"}
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}
 OUTPUT_OPTIONS = {"delta": "iceberg"}
-"""What tables have in common is written the same way, whatever their format."""
+"""Options of table outputs are the same for every table format."""
 PARTITION = {"asColumn": "name"}
 ACTION_OPTIONS = {"expireOlderThan": "olderThanMillis", "olderThan": "olderThanMillis"}
 
 OF_OUTPUT = ("tags", "title", "description")
-"""Keys of an output that are also found in its `options` and in `options.iceberg`."""
+"""Keys of an output that workflows also write in its `options` and in `options.iceberg`."""
 OF_ICEBERG = ("partitionSpec", "merge", "properties")
-"""Keys of `options.iceberg` that are also found in `options`."""
+"""Keys of `options.iceberg` that workflows also write in `options`."""
 OF_EVERY_TABLE = ("merge",)
-"""Those of them that are at home in `options` as well."""
+"""Those of them that are valid in `options` too, so that no warning is given."""
 
 
 def normalise_node(node: MapNode, findings: Findings) -> MapNode:
@@ -54,7 +53,7 @@ def _stack_spec(stack: MapNode, findings: Findings) -> MapNode:
         if "sparkConf" in job.entries:
             stack, job = _moved(job, "sparkConf", stack, "stackSpec", findings)
         stack = stack.having("job", Entry(stack.key_where("job"), _job(job, findings)))
-    return settings_as_map(stack, findings)
+    return _settings_as_map(stack, findings)
 
 
 def _job(job: MapNode, findings: Findings) -> MapNode:
@@ -68,7 +67,7 @@ def _job(job: MapNode, findings: Findings) -> MapNode:
 
 
 def _rewrite_as_action(job: MapNode, findings: Findings) -> MapNode:
-    """The oldest form of a compaction, `rewriteDataset: {mode: full}`: every file is written anew."""
+    """Turn the oldest form of a compaction, `rewriteDataset: {mode: full}`, into an action that rewrites every file."""
     entry = job.entries.get("rewriteDataset")
     if entry is None or not isinstance(entry.node, MapNode):
         return job
@@ -76,7 +75,7 @@ def _rewrite_as_action(job: MapNode, findings: Findings) -> MapNode:
     if mode is None or text(mode) != "full":
         where = mode.where if mode is not None else entry.where
         hint = "write `mode: full`, or an action `rewrite_dataset` with `options`"
-        findings.error("bad-value", "`rewriteDataset` knows the mode `full` alone", where, hint)
+        findings.error("bad-value", "`rewriteDataset` supports only the mode `full`", where, hint)
     rewrite_all = MapNode(entry.where, {"rewrite-all": Entry(entry.where, ScalarNode("true", "true", entry.where))})
     options = MapNode(entry.where, {"properties": Entry(entry.where, rewrite_all)})
     name = ScalarNode("rewrite_dataset", "rewrite_dataset", entry.where)
@@ -97,7 +96,7 @@ def _input(node: MapNode, findings: Findings) -> MapNode:
 
 
 def _incremental(window: MapNode, findings: Findings) -> MapNode:
-    """Keys of the oldest form carry a plain `default`, and `updateFromKey` in place of `state`."""
+    """In the oldest form, keys have a plain `default`, and `updateFromKey` instead of `state`."""
     keys = window.get("keys")
     if not isinstance(keys, ListNode):
         return window
@@ -142,7 +141,7 @@ def _output(node: MapNode, findings: Findings) -> MapNode:
 
 
 def _file_options(options: MapNode, output: MapNode, findings: Findings) -> tuple[MapNode, MapNode]:
-    """`options.file` holds the saveMode and the format of old file outputs."""
+    """In old workflows, `options.file` holds the saveMode and the format of a file output."""
     file = options.get("file")
     if not isinstance(file, MapNode):
         return options, output
@@ -170,16 +169,16 @@ def _into_iceberg(options: MapNode, findings: Findings) -> MapNode:
 def _moved(
     source: MapNode, key: str, target: MapNode, place: str, findings: Findings, *, silent: bool = False
 ) -> tuple[MapNode, MapNode]:
-    """Take a key from where it stands to where it belongs: the target, then the source, without it or with it."""
+    """Move a key to the mapping it belongs to; returns the changed target and the changed source."""
     entry = source.entries.get(key)
     if entry is None:
         return target, source
     if key in target.entries:
-        message = f"`{key}` stands here and in {place}, on line {target.key_where(key).line}"
+        message = f"`{key}` is given here and in {place}, on line {target.key_where(key).line}"
         findings.error("given-twice", message, entry.where, f"keep the one in {place}")
     else:
         if not silent:
-            findings.warning("misplaced-key", f"`{key}` belongs to {place}; it is taken from here", entry.where)
+            findings.warning("misplaced-key", f"`{key}` belongs to {place}; the value given here is used", entry.where)
         target = target.having(key, entry)
     return target, source.without(key)
 
@@ -203,7 +202,7 @@ def _retry_beside_spec(node: MapNode, findings: Findings) -> MapNode:
         return node
     entry = spec.entries["retry"]
     if "retry" in node.entries:
-        message = f"`retry` stands here and beside `spec`, on line {node.key_where('retry').line}"
+        message = f"`retry` is given here and beside `spec`, on line {node.key_where('retry').line}"
         findings.error("given-twice", message, entry.where, "keep one of them")
     else:
         node = node.having("retry", entry)
@@ -215,3 +214,66 @@ def _listed(node: MapNode, key: str) -> MapNode:
     if entry is None or text(entry.node) is None:
         return node
     return node.having(key, Entry(entry.where, ListNode(entry.node.where, (entry.node,))))
+
+
+def _settings_as_map(stack: MapNode, findings: Findings) -> MapNode:
+    """`stackSpec` with `sparkConf` as one mapping, whether it was a mapping or a list of them."""
+    entry = stack.entries.get("sparkConf")
+    if entry is None or not isinstance(entry.node, ListNode):
+        return stack
+    settings: dict[str, Entry] = {}
+    for item in entry.node.items:
+        if not isinstance(item, MapNode):
+            findings.error("wrong-type", "an item of `sparkConf` wants a mapping", item.where, "write `- key: value`")
+            continue
+        for key, setting in item.entries.items():
+            if key in settings:
+                message = f"`{key}` is given twice; the first is on line {settings[key].where.line}"
+                findings.error("duplicate-key", message, setting.where, "keep one of them")
+            settings[key] = setting
+    return stack.having("sparkConf", Entry(entry.where, MapNode(entry.node.where, settings)))
+
+
+SINK = {"sequenceName": "name", "outputType": "format", "outputOptions": "options"}
+
+
+def sinks_to_outputs(job: MapNode, findings: Findings) -> MapNode:
+    """The same job with every `sink` turned into an output; it replaces the output that the sink refers to."""
+    steps = job.get("steps")
+    sinks = [(group, sink) for group in maps(steps) for sink in maps(group.get("sink"))]
+    if not sinks:
+        return job
+    findings.warning("legacy-sink", "`sink` is an old spelling of `outputs`", sinks[0][0].key_where("sink"))
+    depots = {text(output.get("name")): output for output in maps(job.get("outputs"))}
+    used = {text(sink.get("outputName")) for _, sink in sinks}
+    found = [_sink_output(sink, depots, findings) for _, sink in sinks]
+    made = [output for output in found if output]
+    kept = [output for output in maps(job.get("outputs")) if text(output.get("name")) not in used]
+    where = job.key_where("outputs" if "outputs" in job.entries else "steps")
+    job = job.having("outputs", Entry(where, ListNode(where, (*kept, *made))))
+    return job.edited_items("steps", lambda group: group.without("sink"))
+
+
+def _sink_output(sink: MapNode, depots: dict[str | None, MapNode], findings: Findings) -> MapNode | None:
+    target = depots.get(text(sink.get("outputName")))
+    if target is None:
+        message = f"no output is named `{text(sink.get('outputName'))}`"
+        findings.error("unknown-output", message, sink.key_where("outputName"), "name one of `outputs`")
+        return None
+    output = sink.without("outputName", "datasetName")
+    for old, new in SINK.items():
+        output = output.renamed(old, new)
+    dataset = _sink_dataset(sink, target)
+    return output.having("dataset", dataset) if dataset else output
+
+
+def _sink_dataset(sink: MapNode, target: MapNode) -> Entry | None:
+    """The depot's address with the dataset's name in front of its query."""
+    entry = target.entries.get("depot") or target.entries.get("dataset")
+    if entry is None or not isinstance(entry.node, ScalarNode):
+        return None
+    name = sink.entries.get("datasetName")
+    address, mark, query = entry.node.text.partition("?")
+    tail = text(name.node) if name else None
+    full = f"{address.rstrip('/')}/{tail}{mark}{query}" if tail else entry.node.text
+    return Entry((name or entry).where, replace(entry.node, value=full, text=full))

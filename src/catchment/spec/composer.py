@@ -1,4 +1,4 @@
-"""From YAML text to a tree, safely: bounded depth and alias expansion, no tags, no duplicate keys, no odd scalars.
+"""Parses YAML text into a tree, safely: bounded depth and alias expansion, no tags, no duplicate keys.
 
 Scalars follow the YAML 1.2 core schema: `true`/`false`, whole numbers, numbers and `null` only. `on`, `yes` and dates
 stay text. The tree is built from PyYAML's events, because its C composer recurses without a bound and takes the
@@ -22,8 +22,8 @@ from yaml.events import (
 )
 
 from catchment.errors import Diagnostic, InvalidFiles, Position
-from catchment.spec.syntax import syntax_problem
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, Plain, ScalarNode, WrittenFloat, WrittenInt
+from catchment.spec.yaml_errors import syntax_problem
 
 try:
     from yaml import CSafeLoader as Loader
@@ -32,7 +32,7 @@ except ImportError:
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
-"""Values in one file, counting what aliases repeat."""
+"""How many values one file may have, counting every repetition by an alias."""
 
 _NULL = re.compile(r"|~|null|Null|NULL")
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -43,12 +43,12 @@ _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
 def compose(text: str, file: str) -> Node:
-    """The content of a text; `file` is the name that positions carry. Every problem raises `InvalidFiles`."""
+    """Parse a text; `file` is the name that positions carry. Every problem raises `InvalidFiles`."""
     return _Composer(text, file).document()
 
 
 class _Composer:
-    """Turns the events of one text into a tree, counting as it goes."""
+    """Builds the tree of one text from its YAML events and counts its values."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
@@ -71,9 +71,7 @@ class _Composer:
     def _single_document(self) -> Node:
         self._events.get_event()
         if self._events.check_event(StreamEndEvent):
-            raise self._refusal(
-                "empty-file", "the file is empty", Position(self._file, 1, 1), "write something into it"
-            )
+            raise self._refusal("empty-file", "the file is empty", Position(self._file, 1, 1), "add a workflow to it")
         self._events.get_event()
         root = self._node(0)
         self._events.get_event()
@@ -94,7 +92,7 @@ class _Composer:
             raise self._refusal("too-deep", message, self._position(event), "flatten the file")
         node = self._content(event, depth)
         if event.anchor:
-            # Only now, when it is complete: a value cannot contain itself.
+            # The anchor is defined only once the value is complete, so a value cannot contain itself.
             self._anchors[event.anchor] = (node, self._count - before)
         return node
 

@@ -1,4 +1,4 @@
-"""One YAML file: its text, and its content with positions, read within bounds."""
+"""Reads one YAML file of limited size into its text and a tree with positions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Document:
         return plain(self.root)
 
     def where(self, path: Sequence[str | int]) -> Position:
-        """Where the value at a path stands; of the nearest value above it if there is none."""
+        """The position of the value at a path, or of the nearest value above it if there is none."""
         return follow(self.root, path).node.where
 
     def key_where(self, path: Sequence[str | int]) -> Position:
-        """Where the key of a path stands; an item of a list stands for its own key."""
+        """The position of the key at a path; an item of a list has no key, so its own position is used."""
         return follow(self.root, path).key_where
 
 
@@ -43,7 +43,7 @@ def read(path: Path) -> Document:
 
 
 def read_file(path: Path, asked_at: Position | None = None) -> str:
-    """Read a text file within bounds; `asked_at` is where another file names it."""
+    """Read a text file of limited size; `asked_at` is where another file names it."""
     start = Position(str(path), 1, 1)
     try:
         with path.open("rb") as file:
@@ -60,7 +60,7 @@ def read_file(path: Path, asked_at: Position | None = None) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         unreadable = Diagnostic(
-            "file-unreadable", f"cannot read {path}: {reason}", asked_at or start, "check path and rights"
+            "file-unreadable", f"cannot read {path}: {reason}", asked_at or start, "check the path and its permissions"
         )
         raise InvalidFiles([unreadable]) from error
 

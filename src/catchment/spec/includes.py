@@ -1,4 +1,4 @@
-"""Files that a workflow names: step files, SQL files and schema files, put in their place before anything is checked.
+"""Replaces the names of step, SQL and schema files in a workflow with their content, before anything is checked.
 
 Relative paths start from the directory of the workflow file.
 """
@@ -20,14 +20,14 @@ from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode, text
 
 @dataclass(frozen=True)
 class Includes:
-    """Where the files of one workflow are found, and with which variables they are filled."""
+    """Finds the files of one workflow and fills in their environment variables."""
 
     base: Path
     env: Mapping[str, str]
     findings: Findings
 
     def inline(self, node: MapNode) -> MapNode:
-        """A DAG node with the content of the files that its flare job names."""
+        """A DAG node whose files are replaced with their content."""
         return node.edited("spec", lambda spec: spec.edited("stackSpec", lambda stack: stack.edited("job", self._job)))
 
     def _job(self, job: MapNode) -> MapNode:
@@ -72,7 +72,7 @@ class Includes:
         return self._replaced(node, "schemaPath", "schemaString")
 
     def _replaced(self, node: MapNode, key: str, inline: str) -> MapNode:
-        """The content of the file under `key`, as if it had been written under `inline`."""
+        """Replace the file name under `key` with the content of the file under `inline`."""
         entry = node.entries.get(key)
         name = text(entry.node) if entry else None
         if entry is None or name is None:
@@ -83,7 +83,7 @@ class Includes:
             return node.without(key)
         content = self._text(name, entry.node.where)
         if content is None:
-            # The missing file is told; the empty text keeps the part readable for further checks.
+            # The missing file is reported. An empty text keeps the rest of the mapping checkable.
             return node.without(key).having(inline, Entry(entry.where, ScalarNode("", "", entry.node.where)))
         found = interpolate(_file_node(content, str(self.base / name)), self.env, self.findings)
         return node.without(key).having(inline, Entry(entry.where, found))
@@ -97,7 +97,7 @@ class Includes:
 
 
 def _file_node(content: str, file: str) -> ScalarNode:
-    """A whole file as one scalar that knows where its lines stand."""
+    """A whole file as one scalar that knows the positions of its lines."""
     lengths = [len(line) for line in content.splitlines(keepends=True)]
     starts = [0, *accumulate(lengths)][: len(lengths)]
     lines = tuple(SourceLine(offset, number, 1) for number, offset in enumerate(starts, 1))

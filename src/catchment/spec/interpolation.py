@@ -2,7 +2,7 @@
 
 Only this form is touched: `$NAME`, `$|key|`, `${spark.conf.key}` and a lone `$` mean something in SQL, regular
 expressions or incremental windows and stay as they are. `$${NAME}` stands for a literal `${NAME}`. Values are filled in
-after the YAML was read, so that a variable can never change the structure of a file.
+after the YAML is parsed, so that a variable can never change the structure of a file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from catchment.spec.findings import Findings
 from catchment.spec.model import SourceLine
-from catchment.spec.textlines import position_at, source_lines
+from catchment.spec.source_positions import position_at, source_lines
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode
 
 _VARIABLE = re.compile(r"\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

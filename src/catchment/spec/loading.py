@@ -1,4 +1,4 @@
-"""From a workflow file to the canonical workflow and everything that was found on the way."""
+"""Reads a workflow file into the canonical workflow and a list of its problems."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MAX_FILES_DEEP = 32
 
 
 def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
-    """Read a workflow file; what is wrong with it becomes diagnostics, all of them at once."""
+    """Read a workflow file; its problems become diagnostics, all of them at once."""
     findings = Findings()
     workflow = _Loading(path, os.environ if env is None else env, findings).workflow()
     return Loaded(workflow, findings.in_order(str(path)))
 
 
 class _Loading:
-    """One workflow file on its way, asked for by nobody or by `parent`."""
+    """One workflow file while it is read; `parent` is the file that includes it."""
 
     def __init__(self, path: Path, env: Mapping[str, str], findings: Findings, parent: _Loading | None = None) -> None:
         self._path = path
@@ -53,11 +53,11 @@ class _Loading:
         return self._read(interpolate(root, self._env, self._findings) if "${" in text else root)
 
     def _is_refused(self, asked_at: Position) -> bool:
-        """Whether a sub-workflow stands in a circle, or in the workflow already, where its names would come twice."""
+        """Whether a sub-workflow includes itself or is already included, so that job names would repeat."""
         file = self._path.resolve()
         if file in self._chain:
             names = " -> ".join(each.name for each in (*self._chain, file))
-            message = f"workflow files name each other in a circle: {names}"
+            message = f"workflow files include each other in a cycle: {names}"
             self._findings.error("file-cycle", message, asked_at, "remove one `file:`")
         elif file in self._seen:
             message = f"{self._path} is part of the workflow already"
@@ -107,7 +107,7 @@ class _Loading:
             message = "the schedule of a workflow inside another has no effect"
             self._findings.warning("ignored-key", message, found.key_where)
         elif given.timezone is None:
-            message, hint = "the schedule names no time zone: it is followed in UTC", "add `timezone: UTC` or another"
+            message, hint = "the schedule names no time zone: UTC is used", "add `timezone: UTC` or another"
             self._findings.warning("no-timezone", message, found.key_where, hint)
         return Schedule(
             cron=given.cron,

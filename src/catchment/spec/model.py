@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
-from catchment.spec.template import Template
+from catchment.spec.sql_template import Template
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]
-"""`maintain` changes how a table is kept, and no row of it."""
+"""`maintain` changes a table's files or metadata, but none of its rows."""
 CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
 """What a dynamic overwrite does when somebody committed to its partitions since the job began."""
 Concurrency = Literal["Allow", "Forbid", "Replace"]
-"""What becomes of a tick while the run before it is not over."""
+"""What happens to a tick while the run of an earlier tick is still running."""
 Catchup = Literal["none", "last", "all"]
-"""Which ticks are made up for that nobody was there to follow."""
+"""Which missed ticks are run later."""
 RetryStrategy = Literal["Always", "OnFailure", "OnError", "OnTransientError"]
 ChangeName = Literal[
     "set_version",
@@ -40,7 +40,7 @@ ChangeName = Literal[
     "partition_drop",
     "partition_replace",
 ]
-"""What can be done to a table beside writing rows into it: by a job of the toolbox, or by a person."""
+"""Changes of a table other than writing rows, made by a toolbox job or on the command line."""
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 
 
@@ -64,12 +64,12 @@ class Key:
     sql: Template
     where: Position
     live: bool = False
-    """Whether its value moves by itself, with the data or with the clock: where it stays, there is nothing new."""
+    """Whether its value changes with the data or the clock; if it has not changed, there is nothing new."""
 
 
 @dataclass(frozen=True)
 class Incremental:
-    """A windowed read: `context` names the whole dataset, `window` selects the window, `state` moves it on."""
+    """A windowed read: `context` names the whole dataset, `window` selects the window, `state` advances it."""
 
     context: str
     window: Template
@@ -78,16 +78,16 @@ class Incremental:
     """Key of the next run -> key of this run whose value it takes."""
     where: Position
     newer: Template | None = None
-    """The window without its end: where even this has no rows, the source has nothing new. None where nobody knows."""
+    """The window without its end; if this is empty too, the source has nothing new. None if it cannot be derived."""
 
 
 @dataclass(frozen=True)
 class Commits:
-    """A read of what was committed since the last run, whatever is in the rows."""
+    """A read of the rows that were committed since the last run."""
 
     where: Position
     since: str | None = None
-    """Where the first run begins: a timestamp; from the beginning of the dataset where it is not given."""
+    """The timestamp at which the first run begins; without it, the first run reads the whole dataset."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Input:
     where: Position
     dataset_where: Position
     format: str | None = None
-    """Lower case; None where the file is silent."""
+    """Lower case; None if the file names no format."""
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
     """Text of the schema given as `schemaString` (or `schema`), as written."""
@@ -110,7 +110,7 @@ class Input:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """From `offset` in a text on, the text stands at `line`:`column` of its file."""
+    """The text from `offset` on is at `line`:`column` of its file."""
 
     offset: int
     line: int
@@ -123,13 +123,13 @@ class Step:
     sql: str
     where: Position
     sql_where: Position
-    """Where the first character of the SQL text stands (in the workflow file, or 1:1 of a `sqlFile`)."""
+    """Position of the first character of the SQL: in the workflow file, or 1:1 of a `sqlFile`."""
     sql_lines: tuple[SourceLine, ...] = ()
-    """Where each line of the SQL stands in that file; `sql_position` reads it."""
+    """Position of each line of the SQL in that file, for `sql_position`."""
 
 
 def sql_position(sql: str, where: Position, lines: Sequence[SourceLine], line: int, column: int) -> Position:
-    """Where a place in SQL text stands in its file; `line` counts from 1, `column` from 0, as Spark counts them."""
+    """The position in its file of a place in SQL; `line` counts from 1 and `column` from 0, as in Spark's errors."""
     before = sql.split("\n")[: line - 1]
     offset = sum(len(text) + 1 for text in before) + column
     at = max((entry for entry in lines if entry.offset <= offset), key=lambda entry: entry.offset, default=None)
@@ -138,21 +138,21 @@ def sql_position(sql: str, where: Position, lines: Sequence[SourceLine], line: i
 
 @dataclass(frozen=True)
 class Clause:
-    """A piece of SQL that Catchment makes a statement of."""
+    """A piece of SQL that becomes part of a statement."""
 
     sql: str
     where: Position
-    """Where its first character stands."""
+    """Position of its first character."""
     lines: tuple[SourceLine, ...] = ()
 
     def position(self, line: int, column: int) -> Position:
-        """Where a place in the clause stands in its file; counted as Spark counts, lines from 1 and columns from 0."""
+        """The position in its file of a place in the clause, counted as in Spark's errors (see `sql_position`)."""
         return sql_position(self.sql, self.where, self.lines, line, column)
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Rows of a view meet rows of a table: which of them match, and what happens then."""
+    """A merge of a view into a table: which rows match, and what happens to them."""
 
     on: Clause
     """The condition alone, without ON."""
@@ -190,7 +190,7 @@ class Sort:
 @dataclass(frozen=True)
 class Output:
     name: str
-    """Unique in the job: part of the write id. Where several outputs write one view, the later ones get a number."""
+    """Unique in the job: part of the write id. If several outputs write one view, later ones get a number."""
     source: str
     """The view that is written: a step's or an input's name."""
     dataset: str
@@ -221,26 +221,26 @@ class Delete:
     """Remove rows."""
 
     condition: Clause
-    """Which rows are meant, without WHERE."""
+    """Which rows are deleted, without WHERE."""
     kind: Literal["delete_from_dataset"] = "delete_from_dataset"
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Make few large data files of many small ones."""
+    """Rewrite many small data files into a few large ones."""
 
     strategy: Literal["binpack", "sort"] = "binpack"
     order: str | None = None
     """Of strategy sort: `col ASC NULLS LAST`, `zorder(a, b)`; None for the table's own."""
     condition: Clause | None = None
-    """Only files that may hold such rows."""
+    """Only files that may contain such rows are rewritten."""
     properties: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["rewrite_dataset"] = "rewrite_dataset"
 
 
 @dataclass(frozen=True)
 class RewriteManifests:
-    """Make few large manifests of many small ones."""
+    """Rewrite many small manifests into a few large ones."""
 
     caching: bool = True
     kind: Literal["rewrite_manifest"] = "rewrite_manifest"
@@ -248,12 +248,12 @@ class RewriteManifests:
 
 @dataclass(frozen=True)
 class Expire:
-    """Forget old snapshots, and remove files that only they need."""
+    """Remove old snapshots, and the files that only they need."""
 
     before: int | None = None
-    """Milliseconds since 1970; None for the age that the table itself says."""
+    """Milliseconds since 1970; None for the age set in the table's properties."""
     snapshot_ids: tuple[int, ...] = ()
-    """These and no others, where given."""
+    """If given, only these snapshots are removed."""
     retain_last: int = 1
     deletes: int | None = None
     """How many files are removed at the same time."""
@@ -274,7 +274,7 @@ class RemoveOrphans:
 
 
 Operation = Delete | Rewrite | RewriteManifests | Expire | RemoveOrphans
-"""What an action does."""
+"""What an action does to a table."""
 
 
 @dataclass(frozen=True)
@@ -295,9 +295,9 @@ class Toolbox:
     dataset: str
     change: ChangeName
     arguments: Mapping[str, Any]
-    """What else the action says, by the names that the file uses."""
+    """The other keys of the action, under the names that the file uses."""
     where: Position
-    """Of the action; of its `value`, if it has one."""
+    """Position of the action, or of its `value` if it has one."""
     dataset_where: Position
 
 
@@ -315,7 +315,7 @@ class Job:
     log_level: LogLevel = "INFO"
     envs: Mapping[str, str] = field(default_factory=dict)
     spark_conf: Mapping[str, str] = field(default_factory=dict)
-    """`sparkConf`, with driver and executor settings already turned into Spark's own keys."""
+    """`sparkConf`, with driver and executor settings under Spark's own keys."""
     explain: bool = False
     preview_rows: int = 0
     inputs: tuple[Input, ...] = ()
@@ -352,8 +352,8 @@ class Workflow:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What could be read of a workflow file. It is whole only where no diagnostic is an error."""
+    """What could be read of a workflow file. It is complete only if no diagnostic is an error."""
 
     workflow: Workflow | None
-    """None where not even the head of the file could be read."""
+    """None if not even the head of the file could be read."""
     diagnostics: tuple[Diagnostic, ...]

@@ -11,13 +11,13 @@ from catchment.spec.model import SourceLine
 
 
 class WrittenInt(int):
-    """A whole number that remembers how it was written, for the places where text is wanted."""
+    """A whole number that remembers how it was written, for fields that take text."""
 
     written: str
 
 
 class WrittenFloat(float):
-    """A number that remembers how it was written: `4.10` stays `4.10` where text is wanted."""
+    """A number that remembers how it was written: `4.10` stays `4.10` in fields that take text."""
 
     written: str
 
@@ -29,19 +29,19 @@ Plain = str | int | float | bool | None
 class ScalarNode:
     value: Plain
     text: str
-    """The text it stands for, before it became a number or a boolean."""
+    """The text of the value, before it was converted to a number or a boolean."""
     where: Position
     source: str = ""
-    """What stands in the file, with quotes, indentation and block indicator."""
+    """The text in the file, with quotes, indentation and block indicator."""
     style: str | None = None
     """`|`, `>` or a quote; None for a plain scalar."""
     lines: tuple[SourceLine, ...] | None = None
-    """Set where the text was changed after reading; otherwise `textlines` works it out from `source`."""
+    """Set where the text was changed after reading; otherwise `source_positions` derives it from `source`."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One key of a mapping: where the key stands, and its value."""
+    """One key of a mapping: the position of the key, and its value."""
 
     where: Position
     node: Node
@@ -58,7 +58,7 @@ class MapNode:
         return entry.node if entry else None
 
     def key_where(self, key: str) -> Position:
-        """Where a key stands; where the mapping begins if it has no such key."""
+        """The position of a key, or of the mapping if it has no such key."""
         entry = self.entries.get(key)
         return entry.where if entry else self.where
 
@@ -134,13 +134,13 @@ def child(node: Node, part: str | int) -> Node | None:
 
 @dataclass(frozen=True)
 class Found:
-    """How far a path could be followed: the last value reached, and where its key stands."""
+    """How far a path could be followed: the last value reached, and the position of its key."""
 
     node: Node
     key_where: Position
 
     def follow(self, path: Iterable[str | int]) -> Found:
-        """Follow a path as far as the tree has it; parts the tree does not know are passed over."""
+        """Follow a path as far as the tree has it; unknown parts are skipped."""
         found = self
         for part in path:
             below = child(found.node, part)

@@ -1,7 +1,7 @@
-"""From pydantic's errors to diagnostics: a code, the exact place, and what to do.
+"""Turns pydantic's errors into diagnostics with a code, the exact position and a hint.
 
-Also the scalar types for models of YAML: `Text` takes numbers and booleans as they were written, `Flag` and `Whole`
-take nothing by accident.
+Also defines the scalar types of YAML models: `Text` takes numbers and booleans as they were written, `Flag` and
+`Whole` accept nothing else by accident.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WANTED = {
     "mapping": _MAPPING,
     "model": _MAPPING,
 }
-"""What each kind of pydantic's type errors wants, and how to write it."""
+"""What each kind of pydantic type error expects, and how to write it."""
 
 
 def _as_written(value: object) -> object:
@@ -94,7 +94,7 @@ def diagnostics(
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """The hint for a word that is not among the known ones."""
+    """A hint with the known word that is closest to an unknown one; None if none is close."""
     spellings = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower(), spellings, n=1, cutoff=0.6)
     return f"did you mean `{spellings[close[0]]}`?" if close else None
@@ -164,7 +164,7 @@ _SPECIAL: Mapping[str, Callable[[ErrorDetails, Found, type[BaseModel]], Diagnost
 
 
 def _at(found: Found) -> Position:
-    """A mapping is shown by its key; an item of a list by its first key."""
+    """A mapping is reported at its key; an item of a list at its first key."""
     return found.key_where if isinstance(found.node, MapNode) else found.node.where
 
 
@@ -202,7 +202,7 @@ def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
 
 
 def _below(annotation: Any, part: str | int) -> Any:
-    """The type of what stands under a key or index of a value of a type."""
+    """The type of the value under a key or index of a type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         fields = {field.alias or name: field.annotation for name, field in annotation.model_fields.items()}
         return fields.get(str(part))
@@ -220,7 +220,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _remove(value: Any, location: Location) -> None:
-    """Take the value at a location out of plain data."""
+    """Remove the value at a location from plain data."""
     *above, key = location
     for part in above:
         if isinstance(part, int) or part in value:

@@ -15,7 +15,10 @@ from catchment.store.runs import Runs
 from catchment.store.states import States
 from catchment.store.ticks import Ticks
 
-__all__ = ["Lease", "Progress", "Store", "open_store"]
+__all__ = ["PATIENCE_SECONDS", "Lease", "Progress", "Store", "open_store"]
+
+PATIENCE_SECONDS = 60.0
+"""How long an engine waits for a metastore that does not answer, before a write fails."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,13 @@ class Store:
         self.close()
 
 
-def open_store(url: str) -> Store:
-    """Open the metastore at a SQLAlchemy URL; made if missing, brought to the newest form if old."""
-    database = connect(url)
+def open_store(url: str, *, patience: float = 0.0) -> Store:
+    """Open the metastore at a SQLAlchemy URL; made if missing, brought to the newest form if old.
+
+    `patience` is for engines: their steps are repeated for so many seconds while the metastore does not answer. Whoever
+    only looks hears of it at once.
+    """
+    database = connect(url, patience)
     try:
         migrate(database)
     except BaseException:

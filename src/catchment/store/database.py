@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
@@ -18,6 +20,12 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Double
 
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError
+
+PAUSE_SECONDS = 0.5
+"""How long to wait before a step is taken again."""
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 
 class database_time(FunctionElement[float]):  # noqa: N801 - reads like the SQL function that it is
@@ -55,6 +63,7 @@ class Database:
         *,
         reading: Mapping[str, Any] | None = None,
         writing: Mapping[str, Any] | None = None,
+        patience: float = 0.0,
     ) -> None:
         self.name = name
         """How messages name the database; never with a password."""
@@ -62,6 +71,18 @@ class Database:
         self._explain = explain
         self._reading = reading or {}
         self._writing = writing or {}
+        self._patience = patience
+
+    def patiently(self, step: Callable[[], Answer]) -> Answer:
+        """Take a step, and take it again while the database does not answer and there is patience left."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return step()
+            except MetastoreUnavailable:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -104,18 +125,39 @@ class Database:
             ) from error
 
 
-def connect(url: str) -> Database:
-    """The database at a URL; a SQLite file and its directory are made if missing."""
+class _HasDatabase(Protocol):
+    _database: Database
+
+
+Step = Callable[Concatenate[Any, Given], Answer]
+
+
+def repeatable(step: Step[Given, Answer]) -> Step[Given, Answer]:
+    """Marks a step that may be taken twice. It is taken again where the database's answer was lost."""
+
+    @wraps(step)
+    def patient(self: _HasDatabase, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        return self._database.patiently(partial(step, self, *args, **kwargs))
+
+    return patient
+
+
+def connect(url: str, patience: float = 0.0) -> Database:
+    """The database at a URL; an SQLite file and its directory are made if missing.
+
+    `patience` is how many seconds a repeatable step waits for a database that does not answer.
+    """
     parsed = _parse(url)
     # One of the two is enough, and the driver of the other takes its time to load.
     if parsed.get_backend_name() == "postgresql":
         from catchment.store import postgresql
 
         engine, name = postgresql.engine(parsed), postgresql.name(parsed)
-        return Database(name, engine, postgresql.explain, reading=postgresql.READING)
+        return Database(name, engine, postgresql.explain, reading=postgresql.READING, patience=patience)
     from catchment.store import sqlite
 
-    return Database(str(parsed), sqlite.engine(parsed), sqlite.explain, writing=sqlite.WRITING)
+    engine = sqlite.engine(parsed)
+    return Database(str(parsed), engine, sqlite.explain, writing=sqlite.WRITING, patience=patience)
 
 
 def _parse(url: str) -> URL:

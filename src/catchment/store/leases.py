@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select, update
 
 from catchment.errors import LeaseHeld, LeaseLost
-from catchment.store.database import Database, database_time, insert_missing
+from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.schema import leases
 
 
@@ -37,6 +37,7 @@ class Leases:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @repeatable
     def acquire(self, name: str, owner: str, seconds: float) -> Lease:
         """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
         with self._database.writing() as connection:
@@ -70,6 +71,7 @@ class Leases:
                 .values(owner=None, expires=0.0)
             )
 
+    @repeatable
     def holder(self, name: str) -> Holder | None:
         """Who holds the lease now; None where nobody does."""
         with self._database.reading() as connection:

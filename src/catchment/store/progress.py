@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from catchment.run_model import OutputResult, RunRequest
 from catchment.store.leases import Lease, Leases
-from catchment.store.records import OutputRecord
 from catchment.store.schema import attempts, jobs, outputs, runs
 
 
@@ -20,20 +20,11 @@ class Progress:
         self._lease = lease
         self._run_id = run_id
 
-    def begin(
-        self,
-        *,
-        workflow: str,
-        file: str,
-        reference_time: str,
-        job_names: Sequence[str],
-        at: float,
-        windows: int = 1,
-        backfill: str | None = None,
-    ) -> None:
+    def begin(self, request: RunRequest, *, workflow: str, file: str, job_names: Sequence[str], at: float) -> None:
         """The run begins: its row and one for each of its jobs."""
-        row = {"workflow": workflow, "file": file, "reference_time": reference_time, "started": at}
-        asked = {"windows": windows, "backfill": backfill}
+        backfill = request.backfill.range if request.backfill else None
+        asked = {"reference_time": request.reference_time, "windows": request.windows, "backfill": backfill}
+        row = {"workflow": workflow, "file": file, "started": at}
         with self._leases.holding(self._lease) as connection:
             connection.execute(insert(runs).values(id=self._run_id, status="running", **row, **asked))
             self._queue(connection, job_names, known=())
@@ -77,7 +68,7 @@ class Progress:
         *,
         at: float,
         error: Mapping[str, Any] | None = None,
-        written: Iterable[OutputRecord] = (),
+        written: Iterable[OutputResult] = (),
     ) -> None:
         """A job came to its end; `number` is its last attempt, 0 where it never had one."""
         with self._leases.holding(self._lease) as connection:
@@ -117,7 +108,7 @@ class Progress:
     def _job(self, name: str) -> tuple[Any, ...]:
         return jobs.c.run_id == self._run_id, jobs.c.name == name
 
-    def _output(self, job: str, position: int, output: OutputRecord) -> dict[str, Any]:
+    def _output(self, job: str, position: int, output: OutputResult) -> dict[str, Any]:
         return {
             "run_id": self._run_id,
             "job": job,

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from catchment.store.database import Database, database_time, insert_missing
+from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.schema import publications
 
 
@@ -39,6 +39,7 @@ class Publications:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @repeatable
     def record(self, made: Publication) -> None:
         """Remember a move that was made. May be repeated where the answer was lost."""
         with self._database.writing() as connection:
@@ -46,6 +47,7 @@ class Publications:
             while not (_count(connection, publications.c.id == made.id) or _insert(connection, made, number)):
                 number = _next(connection, made.target)
 
+    @repeatable
     def record_missing(self, seen: Publication) -> bool:
         """Remember a move that somebody has made and not recorded, because they died in between; says whether."""
         with self._database.writing() as connection:
@@ -57,6 +59,7 @@ class Publications:
                 number = _next(connection, seen.target)
             return False
 
+    @repeatable
     def of_table(self, target: str) -> tuple[Publication, ...]:
         """All publications of a table, oldest first."""
         found = select(publications).where(publications.c.target == target).order_by(publications.c.number)

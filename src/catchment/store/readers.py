@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import delete, func, insert, select, update
 
-from catchment.store.database import Database, database_time
+from catchment.store.database import Database, database_time, repeatable
 from catchment.store.schema import readers
 
 
@@ -28,6 +28,7 @@ class Readers:
         with self._database.writing() as connection:
             connection.execute(delete(readers).where(readers.c.name == name))
 
+    @repeatable
     def oldest(self) -> float | None:
         """Since when the longest of them has been reading, in seconds since 1970; None where nobody reads."""
         alive = select(func.min(readers.c.since)).where(readers.c.expires > database_time())

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from catchment.run_model import OutputResult, RunRequest
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -14,8 +16,7 @@ class RunRecord:
     file: str
     status: str
     """`running` of a run whose lease has run out reads as `dead`."""
-    reference_time: str
-    """ISO-8601, UTC: the same on every attempt and after every resume."""
+    request: RunRequest
     started: float
     resumed: float | None
     """When the run was last taken up again."""
@@ -23,20 +24,6 @@ class RunRecord:
     """When it finished; for a dead run when its lease ran out, for a running one now."""
     jobs: int
     succeeded: int
-    windows: int
-    """How many windows its incremental jobs may take."""
-    backfill: str | None
-    """The range that they go through instead."""
-
-
-@dataclass(frozen=True)
-class OutputRecord:
-    name: str
-    dataset: str
-    write_id: str
-    rows: int | None
-    files: int | None
-    snapshot_id: int | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class JobRecord:
     started: float | None
     finished: float | None
     error: Mapping[str, Any] | None
-    outputs: tuple[OutputRecord, ...] = ()
+    outputs: tuple[OutputResult, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, func, or_, select
 
+from catchment.run_model import Backfill, OutputResult, RunRequest
 from catchment.store.database import Database, database_time
-from catchment.store.records import AttemptRecord, JobRecord, OutputRecord, RunRecord
+from catchment.store.records import AttemptRecord, JobRecord, RunRecord
 from catchment.store.schema import attempts, jobs, leases, outputs, runs
 
 
@@ -79,15 +80,20 @@ def _runs() -> Select[Any]:
 
 
 def _run(row: Row[Any]) -> RunRecord:
-    return RunRecord(**row._mapping)
+    columns = dict(row._mapping)
+    backfill = columns.pop("backfill")
+    request = RunRequest(
+        columns.pop("reference_time"), columns.pop("windows"), Backfill.of(backfill) if backfill else None
+    )
+    return RunRecord(**columns, request=request)
 
 
-def _job(row: Row[Any], written: tuple[OutputRecord, ...]) -> JobRecord:
+def _job(row: Row[Any], written: tuple[OutputResult, ...]) -> JobRecord:
     return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, written)
 
 
-def _output(row: Row[Any]) -> OutputRecord:
-    return OutputRecord(row.name, row.dataset, row.write_id, row.rows_written, row.files_written, row.snapshot_id)
+def _output(row: Row[Any]) -> OutputResult:
+    return OutputResult(row.name, row.dataset, row.rows_written, row.files_written, row.snapshot_id, row.write_id)
 
 
 def _attempt(row: Row[Any]) -> AttemptRecord:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from catchment.errors import JobError
-from catchment.store.database import Database, database_time
+from catchment.store.database import Database, database_time, repeatable
 from catchment.store.leases import Lease, Leases
 from catchment.store.schema import states, windows
 
@@ -82,6 +82,7 @@ class States:
         """The state of every input of a job that has one, by the input's name."""
         return {state.input: state for state in self.all(workflow, job)}
 
+    @repeatable
     def all(self, workflow: str | None = None, job: str | None = None) -> tuple[State, ...]:
         """Every state that is known, of one workflow or job if they are given."""
         found = select(states).order_by(states.c.workflow, states.c.job, states.c.input)
@@ -92,24 +93,28 @@ class States:
         with self._database.reading() as connection:
             return tuple(State(**row._mapping) for row in connection.execute(found))
 
+    @repeatable
     def windows(self, workflow: str, job: str, *, limit: int | None = None) -> tuple[Window, ...]:
         """The windows of a job, the newest first."""
         found = select(windows).where(*_of(workflow, job)).order_by(windows.c.number.desc()).limit(limit)
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found))
 
+    @repeatable
     def unfinished(self, workflow: str, job: str, *causes: Cause) -> tuple[Window, ...]:
         """The windows that were begun and are neither done nor given up, the oldest first."""
         found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause.in_(causes))
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
 
+    @repeatable
     def begun(self) -> tuple[Window, ...]:
         """The windows of all jobs that runs have begun, and that are neither done nor given up."""
         found = select(windows).where(windows.c.status == "open", windows.c.cause == "run")
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.opened)))
 
+    @repeatable
     def of_run(self, workflow: str, job: str, run_id: str, cause: Cause = "run") -> tuple[Window, ...]:
         """The windows that a run has begun or taken over, the oldest first."""
         own = (windows.c.identity == run_id) | windows.c.identity.like(f"{run_id}.%")
@@ -119,6 +124,7 @@ class States:
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
 
+    @repeatable
     def open(self, lease: Lease, wanted: Sequence[Window]) -> tuple[Window, ...]:
         """Remember what is about to be read, before it is read. Their numbers are given here.
 
@@ -127,6 +133,7 @@ class States:
         with self._leases.holding(lease) as connection:
             return tuple(_known(connection, each) or _added(connection, each) for each in wanted)
 
+    @repeatable
     def take_over(self, lease: Lease, left: Sequence[Window], run_id: str) -> tuple[Window, ...]:
         """Remember, with the windows of a backfill that another run has left, who goes on with them."""
         with self._leases.holding(lease) as connection:
@@ -136,6 +143,7 @@ class States:
                 connection.execute(this.values(opened_by=each.opened_by))
             return taken
 
+    @repeatable
     def finish(self, lease: Lease, window: Window) -> None:
         """The outputs of a window are committed: it is done, and the state moves, in one step."""
         with self._leases.holding(lease) as connection:
@@ -148,6 +156,7 @@ class States:
                 if part.after:
                     _put(connection, State(window.workflow, window.job, name, part.after, part.zone), by)
 
+    @repeatable
     def give_up(self, lease: Lease, window: Window) -> None:
         """Nothing of a window was written, and nothing will be: the next run looks anew."""
         with self._leases.holding(lease) as connection:

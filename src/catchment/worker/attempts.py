@@ -13,7 +13,6 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.engine.memory import with_amounts
 from catchment.engine.protocol import (
     Change,
@@ -31,16 +30,16 @@ from catchment.engine.protocol import (
     failure,
 )
 from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
-from catchment.formats.inspection import inspect
-from catchment.formats.recovery import recover_tables
+from catchment.formats.failures import from_spark
+from catchment.formats.model import Asker
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
 from catchment.maintain.actions import maintain_by_hand
 from catchment.maintain.changes import make_change
-from catchment.maintain.model import Asker
 from catchment.project.secrets import Redactor
 from catchment.worker.channel import Channel
+from catchment.worker.questions import inspect, recover_tables
 from catchment.worker.session import Application
 
 
@@ -105,10 +104,14 @@ class Attempt:
             case Change():
                 return Facts(self.id, self._changed(session, self.work, application.writer))
             case Maintain():
-                return Facts(self.id, maintain_by_hand(session, self.work, application.writer, self._story()))
+                return Facts(self.id, self._maintained(session, self.work, application.writer))
 
     def _changed(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
         return make_change(session, work.change, Asker(work.by), writer, self._story(), dry_run=work.dry_run)
+
+    def _maintained(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
+        table, operation = work.table, work.operation
+        return maintain_by_hand(session, table, operation, writer, self._story(), by=work.by, dry_run=work.dry_run)
 
     def _story(self) -> Story:
         """For what is no job and has no log of its own."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -19,11 +18,13 @@ from pyspark.sql import SparkSession
 from catchment.commit.presence import announce
 from catchment.commit.reading import reading
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.engine.protocol import Ready, Start
-from catchment.engine.settings import launch_settings, published, solitary, spark_settings
+from catchment.engine.settings import launch_settings, published, single_writer, spark_settings
 from catchment.errors import CatchmentError, SetupError
-from catchment.store import open_store
+from catchment.formats.failures import from_spark
+from catchment.formats.model import ClosesSessions
+from catchment.formats.registry import open_all
+from catchment.store import PATIENCE_SECONDS, open_store
 from catchment.worker import masters
 
 FAREWELL_SECONDS = 10.0
@@ -68,12 +69,12 @@ class Application:
         return reading(self.writer.store, f"{who} on {self.writer.owner}")
 
     def _open_writer(self) -> Writer:
-        store = open_store(self._start.engine.metastore)
+        store = open_store(self._start.engine.metastore, patience=PATIENCE_SECONDS)
         # A session that is never closed: its catalogs are opened once for all jobs.
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending
         depots = self._start.engine.depots
-        return Writer(session, store, announce(store), max_pending, solitary(depots), published(depots))
+        return Writer(session, store, announce(store), max_pending, single_writer(depots), published(depots))
 
     def ready(self) -> Ready:
         """What the launcher is told once the application runs."""
@@ -89,7 +90,8 @@ class Application:
         try:
             yield session
         finally:
-            _close_catalogs(session)
+            for format in open_all({depot.kind for depot in self._start.engine.depots}, ClosesSessions):
+                format.close(session)
             sessions.clearActiveSession()
 
     def answers(self) -> bool:
@@ -157,15 +159,3 @@ def _make_places(start: Start) -> None:
     for depot in start.engine.depots:
         if depot.catalog and depot.catalog.database:
             Path(depot.catalog.database).parent.mkdir(parents=True, exist_ok=True)
-
-
-def _close_catalogs(session: SparkSession) -> None:
-    """Give back the connections of this session's catalogs; Spark itself never does."""
-    jvm = session._jvm
-    manager = session._jsparkSession.sessionState().catalogManager()
-    for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):
-        catalog = manager.catalog(name)
-        if catalog.getClass().getName() == "org.apache.iceberg.spark.SparkCatalog":
-            inner = catalog.icebergCatalog()
-            if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
-                inner.close()

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from catchment import project
-from catchment.run.schedule import reports
-from catchment.run.schedule.reports import TickReport
+from catchment.run.schedule import tick_reports
+from catchment.run.schedule.tick_reports import TickReport
 from tests.concurrency.schedule import program
 from tests.unit.run.workflow_file import write_workflow
 
@@ -139,7 +139,7 @@ class Project:
 
     def ticks(self) -> list[TickReport]:
         """Every tick so far, oldest first."""
-        return reports.newest(project.load(self.root), 1000)[::-1]
+        return tick_reports.newest(project.load(self.root), 1000)[::-1]
 
 
 @pytest.fixture

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from catchment import run
-from catchment.cli.prompts import stop_on_signal
+from catchment.cli.interaction import stop_on_signal
 from catchment.plan import prepare
-from catchment.run.options import Options
-from catchment.run.schedule import scheduler, ticking
+from catchment.run.options import RunOptions
+from catchment.run.schedule import scheduler, tick_process
 from catchment.run.schedule.calendar import calendar_of
+from catchment.run.schedule.scheduled_workflows import read
 from catchment.run.schedule.scheduler import Pace, Scheduler
-from catchment.run.schedule.ticking import run_tick
-from catchment.run.schedule.workflows import read
+from catchment.run.schedule.tick_process import run_tick
 from catchment.store import open_store
 from tests.unit.run.conftest import launch
 
@@ -80,12 +80,13 @@ def tick(file: Path, time_: str) -> None:
     if os.environ.get(FAULT) == "run" and Path(file).with_suffix(".dies").exists():
         os.kill(os.getpid(), 9)
     with stop_on_signal() as stop:
-        options = Options(None, (), stop, launch, run.Timing(lease=LEASE, cancel=float(os.environ[CANCEL]), stop=2.0))
+        timing = run.Timing(lease=LEASE, cancel=float(os.environ[CANCEL]), stop=2.0)
+        options = RunOptions(None, (), stop, launch, timing)
         run_tick(datetime.fromisoformat(time_), plan, project, options, calendar_of(prepared.workflow.schedule).end)
 
 
 if __name__ == "__main__":
     Clock.file = Path(os.environ[CLOCK])
-    for module in (scheduler, ticking):
+    for module in (scheduler, tick_process):
         vars(module)["datetime"] = Clock
     functools.partial({"schedule": schedule, "tick": tick}[sys.argv[1]], Path(sys.argv[2]))(sys.argv[3])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from catchment import project
-from catchment.run.schedule.workflows import read
+from catchment.run.schedule.scheduled_workflows import read
 from catchment.store import open_store
 from catchment.store.ticks import Claim
 from tests.concurrency.schedule.conftest import Project, wait_until
@@ -75,7 +75,7 @@ def test_a_run_goes_on_when_its_scheduler_is_killed_and_is_not_started_again(flo
         first.signal(signal.SIGKILL)
         first.ends()
     with flow.scheduler() as second:
-        wait_until(lambda: "looks after it now" in second.told, "the next scheduler has found it")
+        wait_until(lambda: "has taken it over" in second.told, "the next scheduler has found it")
         go_on.touch()
         wait_until(lambda: second.settled, "the next scheduler sees its end")
     tick = flow.ticks()[0]
@@ -91,7 +91,7 @@ def test_a_run_that_is_killed_is_taken_up_by_its_scheduler(flow: Project) -> Non
         flow.kill("tick")
         go_on.touch()
         wait_until(lambda: over(flow), "the run is over")
-        assert "takes up run" in scheduler.told
+        assert "resuming run" in scheduler.told
     _taken_up(flow)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from catchment.run.schedule.reports import TickReport
+from catchment.run.schedule.tick_reports import TickReport
 from tests.concurrency.schedule.conftest import Project, wait_until
 from tests.servers import postgres
 from tests.servers.postgres import PostgresServer

@@ -10,10 +10,11 @@ from sqlalchemy.sql.expression import TableClause
 
 from catchment.commit.ledger import Ledger
 from catchment.errors import SetupError
+from catchment.run_model import Backfill, OutputResult
 from catchment.store import Store, migrations, open_store, schema
 from catchment.store.database import connect
 from catchment.store.migrations import MIGRATIONS, NEWEST
-from catchment.store.records import EventRecord, OutputRecord
+from catchment.store.records import EventRecord
 from catchment.store.runs import lease_name
 from tests.contract.store.processes import answers_of
 from tests.contract.store.writes import CONTENTS, TABLE, intent
@@ -81,7 +82,7 @@ def test_many_processes_open_an_older_store_at_once(url: str, monkeypatch: pytes
 def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = OutputRecord("out", TABLE, "r1/a/out", 3, 1, 2**62)
+    written = OutputResult("out", TABLE, 3, 1, 2**62, "r1/a/out")
     told = EventRecord(1.0, "run-started", None, None, None, {"jobs": ["a"]})
     with _as_it_was(url, monkeypatch) as old:
         lease = old.leases.acquire(lease_name("r1"), "me", 600.0)
@@ -100,7 +101,7 @@ def test_a_store_of_the_issue_before_keeps_its_rows_and_gets_the_ledger(
         assert store.runs.jobs("r1")[0].outputs == (written,)
         run = store.runs.find("r1")
         assert run is not None
-        assert run.windows == 1
+        assert run.request.windows == 1
         store.progress(lease, "r1").finish("succeeded", 103.0)
         ledger = Ledger(store.database)
         ledger.open(intent())
@@ -138,8 +139,8 @@ def test_runs_from_before_know_the_range_that_they_go_through(url: str, monkeypa
             connection.execute(text(run), {"id": id})
         connection.execute(text(window), {"by": "run r1: 2024-01-01 00:00:00..2024-07-01"})
     with open_store(url) as store:
-        known = {run.id: run.backfill for run in store.runs.newest(10)}
-        assert known == {"r1": "2024-01-01 00:00:00..2024-07-01", "r": None}
+        known = {run.id: run.request.backfill for run in store.runs.newest(10)}
+        assert known == {"r1": Backfill("2024-01-01 00:00:00", "2024-07-01"), "r": None}
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(url: str) -> None:

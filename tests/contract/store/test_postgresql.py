@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 from catchment.commit.ledger import Ledger
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError, StorageUnavailable
-from catchment.store import Store, open_store
+from catchment.store import PATIENCE_SECONDS, Store, open_store
 from catchment.store.database import Database
 from tests.contract.store.writes import CONTENTS, TABLE, intent
 from tests.ledgers import Filled
@@ -153,6 +153,28 @@ def test_a_server_that_is_down_is_told_and_its_return_is_enough(server: Postgres
     assert ledger.count_pending(TABLE) == 1
 
 
+def test_the_steps_of_an_engine_wait_for_a_server_that_comes_back(server: PostgresServer, schema_url: str) -> None:
+    with open_store(schema_url, patience=PATIENCE_SECONDS) as store, ThreadPoolExecutor() as threads:
+        ledger = Ledger(store.database)
+        ledger.open(intent())
+        with _paused(server):
+            sealed = threads.submit(ledger.seal, intent(), CONTENTS)
+            held = threads.submit(store.leases.acquire, "a", "me", 600.0)
+            steps: list[Future[Any]] = [sealed, held]
+            assert not wait(steps, timeout=1.0).done
+        sealed.result(), held.result()
+        assert ledger.count_pending(TABLE) == 1
+
+
+def test_a_renewal_never_waits(server: PostgresServer, schema_url: str) -> None:
+    with open_store(schema_url, patience=PATIENCE_SECONDS) as store:
+        lease = store.leases.acquire("a", "me", 600.0)
+        began = time.monotonic()
+        with _paused(server), pytest.raises(MetastoreUnavailable):
+            store.leases.renew(lease, 600.0)
+        assert time.monotonic() - began < 30.0
+
+
 def _end(server: PostgresServer, connection: Connection) -> None:
     """The server ends a connection that somebody is working on."""
     _ask(server, f"SELECT pg_terminate_backend({connection.scalar(text('SELECT pg_backend_pid()'))})")
@@ -251,9 +273,14 @@ def test_a_connection_cut_in_the_middle_of_a_look_up_is_no_failure(
 ) -> None:
     done = Filled(store).commit("r/job/out", 7)
     without_spark: Any = None
-    writer = Writer(without_spark, store, "engine/here", max_pending=1)
     waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    with ThreadPoolExecutor() as pool, psycopg.connect(schema_url) as holder, psycopg.connect(server.url) as looker:
+    with (
+        open_store(schema_url, patience=PATIENCE_SECONDS) as of_engine,
+        ThreadPoolExecutor() as pool,
+        psycopg.connect(schema_url) as holder,
+        psycopg.connect(server.url) as looker,
+    ):
+        writer = Writer(without_spark, of_engine, "engine/here", max_pending=1)
         holder.execute("LOCK TABLE writes IN ACCESS EXCLUSIVE MODE")
         asked = pool.submit(writer.earlier, done.write_id, done.intent.target)
         looker.autocommit = True

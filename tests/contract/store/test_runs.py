@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from catchment.errors import LeaseLost
+from catchment.run_model import Backfill, OutputResult, RunRequest
 from catchment.store import Progress, Store
-from catchment.store.records import EventRecord, OutputRecord
+from catchment.store.records import EventRecord
 from catchment.store.runs import lease_name
 
 ERROR = {"code": "sql-syntax", "message": "no"}
-OUTPUT = OutputRecord("out", "dataos://lake:raw/t", "r1/a/out", 3, 1, 2**62)
+OUTPUT = OutputResult("out", "dataos://lake:raw/t", 3, 1, 2**62, "r1/a/out")
+REQUEST = RunRequest("2024", windows=5, backfill=Backfill("1", "9"))
 
 
 def _begin(store: Store, run_id: str = "r1", *, seconds: float = 600.0, started: float = 100.0) -> Progress:
     lease = store.leases.acquire(lease_name(run_id), "me", seconds)
     progress = store.progress(lease, run_id)
-    progress.begin(
-        workflow="w", file="w.yaml", reference_time="2024", job_names=["b", "a"], at=started, windows=5, backfill="1..9"
-    )
+    progress.begin(REQUEST, workflow="w", file="w.yaml", job_names=["b", "a"], at=started)
     return progress
 
 
@@ -27,7 +27,7 @@ def test_a_run_that_begins_has_its_jobs_queued_in_order(store: Store) -> None:
     run = store.runs.find("r1")
     assert run is not None
     assert (run.status, run.jobs, run.succeeded, run.started) == ("running", 2, 0, 100.0)
-    assert (run.windows, run.backfill) == (5, "1..9")
+    assert run.request == REQUEST
     assert [(job.name, job.status) for job in store.runs.jobs("r1")] == [("b", "queued"), ("a", "queued")]
 
 
@@ -66,7 +66,7 @@ def test_a_running_run_whose_lease_ran_out_is_dead(store: Store) -> None:
 
 def test_a_running_run_whose_lease_was_given_back_is_dead(store: Store) -> None:
     lease = store.leases.acquire(lease_name("r1"), "me", 600.0)
-    store.progress(lease, "r1").begin(workflow="w", file="f", reference_time="", job_names=[], at=100.0)
+    store.progress(lease, "r1").begin(REQUEST, workflow="w", file="f", job_names=[], at=100.0)
     store.leases.release(lease)
     run = store.runs.find("r1")
     assert run is not None

@@ -8,6 +8,7 @@ from multiprocessing.synchronize import Barrier
 import pytest
 
 from catchment.errors import LeaseLost
+from catchment.run_model import RunRequest
 from catchment.store import Progress, Store, open_store
 from catchment.store.records import TickRecord
 from catchment.store.runs import lease_name
@@ -29,7 +30,7 @@ def followed(store: Store) -> None:
 
 def _run(store: Store, run_id: str = "r1", *, seconds: float = 600.0) -> Progress:
     progress = store.progress(store.leases.acquire(lease_name(run_id), "runner", seconds), run_id)
-    progress.begin(workflow="w", file="w.yaml", reference_time="2024", job_names=["a"], at=100.0)
+    progress.begin(RunRequest("2024"), workflow="w", file="w.yaml", job_names=["a"], at=100.0)
     return progress
 
 

@@ -8,6 +8,9 @@ takes one second to start instead of six.
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -84,5 +87,7 @@ def _is_of_a_session(key: str) -> bool:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[3]))
+    importlib.import_module("tests.formats")
     session.Application = Guest  # type: ignore[misc]
     worker.main()

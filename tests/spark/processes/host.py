@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,5 +28,7 @@ def launch(settings: Any) -> Any:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[3]))
+    importlib.import_module("tests.formats")
     session._launch = launch
     worker.main()

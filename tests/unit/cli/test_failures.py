@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catchment import errors
-from catchment.cli import failures, options, program, secrecy
+from catchment.cli import failures, options, program, projects
 
 Invoke = Callable[..., Result]
 
@@ -25,7 +25,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Invoke:
         @options.output("text", "json")
         @options.debug
         def fail(output: str) -> None:
-            click.get_current_context().meta[secrecy.SECRETS] = secrets
+            click.get_current_context().meta[projects.SECRETS] = secrets
             raise error
 
         monkeypatch.setattr(program.Program, "get_command", lambda *_: fail)

@@ -30,7 +30,7 @@ def invoke(tmp_path: Path, filled: Filled) -> Invoke:
 
 def test_nobody_writes(invoke: Invoke) -> None:
     text, data = invoke("writers"), invoke("writers", "-o", "json")
-    assert (text.exit_code, text.stdout, text.stderr) == (0, "", "nobody writes\n")
+    assert (text.exit_code, text.stdout, text.stderr) == (0, "", "no table is being written\n")
     assert json.loads(data.stdout) == {"tables": []}
 
 
@@ -100,7 +100,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(invoke: Invoke, filled: 
     assert json.loads(data.stdout) == {"dry_run": True, "tables": [expected]}
     rows = [line.split() for line in text.stdout.splitlines()[2:]]
     assert [TARGET, "would", "be", "published", "r/j/sealed"] in rows
-    assert [TARGET, "left", "to", "its", "engine", "r/j/mine"] in rows
+    assert [TARGET, "engine", "is", "alive", "r/j/mine"] in rows
     assert (filled.states("r/j/lost", "r/j/sealed"), filled.left()) == before
 
 

@@ -16,6 +16,7 @@ from catchment.engine.protocol import Cancel, Done, Failed, Ready, Reply, RunJob
 from catchment.errors import EngineLost, EngineOutOfMemory, Position
 from catchment.plan.model import EnginePlan, JobPlan
 from catchment.project.model import Engine
+from catchment.run_model import RunRequest
 
 Message = Reply | EngineLost
 HERE = Position("workflow.yaml", 1, 1)
@@ -72,7 +73,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def run_job(attempt: str) -> RunJob:
-    return RunJob(attempt, JobPlan("j", "default", HERE), "w", "r", 1, "2026-01-01T00:00:00Z")
+    return RunJob(attempt, JobPlan("j", "default", HERE), "w", "r", 1, RunRequest("2026-01-01T00:00:00Z"))
 
 
 def gone(pid: int) -> bool:

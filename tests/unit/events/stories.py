@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from catchment.events.model import Event, EventKind
+from catchment.events.hub import Event, EventKind
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=timezone.utc)
 ERROR: dict[str, Any] = {

@@ -8,10 +8,9 @@ from datetime import timedelta
 import pytest
 from rich.console import Console as RichConsole
 
-from catchment.events.console import Console
+from catchment.events.console import Console, JobRows
 from catchment.events.live import LiveRows
-from catchment.events.rows import Rows
-from catchment.events.words import error_paragraph, seconds
+from catchment.events.messages import error_paragraph, seconds
 from tests.unit.events.stories import ERROR, NOON, OUTPUT, event, story
 
 PLAIN = """\
@@ -124,7 +123,7 @@ def test_the_console_is_live_only_where_asked_or_on_a_terminal() -> None:
 
 
 def test_rows_follow_the_notes() -> None:
-    rows = Rows()
+    rows = JobRows()
     rows.apply(event("run-started", workflow="w", jobs=["a"]))
     assert rows.jobs["a"].seconds(NOON) is None
     rows.apply(event("job-started", "a"))
@@ -141,7 +140,7 @@ def test_rows_follow_the_notes() -> None:
 
 
 def test_events_of_unknown_jobs_change_nothing() -> None:
-    rows = Rows()
+    rows = JobRows()
     rows.apply(event("job-started", "nobody"))
     assert rows.jobs == {}
 

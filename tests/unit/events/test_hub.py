@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment.events.hub import Hub
-from catchment.events.model import Event
+from catchment.events.hub import Event, Hub
 from catchment.events.sinks import JsonLines
 from catchment.project.secrets import Redactor
 

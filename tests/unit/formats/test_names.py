@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catchment.errors import JobError, RequestError
-from catchment.formats.delta.names import found_by_spark
-from catchment.formats.iceberg.names import in_published, published_tables, refuse_writing
+from catchment.formats.iceberg.published_names import in_published, published_tables, refuse_writing
+from catchment.formats.sql import handed_to_spark
 from catchment.project.model import Catalog, Depot
 
 DEPOTS = (
@@ -36,7 +36,7 @@ CLICKS = "delta.`/lake/events/raw/clicks`"
     ],
 )
 def test_tables_of_delta_depots_are_named_as_spark_finds_them(sql: str, handed_over: str) -> None:
-    assert found_by_spark(sql, DEPOTS).sql == handed_over
+    assert handed_to_spark(sql, DEPOTS).sql == handed_over
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_tables_of_delta_depots_are_named_as_spark_finds_them(sql: str, handed_o
     ],
 )
 def test_everything_else_stays_as_it_is(sql: str) -> None:
-    assert found_by_spark(sql, DEPOTS).sql == sql
+    assert handed_to_spark(sql, DEPOTS).sql == sql
 
 
 @pytest.mark.parametrize("word", ["SELECT", "events", "x", "far", "WHERE", "nothing"])
 def test_what_spark_blames_is_found_in_what_was_written(word: str) -> None:
     sql = "SELECT *\nFROM events.raw.clicks JOIN far.b.t USING (x) WHERE nothing"
-    edited = found_by_spark(sql, DEPOTS)
+    edited = handed_to_spark(sql, DEPOTS)
     blamed = {"events": CLICKS, "far": "delta.`s3a"}.get(word, word)
     assert edited.origin(edited.sql.index(blamed)) == sql.index(word)
 

@@ -11,7 +11,7 @@ from catchment import plan
 from catchment.errors import Diagnostic
 from catchment.plan.model import ChangeName
 from catchment.plan.preparation import Prepared
-from catchment.spec.reading.toolbox import NEEDS
+from catchment.spec.reading.table_actions import NEEDS
 
 PROJECT = """\
 depots:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from catchment import project
-from catchment.cli import diagnostics
+from catchment.cli import failures
 from catchment.errors import Diagnostic, InvalidFiles
 
 
@@ -46,7 +46,9 @@ CASES = [
     Case("empty location", 'depots:\n  a: {kind: files, location: ""}\n', "bad-location", 2, 30),
     Case("location with NUL", 'depots:\n  a: {kind: files, location: "a\\0b"}\n', "bad-location", 2, 30),
     Case("files with a catalog", "depots:\n  a: {kind: files, location: ., catalog: {}}\n", "misplaced-key", 2, 33),
-    Case("a catalog for Delta", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "bad-delta-catalog", 2, 33),
+    Case(
+        "a catalog for Delta", "depots:\n  a: {kind: delta, location: ., catalog: {}}\n", "unsupported-catalog", 2, 33
+    ),
     Case(
         "two catalogs for Delta",
         "depots:\n"
@@ -187,5 +189,5 @@ def test_a_password_in_a_bad_address_is_shown_neither_in_the_message_nor_in_the_
     written: str, tmp_path: Path
 ) -> None:
     found = problems(tmp_path, f"metastore: {written.format('pw7')}\n")
-    assert "pw7" not in diagnostics.as_text(found)
-    assert "1 | metastore: " in diagnostics.as_text(found)
+    assert "pw7" not in failures.diagnostics_text(found)
+    assert "1 | metastore: " in failures.diagnostics_text(found)

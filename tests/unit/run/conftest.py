@@ -13,7 +13,7 @@ import pytest
 from catchment import run
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import Position
-from catchment.events.model import Event
+from catchment.events.hub import Event
 from catchment.plan.model import Dataset, EnginePlan, JobPlan, OutputPlan, Plan, StepPlan
 from catchment.project.model import Engine, Project
 from catchment.run.engines import Launch

@@ -87,8 +87,9 @@ def misbehave(attempt: str, words: list[str]) -> None:
 
 def run_job(command: dict[str, Any]) -> None:
     job, attempt = command["job"], command["attempt"]
-    told = {"job": job["name"], "number": command["number"], "reference_time": command["reference_time"]}
-    trace("begin", run=command["run_id"], windows=command["windows"], backfill=command["backfill"], **told)
+    request = command["request"]
+    told = {"job": job["name"], "number": command["number"], "reference_time": request["reference_time"]}
+    trace("begin", run=command["run_id"], windows=request["windows"], backfill=request["backfill"], **told)
     try:
         for words in job["steps"][0]["sql"].split(";"):
             if words.strip():
@@ -122,7 +123,7 @@ def answer(command: dict[str, Any]) -> None:
         tables = [{key: table[key] for key in keys} for table in command["tables"]]
         say("facts", attempt=attempt, data={"tables": tables, "remove": command["remove"]})
     else:
-        say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "namespace", "table")})
+        say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "dataset")})
 
 
 def starts() -> int:

@@ -46,15 +46,15 @@ def test_an_engine_that_cannot_start_is_an_error(project: Project, monkeypatch: 
     assert caught.value.code == "script-setup"
 
 
-@pytest.mark.parametrize(
-    ("address", "namespace", "table"),
-    [("lake", None, None), ("dataos://lake:raw/t", "raw", "t"), ("lake://lake:raw", "raw", None)],
-)
-def test_facts_are_asked_by_depot_or_address(
-    project: Project, address: str, namespace: str | None, table: str | None
-) -> None:
+@pytest.mark.parametrize("address", ["lake", "dataos://lake:raw/t", "lake://lake:raw"])
+def test_the_tables_of_a_depot_are_asked_by_its_name_or_an_address(project: Project, address: str) -> None:
     facts = lake.inspect(project, "tables", address, launch=launch)
-    assert facts == {"what": "tables", "depot": "lake", "namespace": namespace, "table": table}
+    assert (facts["what"], facts["depot"]["name"], facts["dataset"]) == ("tables", "lake", None)
+
+
+def test_a_table_is_asked_by_its_address(project: Project) -> None:
+    facts = lake.inspect(project, "snapshots", "dataos://lake:raw/t", launch=launch)
+    assert (facts["dataset"]["namespace"], facts["dataset"]["table"]) == ("raw", "t")
 
 
 def test_an_unknown_depot_is_refused_before_an_engine_starts(project: Project) -> None:

@@ -19,6 +19,7 @@ from catchment.errors import InvalidFiles, LeaseHeld, LeaseLost, RequestError
 from catchment.plan import prepare
 from catchment.project.model import Project
 from catchment.run import history
+from catchment.run_model import Backfill, RunRequest
 from catchment.store import open_store
 from catchment.store.runs import lease_name
 from tests.unit.run.conftest import QUICK, Lab, Recorder, job, launch, statuses
@@ -74,14 +75,15 @@ def test_a_resumed_run_may_fail_again(lab: Lab) -> None:
 
 
 def test_a_resumed_run_takes_as_many_windows_as_it_was_asked_for(lab: Lab) -> None:
-    asked = _start(lab, {"a": ("fail job", [])}, windows=7)
+    asked = _start(lab, {"a": ("fail job", [])}, request=RunRequest(windows=7))
     _resume(lab, asked.run_id)
     _resume(lab, asked.run_id)
     assert [line["windows"] for line in lab.trace("begin")] == [7, 7, 7]
 
 
 def test_a_resumed_run_goes_through_the_range_that_it_was_asked_for(lab: Lab) -> None:
-    asked = _start(lab, {"a": ("fail job", []), "b": ("", ["a"])}, backfill=("2024-01-01", "2024-07-01"))
+    request = RunRequest(backfill=Backfill("2024-01-01", "2024-07-01"))
+    asked = _start(lab, {"a": ("fail job", []), "b": ("", ["a"])}, request=request)
     _write(lab, {"a": ("", []), "b": ("", ["a"])})
     _resume(lab, asked.run_id)
     told = [(line["job"], line["backfill"]) for line in lab.trace("begin")]

@@ -1,4 +1,4 @@
-"""What the verbs that change tables have in common."""
+"""Shared by the verbs that change tables: their options, confirmation, and printing of the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import options, printing, prompts, secrecy
+from catchment.cli import interaction, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.spec.model import ChangeName
@@ -19,7 +19,7 @@ Tell = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChangeOptions:
     """How a change was asked for on the command line."""
 
     where: Path
@@ -29,27 +29,29 @@ class Asked:
     """Whether to do it without asking."""
 
 
-def changing(command: Command) -> Command:
+def change_options(command: Command) -> Command:
     """The options of a verb that changes the table at an address."""
-    dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+    dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
     return dry_run(options.reporting(command))
 
 
-def destroying(command: Command) -> Command:
-    """The options of a verb whose change takes something away."""
-    return click.option("--yes", is_flag=True, help="Do it without asking.")(changing(command))
+def destructive_options(command: Command) -> Command:
+    """The options of a verb that removes something."""
+    return click.option("--yes", is_flag=True, help="Do it without asking for confirmation.")(change_options(command))
 
 
-def make(address: str, name: ChangeName, arguments: Mapping[str, Any], asked: Asked, tell: Tell) -> None:
-    """Make a change, or look what it would come to, and print that: as JSON, or in words."""
+def apply_change(
+    address: str, name: ChangeName, arguments: Mapping[str, Any], asked: ChangeOptions, tell: Tell
+) -> None:
+    """Make a change, or only look up what it would do, and print the result as JSON or in words."""
     from catchment.run import tables
 
-    project = secrecy.open_project(asked.where)
+    project = projects.open_project(asked.where)
 
     def agree(facts: Mapping[str, Any]) -> None:
-        click.echo(secrecy.redactor().text(tell(facts)), err=True)
+        click.echo(projects.redactor().text(tell(facts)), err=True)
         if facts["changed"]:
-            prompts.require("Do it?")
+            interaction.require("Do it?")
 
     made = tables.change(
         *(project, address, name, arguments),
@@ -57,7 +59,7 @@ def make(address: str, name: ChangeName, arguments: Mapping[str, Any], asked: As
         agree=None if asked.yes else agree,
         tell=printing.tell,
     )
-    facts = secrecy.redactor().data(made)
+    facts = projects.redactor().data(made)
     if asked.output == "json":
         printing.echo_json(facts)
     else:
@@ -65,11 +67,11 @@ def make(address: str, name: ChangeName, arguments: Mapping[str, Any], asked: As
 
 
 def sentence(would: str, done: str, what: str) -> Tell:
-    """How a change is told: that it would be made, that it was made, or that there was nothing to do."""
+    """A function that describes a change: that it would be made, was made, or was not necessary."""
 
     def tell(facts: Mapping[str, Any]) -> str:
         if not facts["changed"]:
-            return f"{facts['address']}: nothing to do, {what} is so already"
+            return f"{facts['address']}: nothing to do: {what} is already in place"
         return f"{facts['address']}: {f'would {would}' if facts['dry_run'] else done} {what}"
 
     return tell

@@ -1,4 +1,4 @@
-"""`catchment table …`: looking at tables; what changes them has files of its own."""
+"""`catchment table …`: the group, and the verbs that only inspect tables."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import click
 
 from catchment.cli import options, printing
 from catchment.cli.table import inspect
-from catchment.cli.table.columns import column
+from catchment.cli.table.alter import column, partition, properties
 from catchment.cli.table.maintenance import compact, expire, remove_orphans, rewrite_manifests
-from catchment.cli.table.partitions import partition
-from catchment.cli.table.properties import properties
 from catchment.cli.table.publish import publications, publish
-from catchment.cli.table.refs import branch, tag
-from catchment.cli.table.rollback import rollback, set_snapshot
+from catchment.cli.table.refs import branch, rollback, set_snapshot, tag
 
 
 @click.group()
 def table() -> None:
-    """Look at the tables of the lake, publish them, change them and keep them in order."""
+    """Inspect, publish, change and maintain the tables of the lake."""
 
 
 _CHANGES = (publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition)
@@ -84,7 +81,7 @@ def versions(address: str, where: Path, output: str) -> None:
 @click.argument("address")
 @options.reporting
 def metadata(address: str, where: Path, output: str) -> None:
-    """Show what a table's newest metadata file says: its ids, schemas, specs, snapshots and refs in numbers."""
+    """Summarise a table's newest metadata file: ids, and the numbers of schemas, specs, snapshots and refs."""
     inspect.report(where, output, "metadata", inspect.parse(address), _in_words)
 
 
@@ -101,7 +98,7 @@ def _in_words(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _lines(snapshot: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A line for each write in a snapshot; what they have in common stands on the first."""
+    """One row for each write of a snapshot; common values are in the first row only."""
     common = {key: snapshot[key] for key in ("snapshot_id", "committed_at", "operation", "workflow", "added_rows")}
     writes = snapshot["writes"] or [{"write_id": None, "rows": None}]
     for write in writes:

@@ -1,4 +1,4 @@
-"""Looking at tables: what the verbs that do so have in common."""
+"""Shared by the verbs that inspect tables: asking an engine and printing its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import printing, secrecy
+from catchment.cli import printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def inspect(where: Path, what: lake.What, target: Address | str) -> Mapping[str,
     """Facts about a depot or a table, without secrets."""
     from catchment.run import lake
 
-    facts = lake.inspect(secrecy.open_project(where), what, target, tell=printing.tell)
-    hidden: Mapping[str, Any] = secrecy.redactor().data(facts)
+    facts = lake.inspect(projects.open_project(where), what, target, tell=printing.tell)
+    hidden: Mapping[str, Any] = projects.redactor().data(facts)
     return hidden
 
 
 def report(where: Path, output: str, what: lake.What, target: Address | str, entries: Entries) -> None:
-    """Print facts about a depot or a table: as they are, or what of them makes a list."""
+    """Print facts about a depot or a table: all of them as JSON, or the listed entries as a table."""
     facts = inspect(where, what, target)
     if output == "json":
         printing.echo_json(facts)
@@ -49,7 +49,7 @@ def report(where: Path, output: str, what: lake.What, target: Address | str, ent
 
 
 def echo_part(where: Path, address: str, part: str, output: str) -> None:
-    """Print one part of what is known of a table."""
+    """Print one part of the facts about a table."""
     found = inspect(where, "table", parse(address)).get(part, [])
     if output == "json":
         printing.echo_json({part: found})
@@ -58,12 +58,12 @@ def echo_part(where: Path, address: str, part: str, output: str) -> None:
 
 
 def as_list(found: Any) -> Sequence[Mapping[str, Any]]:
-    """A list of entries; of a mapping, its names and values."""
+    """A list of entries; a mapping becomes a list of names and values."""
     return found if isinstance(found, list) else [{"name": name, "value": value} for name, value in found.items()]
 
 
 def echo_list(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Print entries that have the same fields as a table."""
+    """Print entries with the same fields as a table."""
     if not entries:
         click.echo("nothing there", err=True)
         return
@@ -72,7 +72,7 @@ def echo_list(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _cell(name: str, value: object) -> object:
-    # An id is a name, not a quantity; a list reads better without brackets.
+    # An id is a name, not a quantity, so it is text. Lists are printed without brackets.
     if name.endswith("_id") and value is not None:
         return str(value)
     return ", ".join(map(str, value)) if isinstance(value, list) else value

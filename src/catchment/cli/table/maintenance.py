@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from catchment.cli import options, printing, prompts, secrecy
+from catchment.cli import interaction, options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 NEEDED_BY = {"incremental": "incremental jobs"}
-"""Reasons that are no words of their own."""
+"""Reasons for keeping snapshots whose names need more explanation."""
 SHOWN = 20
-"""Files or partitions that are listed for people; JSON has them all."""
+"""How many files or partitions are printed as text; JSON has all of them."""
 
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Show what would be rewritten, and write nothing.")
@@ -39,7 +39,7 @@ def _destructive(command: Command) -> Command:
 @click.argument("address")
 @click.option("--sort", metavar="ORDER", help="Sort the rows: 'col ASC NULLS LAST' or 'zorder(a, b)'.")
 @click.option("--where", "condition", metavar="SQL", help="Only files that may hold such rows.")
-@click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of Iceberg's rewrite.")
+@click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of the rewrite.")
 @_dry_run
 @options.reporting
 def compact(
@@ -52,9 +52,9 @@ def compact(
     *,
     dry_run: bool,
 ) -> None:
-    """Make few large data files of many small ones.
+    """Rewrite many small data files into a few large ones.
 
-    No writer waits for it or fails because of it. The old files stay until their snapshots are expired.
+    Writers neither wait for it nor fail because of it. The old files stay until their snapshots are expired.
     """
     from catchment.errors import Position
     from catchment.plan.model import Clause, Rewrite
@@ -69,7 +69,7 @@ def compact(
 @_dry_run
 @options.reporting
 def rewrite_manifests(address: str, where: Path, output: str, *, dry_run: bool) -> None:
-    """Make few large manifests of many small ones, so that queries are planned faster."""
+    """Rewrite many small manifests into a few large ones, so that queries are planned faster."""
     from catchment.plan.model import RewriteManifests
 
     _maintain(address, RewriteManifests(), where, output, dry_run=dry_run)
@@ -93,11 +93,11 @@ def expire(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Forget old snapshots, and remove the files that only they need.
+    """Remove old snapshots, and the files that only they need.
 
-    What writes on their way, readers of the published catalog, or jobs and queries that run now may need stays, and so
-    does what incremental jobs have still to read. Without --older-than, snapshots go that are older than the table says
-    (five days).
+    Snapshots are kept if unfinished writes, readers of the published catalog, running jobs and queries, or incremental
+    jobs may need them. Without --older-than, the maximum age is the one set in the table's properties (five days by
+    default).
     """
     from catchment.plan.model import Expire
 
@@ -125,9 +125,9 @@ def remove_orphans(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Remove files of a table that none of its snapshots refers to.
+    """Remove files that no snapshot of the table refers to.
 
-    Files of writes on their way stay, whatever their age. Without --older-than, files go that are three days old.
+    Files of unfinished writes are kept. Without --older-than, only files that are at least three days old are removed.
     """
     from catchment.plan.model import RemoveOrphans
 
@@ -140,14 +140,14 @@ def _maintain(
 ) -> None:
     from catchment.run import tables
 
-    project = secrecy.open_project(where)
+    project = projects.open_project(where)
     if ask and not dry_run:
-        prompts.require_somebody()
+        interaction.require_somebody()
     agree = (lambda looked: _agrees(looked, ask)) if ask and not dry_run else None
     facts = tables.maintain(project, address, operation, dry_run=dry_run, agree=agree, tell=printing.tell)
     if facts is None:
-        raise prompts.refused()
-    shown = secrecy.redactor().data(facts)
+        raise interaction.refused()
+    shown = projects.redactor().data(facts)
     if output == "json":
         printing.echo_json(shown)
     else:
@@ -158,24 +158,24 @@ def _agrees(looked: Mapping[str, Any], what: str) -> bool:
     count = len(looked[what])
     if not count:
         return True
-    return prompts.agrees(f"Remove {count} {what} of {looked['address']}?")
+    return interaction.agrees(f"Remove {count} {what} of {looked['address']}?")
 
 
 def _echo(facts: Mapping[str, Any]) -> None:
-    would = "would go" if facts["dry_run"] else "gone"
+    removed = "would be removed" if facts["dry_run"] else "removed"
     if "snapshots" in facts:
         for snapshot in facts["snapshots"]:
-            click.echo(f"snapshot {snapshot['snapshot_id']} of {snapshot['committed_at']}: {would}")
+            click.echo(f"snapshot {snapshot['snapshot_id']} of {snapshot['committed_at']}: {removed}")
         for reason, kept in facts["kept"].items():
             click.echo(f"{len(kept)} snapshots kept: needed by {NEEDED_BY.get(reason, reason)}")
         for each in facts["followers"]:
-            let_go = f"`catchment state reset {each['workflow']} {each['job']}` lets go of it"
+            release = f"`catchment state reset {each['workflow']} {each['job']}` releases it"
             where = f"job {each['job']} of workflow {each['workflow']} (input {each['input']})"
-            click.echo(f"  {where} is at snapshot {each['snapshot_id']} since {each['since']}; {let_go}")
+            click.echo(f"  {where} is at snapshot {each['snapshot_id']} since {each['since']}; {release}")
     elif "files" in facts:
         for path in facts["files"][:SHOWN]:
-            click.echo(f"{path}: {would}")
-        click.echo(f"{len(facts['files'])} files {would}, {facts['spared']} spared for writes on their way")
+            click.echo(f"{path}: {removed}")
+        click.echo(f"{len(facts['files'])} files {removed}, {facts['spared']} kept for unfinished writes")
         return
     _echo_partitions(facts.get("partitions", ()))
     counts = [
@@ -198,20 +198,20 @@ def _echo_partitions(parts: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _property(text: str) -> tuple[str, str]:
-    from catchment.spec.reading.actions import REWRITE_PROPERTIES
+    from catchment.spec.reading.table_actions import REWRITE_PROPERTIES
     from catchment.spec.validation import did_you_mean
 
     key, equals, value = text.partition("=")
     if not equals or key not in REWRITE_PROPERTIES:
         hint = did_you_mean(key, REWRITE_PROPERTIES) or "write --property rewrite-all=true"
-        raise RequestError(f"`{text}` is no property of a rewrite", code="bad-option", hint=hint)
+        raise RequestError(f"`{text}` is not a property of a rewrite", code="bad-option", hint=hint)
     return key, value
 
 
 def _moment(text: str | None) -> int | None:
-    from catchment.spec.timestamps import EXAMPLE, read_moment
+    from catchment.timestamps import EXAMPLE, milliseconds
 
     try:
-        return None if text is None else read_moment(text)
+        return None if text is None else milliseconds(text)
     except ValueError as error:
         raise RequestError(f"`{text}` is no moment", code="bad-timestamp", hint=EXAMPLE) from error

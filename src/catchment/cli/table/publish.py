@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import options, printing, secrecy
+from catchment.cli import options, printing, projects
 from catchment.cli.table import changing
 
 if TYPE_CHECKING:
@@ -22,27 +22,29 @@ if TYPE_CHECKING:
     "--version",
     default="latest",
     show_default=True,
-    help="What readers shall see: latest, v4 or a file as `table versions` lists them, or the id of a snapshot.",
+    help="The version to publish: latest, v4 or a file as `table versions` lists them, or a snapshot id.",
 )
-@changing.changing
+@changing.change_options
 def publish(address: str, version: str, where: Path, output: str, *, dry_run: bool) -> None:
-    """Let readers of the published catalog see a version of a table.
+    """Publish a version of a table to the readers of the published catalog.
 
-    Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions may be
+    Nothing is written to the table: a pointer moves to one of its metadata files, in one step. Older versions can be
     published again.
     """
-    changing.make(address, "set_version", {"value": version}, changing.Asked(where, output, dry_run), _told)
+    changing.apply_change(
+        address, "set_version", {"value": version}, changing.ChangeOptions(where, output, dry_run), _told
+    )
 
 
 @click.command()
 @click.argument("address")
 @options.reporting
 def publications(address: str, where: Path, output: str) -> None:
-    """List what readers of the published catalog were shown of a table, when, and by whom."""
+    """List which versions of a table were published, when, and by whom."""
     from catchment.run import tables as record
 
-    made = record.publications(secrecy.open_project(where), address)
-    entries = [secrecy.redactor().data(_entry(each)) for each in made]
+    made = record.publications(projects.open_project(where), address)
+    entries = [projects.redactor().data(_entry(each)) for each in made]
     if output == "json":
         printing.echo_json({"publications": entries})
     elif entries:
@@ -72,7 +74,7 @@ def _name(location: str) -> str:
 def _told(facts: Mapping[str, Any]) -> str:
     after = facts["after"]
     if not facts["changed"]:
-        return f"{facts['catalog']} shows {_version(after)} of {facts['address']} already"
+        return f"{facts['catalog']} shows {_version(after)} of {facts['address']}: nothing to do"
     shows = "would show" if facts["dry_run"] else "shows"
     before = f" (before: {_version(facts['before'])})" if facts["before"] else ""
     return f"{facts['catalog']} {shows} {_version(after)} of {facts['address']}{before}"

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit import own_commit
 from catchment.commit.listener import Listener
 from catchment.commit.model import Base
+from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.formats.delta import incremental, states, writing
+from catchment.formats.delta import incremental, inspection, names, states, writing
 from catchment.formats.delta.catalog import located
-from catchment.formats.delta.log import require_head
-from catchment.formats.model import Capabilities, Earlier, Write, Written
-from catchment.plan.model import InputPlan, OutputPlan
+from catchment.formats.delta.log import log_of, require_head
+from catchment.formats.model import Earlier, Facts, Write, Written
+from catchment.formats.sql_names import Edit
+from catchment.plan.model import Dataset, InputPlan, OutputPlan
+from catchment.project.model import Depot
+
+
+def open_format(name: str) -> Delta:
+    """The code of the format."""
+    return Delta()
 
 
 class Delta:
     """A table at a path, which a catalog may know by a name."""
-
-    capabilities = Capabilities(
-        atomic=True, history=True, transforms=False, schema_evolution=True, remembers_writes=True
-    )
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table; options may name a version or a time."""
@@ -54,3 +60,23 @@ class Delta:
         dataset = located(spark, write.output.dataset)
         here = replace(write, output=replace(write.output, dataset=dataset))
         return writing.commit(spark, frame, here, writer, listener)
+
+    def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
+        """Every table of a depot."""
+        return inspection.tables(spark, depot)
+
+    def inspect(self, spark: SparkSession, what: str, dataset: Dataset, published: str | None) -> Facts:
+        """Answer one question about a table."""
+        return inspection.inspect(spark, what, dataset)
+
+    def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
+        """End what engines that are gone have left open; files of what was not committed are Delta's to remove."""
+        settled = own_commit.settle(writer.ledger, dataset.address, log_of(spark, dataset).find)
+        return Recovered(settled.committed, (), settled.abandoned, (), ())
+
+    def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
+        """Tables become paths, or names of Spark's own catalog."""
+        return names.edits(sql, depots)
+
+    def check(self, sql: str, depots: Sequence[Depot]) -> None:
+        """Everything may run."""

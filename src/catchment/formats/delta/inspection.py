@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timezone
 from typing import Any
 
@@ -11,21 +11,31 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.formats import stamps
-from catchment.formats.delta.catalog import named_tables
+from catchment.formats.delta.catalog import located, named_tables
 from catchment.formats.delta.log import Commit, require_head
+from catchment.formats.model import Facts
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
+from catchment.project.model import Depot
 
-Facts = Mapping[str, Any]
+
+def inspect(spark: SparkSession, what: str, dataset: Dataset) -> Facts:
+    """Answer one question about a table."""
+    here = located(spark, dataset)
+    if what == "snapshots":
+        return {"snapshots": snapshots(spark, here)}
+    return {"files": files(spark, here)} if what == "files" else table(spark, here)
 
 
-def tables(spark: SparkSession, depot: str, location: str, *, named: bool) -> list[Facts]:
+def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
     """The tables of a depot: those that its catalog knows, and every directory of a collection that has a log."""
-    known = set(named_tables(spark)) if named else set()
+    known = set(named_tables(spark)) if depot.catalog else set()
     # A metastore writes names small.
-    by_path = {(ns, name) for ns, name in _tables_by_path(spark, location) if (ns.lower(), name.lower()) not in known}
+    by_path = {
+        (ns, name) for ns, name in _tables_by_path(spark, depot.files) if (ns.lower(), name.lower()) not in known
+    }
     found = sorted(known | by_path)
-    return [{"namespace": ns, "table": name, "address": f"dataos://{depot}:{ns}/{name}"} for ns, name in found]
+    return [{"namespace": ns, "table": name, "address": f"dataos://{depot.name}:{ns}/{name}"} for ns, name in found]
 
 
 def _tables_by_path(spark: SparkSession, location: str) -> Iterator[tuple[str, str]]:

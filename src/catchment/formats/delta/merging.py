@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.engine.failures import from_spark
 from catchment.formats.delta.conflicts import kind_of
+from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
 from catchment.formats.row_statements import merge_statement, show_rows
 from catchment.formats.stamps import stamp
@@ -33,8 +33,7 @@ def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -
         if place is None or kind_of(error) is not None:
             raise
         problem = from_spark(error, otherwise="write-failed")
-        problem.where, problem.message = place, f"output {write.output.name}: {problem.message}"
-        raise problem from error
+        raise problem.changed(message=f"output {write.output.name}: {problem.message}", where=place) from error
     finally:
         spark.catalog.dropTempView(ROWS)
 

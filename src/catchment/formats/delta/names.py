@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from catchment.formats.sql_names import Edit, Edited, parsed
+from catchment.formats.delta.traits import TRAITS
+from catchment.formats.sql_names import Edit, parsed
 from catchment.project.model import Depot
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
-def found_by_spark(sql: str, depots: Sequence[Depot]) -> Edited:
-    """The SQL with every table of a Delta depot named as Spark finds it; nothing else is touched."""
-    named = {depot.name: depot for depot in depots if depot.kind == "delta"}
+def edits(sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
+    """Every table of a Delta depot gets the name under which Spark finds it; nothing else is touched."""
+    named = {depot.name: depot for depot in depots if depot.kind == TRAITS.name}
     statement = parsed(sql, named)
-    return Edited.of(sql, _edits(statement, named)) if statement else Edited(sql)
+    return _edits(statement, named) if statement else iter(())
 
 
 def _edits(statement: exp.Expr, depots: Mapping[str, Depot]) -> Iterator[Edit]:

@@ -6,7 +6,6 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.model import Base
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.formats.delta.conflicts import validates
 from catchment.formats.delta.log import log_of
@@ -33,14 +32,13 @@ def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
 
 def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
     """From the ledger; where an attempt began there and did not come back, from the table's log."""
-    known = patiently(lambda: writer.ledger.find(write.id))
+    known = writer.ledger.find(write.id)
     if known is None or known.intent.target != write.output.dataset.address:
         return None
     if known.state != "committed":
         done = log_of(spark, write.output.dataset).find(write.id)
         if done is None:
             return None
-        intent, found = known.intent, done
-        patiently(lambda: own_commit.finish(writer.ledger, intent, found))
+        own_commit.finish(writer.ledger, known.intent, done)
     settled = writer.earlier(write.id, write.output.dataset.address)
     return Earlier(written(settled), committed=True, inputs=settled.intent.inputs) if settled else None

@@ -13,9 +13,7 @@ from catchment.commit.leases import Right, turn
 from catchment.commit.listener import Listener
 from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
 from catchment.errors import CatchmentError
 from catchment.formats.backoff import attempts
 from catchment.formats.delta import conflicts
@@ -26,7 +24,7 @@ from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.stores import needs_turns
 from catchment.formats.delta.transaction import Transaction
-from catchment.formats.iceberg.table import MAIN
+from catchment.formats.failures import from_spark
 from catchment.formats.model import Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
@@ -34,6 +32,8 @@ from catchment.plan.model import Merge
 
 NOTHING = Committed(None, 0, 0, 0)
 NO_TABLE = Base("", 0, -1, None)
+BRANCH = "main"
+"""What the ledger calls the only line of commits that a Delta table has."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
@@ -41,7 +41,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     log = log_of(spark, write.output.dataset)
     _settle_lost(log, write, writer, listener)
     intent = _intent(log, write, writer.owner)
-    known = patiently(lambda: own_commit.begin(writer.ledger, intent))
+    known = own_commit.begin(writer.ledger, intent)
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
@@ -49,14 +49,14 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     if done.files == 0 and write.output.mode == "overwrite-partitions":
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     faults.point("before-marked")
-    patiently(lambda: own_commit.finish(writer.ledger, intent, done))
+    own_commit.finish(writer.ledger, intent, done)
     faults.point("marked")
     return Written(done.rows, done.files, done.snapshot_id)
 
 
 def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> None:
     """Whoever writes a table ends what engines that are gone have left open there."""
-    settled = patiently(lambda: own_commit.settle(writer.ledger, write.output.dataset.address, log.find))
+    settled = own_commit.settle(writer.ledger, write.output.dataset.address, log.find)
     others = [write_id for write_id in settled.abandoned if write_id != write.id]
     if others:
         listener.warn(f"{write.output.dataset.address}: engines that are gone left {', '.join(others)} unfinished")
@@ -67,7 +67,7 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
     base = write.since or (head.base if head else NO_TABLE)
     name = own_commit.attempt_name(log.path, write.id)
     return Intent(
-        *(write.id, write.workflow, output.dataset.address, MAIN, output.mode, output.conflict, owner, name, base),
+        *(write.id, write.workflow, output.dataset.address, BRANCH, output.mode, output.conflict, owner, name, base),
         inputs=write.inputs,
     )
 
@@ -95,7 +95,7 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Ent
 def _give_up(writer: Writer, known: Entry, why: CatchmentError) -> None:
     """The log does not have it, and nobody is at it any more: the ledger need not wait for it."""
     told = {"code": why.code, "message": why.message, "hint": why.hint}
-    patiently(lambda: own_commit.give_up(writer.ledger, known, told))
+    own_commit.give_up(writer.ledger, known, told)
 
 
 def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:

@@ -10,15 +10,20 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.listener import Listener
 from catchment.commit.model import Base
+from catchment.commit.recovery import Recovered, keep_buffers, recover
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
-from catchment.formats.files.filling import FILE_FORMATS as FILE_FORMATS
 from catchment.formats.files.filling import Shape
-from catchment.formats.files.writing import write_files
-from catchment.formats.model import Capabilities, Earlier, Write, Written, written
+from catchment.formats.files.writing import publisher_of, write_files
+from catchment.formats.model import Earlier, Write, Written, written
 from catchment.formats.ordering import sorted_rows
 from catchment.formats.schemas import given_schema
-from catchment.plan.model import InputPlan, OutputPlan
+from catchment.plan.model import Dataset, InputPlan, OutputPlan
+
+
+def open_format(name: str) -> Files:
+    """The code of a format of files."""
+    return Files(name)
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,6 @@ class Files:
     """A directory of files in one format."""
 
     name: str
-    capabilities = Capabilities(
-        atomic=False, history=False, transforms=False, schema_evolution=False, remembers_writes=True
-    )
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of all files at a path."""
@@ -62,6 +64,11 @@ class Files:
         if done.intent.mode == "overwrite-partitions" and done.contents and not done.contents.files:
             listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
         return written(done)
+
+    def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
+        """Roll forward what is sealed, and remove the stages of what is lost."""
+        publisher = publisher_of(writer, dataset)
+        return recover(publisher, publisher.destination.tidy if remove else keep_buffers)
 
 
 def _shape(write: Write, format: str, columns: Sequence[str]) -> Shape:

@@ -1,5 +1,1 @@
-"""Iceberg tables, through Spark's own writer and Iceberg's own API."""
-
-from catchment.formats.iceberg.format import Iceberg
-
-__all__ = ["Iceberg"]
+"""Iceberg tables: buffers through forks, one swap for all sealed writes."""

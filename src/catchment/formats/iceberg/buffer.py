@@ -21,11 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit import faults
 from catchment.commit.model import Contents
 from catchment.errors import JobError, StorageUnavailable
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
-from catchment.jvm.classes import Jvm
-
-FORKS = "catchment_forks"
-"""The Spark catalog that finds forks by their names."""
+from catchment.formats.iceberg.traits import FORKS
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
@@ -62,12 +60,6 @@ class Fork:
         _forks(self.jvm).remove(self.name)
 
 
-def catalog_class(spark: str) -> str:
-    """The catalog of forks in a line of Spark."""
-    package = "org.apache.iceberg.spark"
-    return f"{package}.SparkCachedTableCatalog" if spark.startswith("3.") else f"{package}.SparkRewriteTableCatalog"
-
-
 def make(table: LakeTable, buffer: str) -> Fork:
     """Fork a table as it is now; data files will go to the directory `buffer`."""
     jvm, name, current = table.jvm, uuid.uuid4().hex, table.java.operations().current()
@@ -83,7 +75,7 @@ def make(table: LakeTable, buffer: str) -> Fork:
 
 
 def _forks(jvm: Jvm) -> Any:
-    return jvm.static("spark.SparkTableCache", "get")()
+    return jvm.iceberg_static("spark.SparkTableCache", "get")()
 
 
 def _encrypted(table: LakeTable) -> JobError:

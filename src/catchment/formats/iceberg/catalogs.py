@@ -7,15 +7,17 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
+from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.table import MAIN
+from catchment.formats.iceberg.traits import EXCEPTIONS as EXCEPTIONS
 from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset, OutputPlan
 
-EXCEPTIONS = "org.apache.iceberg.exceptions."
 NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
 LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
 SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"
 MOST_OPENINGS = 5
+LONGEST_PAUSE_SECONDS = 0.1
 
 Table = Any
 """org.apache.iceberg.Table, at the other end of the gateway."""
@@ -24,14 +26,14 @@ Table = Any
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.iceberg.catalog.Catalog of a depot."""
     load = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog
-    for _ in range(MOST_OPENINGS - 1):
+    for number in attempts(MOST_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
         try:
             return load(spark._jsparkSession, depot)
         except Exception as error:
             # A JDBC catalog makes its own tables when it is first opened, and two engines may do so at once.
-            if not is_a(error, SQL_TROUBLE):
+            if number == MOST_OPENINGS or not is_a(error, SQL_TROUBLE):
                 raise
-    return load(spark._jsparkSession, depot)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:

@@ -9,8 +9,6 @@ anything but success, or nothing, the next look at the history decides what is d
 from __future__ import annotations
 
 import itertools
-import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,11 +19,12 @@ from catchment.commit import faults
 from catchment.commit.model import FATE_UNKNOWN, Base, Entry
 from catchment.commit.publisher import Outcome
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
+from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.conflicts import is_overtaken, refusal, was_compacted
 from catchment.formats.iceberg.table import MAIN, WRITE_IDS, LakeTable
 
 PATIENCE_SECONDS = 300.0
-LONGEST_PAUSE_SECONDS = 2.0
+SHORTEST_PAUSE_SECONDS = 0.01
 MERGE_MANIFESTS_AT = 100
 """From so many manifests on, an append merges them as Iceberg does by itself, so that planning stays quick."""
 PERMANENT = frozenset(
@@ -52,7 +51,7 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], *, tried: Callable[[Se
     has been at them.
     """
     outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
-    for _ in _attempts():
+    for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
         try:
             if _step(table, outcome, batch, tried):
                 return outcome
@@ -93,16 +92,6 @@ def _in_history(table: LakeTable, writes: Sequence[Entry]) -> dict[str, int | No
     since = min(write.intent.base.sequence for write in writes)
     live = [w.write_id for w in writes if _forgotten(table, w) and _is_live(table, w)]
     return {**dict.fromkeys(live), **table.published({write.write_id for write in writes}, since=since)}
-
-
-def _attempts() -> Iterator[None]:
-    """Again and again, with growing pauses, for as long as there is patience."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    pause = 0.01
-    while time.monotonic() < deadline:
-        yield
-        time.sleep(random.uniform(0.3, 1.0) * pause)  # noqa: S311 - spreads rivals, guards nothing
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 def _changes_nothing(write: Entry) -> bool:

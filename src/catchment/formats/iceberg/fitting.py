@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from catchment.engine.failures import from_spark
+from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
 from catchment.formats.model import Write
 from catchment.formats.schema_fit import (

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
 from catchment.commit.model import Base
+from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.formats.iceberg import incremental, states, writing
-from catchment.formats.model import Capabilities, Earlier, Write, Written
-from catchment.plan.model import InputPlan, OutputPlan
+from catchment.errors import CatchmentError
+from catchment.formats.iceberg import catalogs, incremental, inspection, published_names, states, writing
+from catchment.formats.iceberg.changes.kinds import make_change
+from catchment.formats.iceberg.maintenance.operations import Operations
+from catchment.formats.iceberg.recovery import recover_table
+from catchment.formats.iceberg.row_changes import delete_rows
+from catchment.formats.model import Asker, Earlier, Facts, Needs, Write, Written
+from catchment.formats.sql_names import Edit
+from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
+from catchment.project.model import Depot
+
+
+def open_format(name: str) -> Iceberg:
+    """The code of the format."""
+    return Iceberg()
 
 
 class Iceberg:
-    """A table of a catalog."""
-
-    capabilities = Capabilities(
-        atomic=True, history=True, transforms=True, schema_evolution=True, remembers_writes=True
-    )
+    """Tables of a catalog."""
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
+
+    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """The snapshot that is read now; None where the input names one itself."""
+        return states.reading_state(spark, source)
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """From after the snapshot that was read last to the newest one."""
@@ -31,18 +48,78 @@ class Iceberg:
         """The rows that were added after one snapshot, up to another."""
         return incremental.read(spark, source, first, last)
 
-    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """The snapshot that is read now; None where the input names one itself."""
-        return states.reading_state(spark, source)
+    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
+        """The table's head, for an output that must not replace what others commit from now on."""
+        return states.head(spark, output) if output.conflict != "last-wins" else None
 
     def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
         """From the ledger; a direct commit is in the table's history alone."""
         return states.earlier(spark, write, writer)
 
-    def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
-        """The table's head, for an output that must not replace what others commit from now on."""
-        return states.head(spark, output) if output.conflict != "last-wins" else None
-
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Commit the rows, unless this very write has been committed before."""
         return writing.commit(spark, frame, write, writer, listener)
+
+    def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
+        """Every table that the depot's catalog knows."""
+        return inspection.tables(spark, depot.name)
+
+    def inspect(self, spark: SparkSession, what: str, dataset: Dataset, published: str | None) -> Facts:
+        """Answer one question about a table."""
+        return inspection.inspect(spark, what, dataset, published)
+
+    def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
+        """Publish what is sealed, give up what is lost, and remove files that no snapshot refers to."""
+        return recover_table(spark, dataset, writer, remove=remove)
+
+    def change(
+        self,
+        spark: SparkSession,
+        change: ChangePlan,
+        asker: Asker,
+        writer: Writer,
+        listener: Listener,
+        *,
+        dry_run: bool,
+    ) -> Mapping[str, Any]:
+        """Change the table's metadata with one swap."""
+        return make_change(spark, change, asker, writer, listener, dry_run=dry_run)
+
+    def maintained(
+        self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener
+    ) -> Operations:
+        """The table with its operations."""
+        return Operations(spark, dataset, catalogs.require_table(spark, dataset), writer, needs, listener)
+
+    def delete_rows(
+        self, spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener
+    ) -> Written:
+        """Delete rows in one commit."""
+        return delete_rows(spark, condition, write, writer, listener)
+
+    def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
+        """None: a depot is a catalog of Spark's, under its own name."""
+        return iter(())
+
+    def check(self, sql: str, depots: Sequence[Depot]) -> None:
+        """Refuse to write where readers see what was published."""
+        published_names.refuse_writing(sql, depots)
+
+    def published(self, sql: str, depots: Sequence[Depot]) -> str:
+        """The query over what was published."""
+        return published_names.in_published(sql, depots)
+
+    def unpublished(self, spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
+        """Why a table is not found in a published catalog."""
+        return published_names.never_published(spark, sql, depots)
+
+    def close(self, session: SparkSession) -> None:
+        """Give back the connections of this session's catalogs; Spark itself never does."""
+        jvm = session._jvm
+        manager = session._jsparkSession.sessionState().catalogManager()
+        for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):
+            catalog = manager.catalog(name)
+            if catalog.getClass().getName() == "org.apache.iceberg.spark.SparkCatalog":
+                inner = catalog.icebergCatalog()
+                if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
+                    inner.close()

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from catchment.engine.failures import from_spark
 from catchment.errors import JobError
+from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
 from catchment.plan.model import PartitionField
 

@@ -16,8 +16,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.formats.iceberg import catalogs
+from catchment.formats.iceberg.java import Jvm
 from catchment.jvm.causes import is_a
-from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 
 _ROW = "catalog_name = ? AND table_namespace = ? AND table_name = ?"

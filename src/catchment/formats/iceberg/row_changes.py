@@ -12,25 +12,26 @@ from catchment.commit.leases import turn
 from catchment.commit.listener import Listener
 from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
-from catchment.engine.failures import from_spark
-from catchment.errors import CatchmentError, EngineLost, Retryable
+from catchment.errors import CatchmentError, CommitConflict, EngineLost, Retryable
 from catchment.formats.backoff import MOST_ATTEMPTS, attempts
+from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.consolidate import unknowable
 from catchment.formats.iceberg.fitting import fit
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.row_statements import Statement, delete_statement, merge_statement, show_rows
 from catchment.formats.stamps import MODE, stamp
-from catchment.jvm.causes import is_a
-from catchment.jvm.classes import Jvm, callback, java_class
+from catchment.jvm.causes import is_a, stack_trace
+from catchment.jvm.classes import callback, java_class
 from catchment.plan.model import Clause, Merge
 
-OVERTAKEN = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown", "Validation"))
+VALIDATION = f"{EXCEPTIONS}ValidationException"
+OVERTAKEN = (f"{EXCEPTIONS}CommitFailedException", f"{EXCEPTIONS}CommitStateUnknownException", VALIDATION)
 HOLDS_AFTER = 3
 """Attempts after which nobody else may publish until the statement is through; or many small appends starve it."""
 NOTHING = Committed(None, 0, 0, 0)
@@ -65,13 +66,13 @@ class _Rows:
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
         self._table.refresh()
-        known = patiently(self._begin)
+        known = self._begin()
         if known.state == "committed":
             self._listener.warn(f"{known.write_id} was already committed; nothing is written again")
             return written(known)
         done = self._find(known.write_id) or self._run(known, statement)
         faults.point("before-marked")
-        patiently(lambda: own_commit.finish(self._ledger, known.intent, done))
+        own_commit.finish(self._ledger, known.intent, done)
         faults.point("marked")
         return Written(done.rows, done.files, done.snapshot_id)
 
@@ -110,6 +111,7 @@ class _Rows:
             raise unknowable(known)
         for number in attempts():
             sql = statement()
+            before = self._version()
             try:
                 with self._calm(number):
                     return self._attempt(sql)
@@ -117,8 +119,9 @@ class _Rows:
                 # Whatever is said to have failed: the history decides.
                 if (done := self._find(known.write_id)) is not None:
                     return done
-                if not is_a(error, *OVERTAKEN) or number == MOST_ATTEMPTS:
-                    raise self._given_up(known, error, sql) from error
+                refused = is_a(error, VALIDATION) and self._version() == before
+                if not is_a(error, *OVERTAKEN) or refused or number == MOST_ATTEMPTS:
+                    raise self._given_up(known, error, sql, refused=refused) from error
                 self._listener.check()
                 self._listener.warn(
                     f"{known.write_id}: others changed {known.intent.target} meanwhile; it is evaluated again"
@@ -142,26 +145,39 @@ class _Rows:
         found = snapshots.find_write(self._spark, self._table, write_id)
         return found.committed() if found else None
 
-    def _given_up(self, known: Entry, error: Exception, statement: Statement) -> Exception:
+    def _version(self) -> str:
+        """The table's metadata file: the same one as before means that nobody has committed anything since."""
+        self._table.refresh()
+        return str(self._table.operations().current().metadataFileLocation())
+
+    def _given_up(self, known: Entry, error: Exception, statement: Statement, *, refused: bool) -> Exception:
         """The error with its place. What failed for good is ended in the ledger; an unknown end is left to a look."""
-        problem = from_spark(error, otherwise="write-failed")
+        # Iceberg says with the same exception that something was changed and that something is not there.
+        conflict = is_a(error, VALIDATION) and not refused
+        problem = _overtaken(known, error) if conflict else from_spark(error, otherwise="write-failed")
         if not isinstance(problem, Retryable):
-            patiently(lambda: own_commit.give_up(self._ledger, known, _told(problem)))
+            own_commit.give_up(self._ledger, known, _told(problem))
         place = statement.place(error)
         if place is None:
-            return error  # whoever asked for the write finds out which step is to blame
-        problem.where = place
+            return problem if conflict else error  # whoever asked for the write finds out which step is to blame
         what = "action" if self._write.output.mode == "delete" else "output"
-        problem.message = f"{what} {self._write.output.name}: {problem.message}"
-        return problem
+        return problem.changed(message=f"{what} {self._write.output.name}: {problem.message}", where=place)
 
     def _settle_lost(self) -> None:
         """Whoever changes rows of a table ends what engines that are gone have left open there."""
         target = self._write.output.dataset.address
-        settled = patiently(lambda: own_commit.settle(self._ledger, target, self._find))
+        settled = own_commit.settle(self._ledger, target, self._find)
         others = [write_id for write_id in settled.abandoned if write_id != self._write.id]
         if others:
             self._listener.warn(f"{target}: engines that are gone left {', '.join(others)} unfinished")
+
+
+def _overtaken(known: Entry, error: Exception) -> CommitConflict:
+    return CommitConflict(
+        f"{known.intent.target} was changed by others during each of {MOST_ATTEMPTS} attempts of {known.write_id}",
+        hint="run the job again when fewer jobs write to the table, or let them depend on each other",
+        detail=stack_trace(error),
+    )
 
 
 def _told(problem: CatchmentError) -> Mapping[str, str | None]:

@@ -6,7 +6,6 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.model import Base
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.table import MAIN, LakeTable
@@ -44,10 +43,9 @@ def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None
 
 def _told_late(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
     """A row-level change whose engine died after the commit, before it could tell the ledger: told now."""
-    known, made = patiently(lambda: writer.ledger.find(write.id)), _snapshot(spark, write)
+    known, made = writer.ledger.find(write.id), _snapshot(spark, write)
     if known is not None and made is not None:
-        intent, done = known.intent, made.committed()
-        patiently(lambda: own_commit.finish(writer.ledger, intent, done))
+        own_commit.finish(writer.ledger, known.intent, made.committed())
     return _of_snapshot(made)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit.model import Base
-from catchment.jvm.classes import Jvm
+from catchment.formats.iceberg.java import Jvm
 
 WRITE_IDS = "catchment.write-ids"
 MAIN = "main"

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.iceberg.java import Jvm
 from catchment.jvm.causes import is_a
-from catchment.jvm.classes import Jvm
 
 LATEST = "latest"
 MOST_LISTED = 10

@@ -1,1 +1,1 @@
-"""Follows the schedules of workflows: one process for all of them, a process of its own for each run."""
+"""Runs workflows by their schedules: one scheduler process, and one process for each run."""

@@ -1,4 +1,4 @@
-"""When a schedule ticks: from cron and time zone to moments, right where clocks change. Nothing here knows the time."""
+"""Computes when a schedule ticks, from cron and time zone, and correctly when clocks change."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from catchment.spec.model import Schedule
+from catchment.timestamps import moment
 
 FIELDS_WITH_SECONDS = 6
 _HOUR = 1
-"""Where croniter has the hours, with seconds or without."""
+"""The index of the hours in croniter's fields, with or without seconds."""
 _NEARBY = timedelta(hours=25)
 _SECOND = timedelta(seconds=1)
 
@@ -22,9 +23,9 @@ _SECOND = timedelta(seconds=1)
 class Calendar:
     """The ticks of one schedule. All moments are in UTC.
 
-    A time of day that clocks skip is moved on by as much as they are, so that a nightly tick is not lost; one that
-    they show twice counts the first time. Only a schedule that ticks in every hour follows the clock through both.
-    Several times that come to one moment are one tick.
+    When clocks go forward, a skipped time of day ticks later by the same amount, so that a nightly tick is not lost.
+    When clocks go back, a repeated time of day ticks once, the first time; only a schedule that ticks in every hour
+    ticks in both. Several times of day that fall on one moment are one tick.
     """
 
     cron: str
@@ -43,18 +44,18 @@ class Calendar:
 
     @property
     def rule(self) -> str:
-        """What makes this calendar another one: ticks of an earlier rule are not missed under this one."""
+        """Identifies the calendar: when the rule changes, ticks of the earlier rule do not count as missed."""
         return f"{self.cron} {self.zone.key}"
 
     def local(self, moment: datetime) -> datetime:
-        """A moment as clocks show it where the schedule is."""
+        """A moment in the schedule's time zone."""
         return moment.astimezone(self.zone)
 
     def _in_order(self, moment: datetime) -> Iterator[datetime]:
         waiting: list[datetime] = []
         for time in self._times(self._wall(moment)):
             moments = self._moments(time)
-            while waiting and waiting[0] < min(moments):  # no later time of day can come before this
+            while waiting and waiting[0] < min(moments):  # no later time of day can give an earlier moment
                 yield heapq.heappop(waiting)
             for each in moments if self._hourly and moments[0] < moments[1] else moments[:1]:
                 heapq.heappush(waiting, each)
@@ -71,12 +72,12 @@ class Calendar:
                 return
 
     def _moments(self, time: datetime) -> tuple[datetime, datetime]:
-        """A time of day read with the clock as it is before a change, and as it is after it."""
+        """The moments of a time of day, by the UTC offset before and after a clock change."""
         before, after = (time.replace(tzinfo=self.zone, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
         return before, after
 
     def _wall(self, moment: datetime) -> datetime:
-        """What the clock shows, without a zone; set back where a change is near, whose times come late or twice."""
+        """The local time without a zone; earlier near a clock change, whose times of day come late or twice."""
         offsets = [_offset(self.local(moment + shift)) for shift in (-_NEARBY, timedelta(), _NEARBY)]
         back = max(offsets) - min(offsets)
         return (self.local(moment) - back).replace(tzinfo=None, microsecond=0) - (_SECOND if back else timedelta())
@@ -93,14 +94,13 @@ class Calendar:
 
 
 def calendar_of(schedule: Schedule) -> Calendar:
-    """The calendar of a workflow's schedule; in UTC where it names no zone."""
-    end = _moment(schedule.end_on) if schedule.end_on else None
+    """The calendar of a workflow's schedule; UTC if it names no time zone."""
+    end = _end(schedule.end_on) if schedule.end_on else None
     return Calendar(schedule.cron, ZoneInfo(schedule.timezone or "UTC"), end)
 
 
-def _moment(text: str) -> datetime:
-    zone = text[19:].lstrip(".0123456789")
-    return datetime.strptime((text[:19] + zone).upper(), "%Y-%m-%dT%H:%M:%S%z").astimezone(timezone.utc)
+def _end(text: str) -> datetime:
+    return moment(text).replace(microsecond=0).astimezone(timezone.utc)
 
 
 def _offset(local: datetime) -> timedelta:

@@ -8,27 +8,27 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from catchment.run.schedule.calendar import Calendar
-from catchment.run.schedule.workflows import ScheduledWorkflow, Stamp, stamp_of
+from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow, Stamp, stamp_of
 from catchment.spec.model import Catchup, Concurrency
 from catchment.store.ticks import WhileBusy
 
 
 @dataclass(frozen=True)
 class Due:
-    """What is to be done about the ticks between two moments."""
+    """The ticks between two moments, sorted by what to do about them."""
 
     on_time: tuple[datetime, ...] = ()
     catch_up: tuple[datetime, ...] = ()
-    """Ticks that were missed and are made up for, oldest first."""
+    """Missed ticks that are run late, oldest first."""
     passed_over: datetime | None = None
-    """The first of the ticks that were missed and are not made up for."""
+    """The first of the missed ticks that are not run."""
 
 
 def sort_out(calendar: Calendar, since: datetime, now: datetime, *, catchup: Catchup, late: timedelta) -> Due:
-    """Sort the ticks after `since` up to `now`; a tick that is `late` by so much was missed."""
+    """Sort the ticks after `since` up to `now`; a tick older than `late` was missed."""
     edge = max(since, now - late)
     on_time = _between(calendar, edge, now)
-    if catchup == "none":  # they may be very many: not counted
+    if catchup == "none":  # there may be very many: they are not counted
         first = next(calendar.after(since), None)
         return Due(on_time, passed_over=first if first and first <= edge else None)
     missed = _between(calendar, since, edge)
@@ -50,16 +50,16 @@ class Pending:
 
     tick: datetime
     in_line: bool = False
-    """Missed, or behind one that was: it waits until the one before it is over, whatever the policy is."""
+    """Whether it was missed, or comes after a missed one: then it waits for earlier ticks, whatever the policy is."""
 
 
 @dataclass(eq=False)
 class ScheduleProgress:
-    """Where a scheduler stands with one schedule."""
+    """How far a scheduler has followed one schedule."""
 
     followed: ScheduledWorkflow
     since: datetime
-    """Ticks up to here were looked at."""
+    """Ticks up to this moment were processed."""
     pending: deque[Pending] = field(default_factory=deque)
     next: datetime | None = None
     stamp: Stamp | None = None
@@ -80,25 +80,25 @@ class ScheduleProgress:
         return self.next is None and not self.pending and not self.paused
 
     def changed(self) -> bool:
-        """Whether the file is another one than when it was last read."""
+        """Whether the file has changed since it was last read."""
         stamp = stamp_of(self.followed.file)
         changed, self.stamp = stamp != self.stamp, stamp
         return changed
 
     def take(self, followed: ScheduledWorkflow, since: datetime) -> None:
-        """Go on with what the file says now; ticks up to `since` are no concern of it."""
+        """Continue with the current content of the file; ticks up to `since` are ignored."""
         self.followed = followed
         self.since = since
         self.paused = False
         self.next = next(followed.calendar.after(self.since), None)
 
     def pause(self) -> None:
-        """Tick no more until the file has a schedule again; what is pending waits as well."""
+        """Stop ticking until the file has a schedule again; pending ticks wait too."""
         self.paused = True
         self.next = None
 
     def due(self, now: datetime, late: timedelta) -> Due:
-        """The ticks that have come since this was last asked; they are pending now."""
+        """The ticks since the last call; they become pending."""
         if self.next is None or now < self.next:
             return Due()
         calendar, catchup = self.followed.calendar, self.followed.schedule.catchup
@@ -110,7 +110,7 @@ class ScheduleProgress:
         return due
 
     def rewind(self) -> None:
-        """Forget what is pending: it is sorted out anew, and may have been missed by then."""
+        """Forget pending ticks, so that they are sorted again; by then they may have been missed."""
         if self.pending:
             self.since = self.pending[0].tick - _INSTANT
             self.next = self.pending[0].tick
@@ -118,14 +118,14 @@ class ScheduleProgress:
 
     @property
     def superseded(self) -> bool:
-        """Whether a later tick has taken the place of the first pending one before it began."""
+        """Whether a later tick replaces the first pending one before it began."""
         replaces = self.followed.schedule.concurrency == "Replace"
         return replaces and len(self.pending) > 1 and not self.pending[0].in_line
 
     def while_busy(self, pending: Pending) -> WhileBusy:
-        """What becomes of a tick while an earlier one is not over."""
+        """What happens to a tick while an earlier one is unfinished."""
         return "wait" if pending.in_line else _WHILE_BUSY[self.followed.schedule.concurrency]
 
     def clock(self, tick: datetime) -> str:
-        """A tick as clocks show it where the schedule is."""
+        """A tick in the schedule's time zone."""
         return f"{self.followed.calendar.local(tick):%Y-%m-%d %H:%M:%S %Z}"

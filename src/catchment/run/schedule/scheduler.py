@@ -1,8 +1,8 @@
-"""Follows schedules until it is stopped or all of them are over. Several schedulers may follow the same ones.
+"""Runs workflows by their schedules until it is stopped or no tick is left. Several schedulers may share schedules.
 
-What must outlive this process is in the metastore, in this order: the claim of a tick with the id of its run, that a
-start of the run was tried, the run itself. Whatever is killed in between, the next look finds the tick unsettled and
-goes on from there: its owner's if it lives, otherwise that of whoever follows the same schedule.
+Everything that must survive this process is in the metastore, written in this order: the claim of a tick with the id
+of its run, the fact that a start of the run was tried, and the run itself. Whatever is killed in between, the tick
+stays unsettled, and its owner, or another scheduler if the owner is dead, continues from there.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from catchment.errors import CatchmentError
 from catchment.run.identity import new_run_id, owner
 from catchment.run.leases import held
 from catchment.run.schedule.due import Pending, ScheduleProgress
-from catchment.run.schedule.reports import TickReport, moment
-from catchment.run.schedule.settlement import Command, Settlement, Tell
-from catchment.run.schedule.workflows import NoSchedule, ScheduledWorkflow, check_together, read
+from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together, read
+from catchment.run.schedule.tick_reports import TickReport, moment
+from catchment.run.schedule.tick_runs import Command, Tell, TickRuns
 from catchment.store import Store
 from catchment.store.ticks import Claim, scheduler_lease
 
@@ -28,17 +28,17 @@ class Pace:
     """How long things may take, in seconds."""
 
     lease: float = 20.0
-    """A scheduler that was not heard from for this long is dead."""
+    """A scheduler whose lease was not renewed for this long is dead."""
     late: float = 10.0
-    """A tick that nobody has taken up for this long was missed."""
+    """A tick that no scheduler has claimed for this long was missed."""
     look: float = 0.5
-    """How often the scheduler looks up."""
+    """How often the scheduler checks for work."""
     end: float = 10.0
-    """How long runs may take to end at once."""
+    """How long runs may take to end when they are stopped at once."""
 
 
 class Scheduler:
-    """One process that follows schedules, which were checked together."""
+    """A scheduler for workflows that `check_together` accepted."""
 
     def __init__(
         self,
@@ -54,123 +54,123 @@ class Scheduler:
         self._tell = tell
         self._pace = pace or Pace()
         self._me = owner()
-        self._settlement = Settlement(store, self._me, command, tell=tell, settled=settled)
+        self._tick_runs = TickRuns(store, self._me, command, tell=tell, settled=settled)
         self._trouble: str | None = None
-        self._courses = [self._course(each) for each in followed]
+        self._schedules = [self._progress_of(each) for each in followed]
 
     def run(self, stop: Event) -> bool:
-        """Follow the schedules; says whether no run was under way when it was over."""
+        """Follow the schedules until the end; returns whether no run was active then."""
         with held(self._store, scheduler_lease(self._me), self._me, self._pace.lease):
             try:
                 while not stop.is_set() and not self._is_over():
                     self._look_patiently()
                     stop.wait(self._pause())
-                return self._settlement.stop()
+                return self._tick_runs.stop()
             except KeyboardInterrupt:
-                self._settlement.end(self._pace.end)
+                self._tick_runs.end(self._pace.end)
                 raise
 
-    def _course(self, followed: ScheduledWorkflow) -> ScheduleProgress:
-        course = ScheduleProgress(followed, self._decided(followed))
-        self._announce(course)
-        return course
+    def _progress_of(self, followed: ScheduledWorkflow) -> ScheduleProgress:
+        progress = ScheduleProgress(followed, self._decided(followed))
+        self._announce(progress)
+        return progress
 
     def _decided(self, followed: ScheduledWorkflow) -> datetime:
         now = datetime.now(timezone.utc).timestamp()
         return moment(self._store.ticks.follow(followed.workflow, followed.calendar.rule, now))
 
-    def _announce(self, course: ScheduleProgress) -> None:
-        coming = next(course.followed.calendar.after(datetime.now(timezone.utc)), None)
-        tail = f"next tick {course.clock(coming)}" if coming else "no tick is left"
-        self._tell(f"{course.workflow}: {course.followed.schedule.cron}: {tail}")
+    def _announce(self, progress: ScheduleProgress) -> None:
+        coming = next(progress.followed.calendar.after(datetime.now(timezone.utc)), None)
+        tail = f"next tick {progress.clock(coming)}" if coming else "no tick is left"
+        self._tell(f"{progress.workflow}: {progress.followed.schedule.cron}: {tail}")
 
     def _is_over(self) -> bool:
-        return all(course.is_over for course in self._courses) and not self._settlement
+        return all(progress.is_over for progress in self._schedules) and not self._tick_runs
 
     def _pause(self) -> float:
         now = datetime.now(timezone.utc)
-        waits = [(course.next - now).total_seconds() for course in self._courses if course.next]
+        waits = [(progress.next - now).total_seconds() for progress in self._schedules if progress.next]
         return max(min([self._pace.look, *waits]), 0.0)
 
     def _look_patiently(self) -> None:
-        """A metastore that does not answer must not end the scheduler: the next look does what this one did not."""
+        """Look for work. If the metastore does not answer, the scheduler goes on and tries again."""
         try:
             self._look()
         except CatchmentError as error:
             if error.message != self._trouble:
                 self._tell(f"trying again: {error.message}")
             self._trouble = error.message
-            for course in self._courses:
-                course.rewind()
+            for progress in self._schedules:
+                progress.rewind()
         else:
             self._trouble = None
 
     def _look(self) -> None:
-        for course in self._courses:
-            if course.changed():
-                self._read_again(course)
-        followed = [course.followed for course in self._courses]
-        self._settlement.look(followed)
+        for progress in self._schedules:
+            if progress.changed():
+                self._read_again(progress)
+        followed = [progress.followed for progress in self._schedules]
+        self._tick_runs.look(followed)
         now = datetime.now(timezone.utc)
-        decided = [self._follow(course, now) for course in self._courses]
+        decided = [self._follow(progress, now) for progress in self._schedules]
         if any(decided):
-            self._settlement.look(followed)
+            self._tick_runs.look(followed)
 
-    def _read_again(self, course: ScheduleProgress) -> None:
-        others = [each for each in self._courses if each is not course]
+    def _read_again(self, progress: ScheduleProgress) -> None:
+        others = [each for each in self._schedules if each is not progress]
         try:
-            found = read(course.followed.file)
+            found = read(progress.followed.file)
             check_together([*(each.followed for each in others), found])
         except NoSchedule:
-            self._tell(f"{course.workflow}: {course.followed.file} has no schedule now; waiting until it has one")
-            course.pause()
+            self._tell(f"{progress.workflow}: {progress.followed.file} has no schedule now; waiting until it has one")
+            progress.pause()
         except CatchmentError as error:
-            self._tell(f"{course.workflow}: {course.followed.file} has become wrong: {error.message}")
+            self._tell(f"{progress.workflow}: {progress.followed.file} has an error now: {error.message}")
         else:
-            self._go_on(course, found)
+            self._go_on(progress, found)
 
-    def _go_on(self, course: ScheduleProgress, found: ScheduledWorkflow) -> None:
-        if found.workflow == course.workflow:
-            course.take(found, self._since(course, found))
-            self._announce(course)
+    def _go_on(self, progress: ScheduleProgress, found: ScheduledWorkflow) -> None:
+        if found.workflow == progress.workflow:
+            progress.take(found, self._since(progress, found))
+            self._announce(progress)
         else:
-            self._courses = [self._course(found) if each is course else each for each in self._courses]
+            self._schedules = [self._progress_of(found) if each is progress else each for each in self._schedules]
 
-    def _since(self, course: ScheduleProgress, found: ScheduledWorkflow) -> datetime:
-        """From when on ticks count: nothing was missed before a rule held, or while there was no schedule."""
+    def _since(self, progress: ScheduleProgress, found: ScheduledWorkflow) -> datetime:
+        """From when ticks count: none was missed before the current rule, or while there was no schedule."""
         decided = self._decided(found)
-        if course.paused:
+        if progress.paused:
             now = datetime.now(timezone.utc)
-            self._store.ticks.pass_over(course.workflow, now.timestamp())
+            self._store.ticks.pass_over(progress.workflow, now.timestamp())
             return now
-        return course.since if found.calendar.rule == course.followed.calendar.rule else decided
+        return progress.since if found.calendar.rule == progress.followed.calendar.rule else decided
 
-    def _follow(self, course: ScheduleProgress, now: datetime) -> bool:
-        """Claim the ticks that are due; says whether any was decided."""
-        if course.paused:
+    def _follow(self, progress: ScheduleProgress, now: datetime) -> bool:
+        """Claim the ticks that are due; returns whether any was decided."""
+        if progress.paused:
             return False
         late = timedelta(seconds=self._pace.late)
-        due = course.due(now, late)
+        due = progress.due(now, late)
         if due.passed_over:
-            first, catchup = course.clock(due.passed_over), course.followed.schedule.catchup
-            self._tell(f"{course.workflow}: ticks from {first} on were missed and are not run (catchup: {catchup})")
-            if not due.catch_up:  # otherwise the claim of a later tick says so
-                self._store.ticks.pass_over(course.workflow, (now - late).timestamp())
-        waiting = len(course.pending)
-        while course.pending and self._is_decided(course, course.pending[0]):
-            course.pending.popleft()
-        return len(course.pending) < waiting
+            first, catchup = progress.clock(due.passed_over), progress.followed.schedule.catchup
+            self._tell(f"{progress.workflow}: ticks since {first} were missed and are not run (catchup: {catchup})")
+            if not due.catch_up:  # otherwise the claim of a later tick records it
+                self._store.ticks.pass_over(progress.workflow, (now - late).timestamp())
+        waiting = len(progress.pending)
+        while progress.pending and self._is_decided(progress, progress.pending[0]):
+            progress.pending.popleft()
+        return len(progress.pending) < waiting
 
-    def _is_decided(self, course: ScheduleProgress, pending: Pending) -> bool:
-        """Claim a tick; says whether it is decided now, by us or by somebody else."""
-        busy = course.while_busy(pending)
+    def _is_decided(self, progress: ScheduleProgress, pending: Pending) -> bool:
+        """Claim a tick; returns whether it is decided now, by this scheduler or another."""
+        busy = progress.while_busy(pending)
         now = datetime.now(timezone.utc)
-        claim = Claim(course.workflow, pending.tick.timestamp(), self._me, new_run_id(now), busy)
-        if course.superseded:
+        claim = Claim(progress.workflow, pending.tick.timestamp(), self._me, new_run_id(now), busy)
+        if progress.superseded:
             if self._store.ticks.drop(claim, "a later tick took its place before it began"):
-                self._settlement.tell_of(course.workflow, pending.tick)
+                self._tick_runs.tell_of(progress.workflow, pending.tick)
             return True
         answer = self._store.ticks.claim(claim)
         if answer == "skipped":
-            self._settlement.tell_of(course.workflow, pending.tick)
+            self._tick_runs.tell_of(progress.workflow, pending.tick)
         return answer != "busy"

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import LogLevel, Memory, ViewName
+from catchment.formats.registry import format_names
+from catchment.spec.grammar.fields import LogLevel, Memory, Part, ViewName, optional, required
 from catchment.spec.validation import Flag, Text, Whole
 
 
@@ -19,23 +19,23 @@ class IncrementalKey(Part):
 
 
 class IncrementalState(Part):
-    """How a key moves on after a successful run."""
+    """Which value a key takes over after a successful run."""
 
     key: Text = required("The key to set for the next run.")
     value: Text = required("The key of this run whose value it takes.")
 
 
 class Incremental(Part):
-    """Read only a window of the dataset, and move it on after each run."""
+    """Read only a window of the dataset, and advance the window after each run."""
 
     by: Literal["keys", "snapshot"] = Field(
-        default="keys", description="What moves: a window over columns (keys), or the table's own history (snapshot)."
+        default="keys", description="What advances: a window over columns (keys), or the table's history (snapshot)."
     )
     since: Text | None = optional("Of `by: snapshot`: where the first run begins, a timestamp.")
     context: ViewName | None = optional("View that stands for the whole dataset in sql.")
     sql: Text | None = optional("Query that selects the window; $|key| stands for the value of a key.")
     keys: list[IncrementalKey] = Field(default=[], description="The window's values, evaluated in order.")
-    state: list[IncrementalState] = Field(default=[], description="Which keys the next run starts from.")
+    state: list[IncrementalState] = Field(default=[], description="Which keys the next run takes over.")
 
 
 class Input(Part):
@@ -44,7 +44,7 @@ class Input(Part):
     name: ViewName = required("Name of the view that steps read from.")
     dataset: Text | None = optional("Address of the dataset: dataos://depot:collection/dataset?acl=r.")
     query: Text | None = optional("A query in place of a dataset.")
-    format: Text | None = optional("Format of the dataset: iceberg, delta, json, csv, parquet, orc, avro or text.")
+    format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
     is_stream: Flag | None = optional("Read as a stream.")
     schema_type: Text | None = optional("How schemaString is written: avro or spark.")
     schema_path: Text | None = optional("File that holds the schema, relative to the workflow file.")

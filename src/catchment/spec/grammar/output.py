@@ -6,8 +6,19 @@ from typing import Any
 
 from pydantic import Field
 
-from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import CommitWay, Conflict, OutputName, SaveMode, SortMode, SortOrder, Transform
+from catchment.formats.registry import format_names
+from catchment.spec.grammar.fields import (
+    CommitWay,
+    Conflict,
+    OutputName,
+    Part,
+    SaveMode,
+    SortMode,
+    SortOrder,
+    Transform,
+    optional,
+    required,
+)
 from catchment.spec.validation import Flag, Text, Whole
 
 
@@ -43,7 +54,7 @@ class Merge(Part):
 
 
 class IcebergOptions(Part):
-    """What only Iceberg tables have."""
+    """Options that only Iceberg tables have."""
 
     properties: dict[str, Text] | None = optional(
         "Table properties; overwrite-mode: dynamic makes overwrite replace only the partitions that the job produced."
@@ -82,7 +93,7 @@ class Output(Part):
 
     name: OutputName = required("Name of the step (or input) to write.")
     dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
-    format: Text | None = optional("Format of the dataset: iceberg, delta, json, csv, parquet, orc, avro or text.")
+    format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
     options: OutputOptions | None = optional("How the view is written.")
     commit: CommitWay | None = optional(
         "How rows get into the table: through a buffer (default), or directly with the format's own commit."

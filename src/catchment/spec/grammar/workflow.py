@@ -6,8 +6,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from catchment.spec.grammar.base import Part, optional, required
-from catchment.spec.grammar.scalars import Catchup, Cron, DnsName, Duration, LogLevel, Timestamp, TimeZone
+from catchment.spec.grammar.fields import (
+    Catchup,
+    Cron,
+    DnsName,
+    Duration,
+    LogLevel,
+    Part,
+    Timestamp,
+    TimeZone,
+    optional,
+    required,
+)
 from catchment.spec.validation import Flag, Text, Whole
 
 

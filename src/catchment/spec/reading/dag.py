@@ -1,4 +1,4 @@
-"""The DAG of a workflow: jobs of this file and of the files it names, one flat list with unique names."""
+"""Links the jobs of a workflow file and of the files it includes into one flat list with unique names."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Dependency = tuple[str, Position]
 
 @dataclass(frozen=True)
 class DagItem:
-    """One node as written: a job, or the jobs of another workflow in its place."""
+    """One node of the file: a job, or the jobs of an included workflow."""
 
     name: str
     name_where: Position
     dependencies: tuple[Dependency, ...]
     jobs: tuple[Job, ...]
-    """Empty where nothing could be read; more than one only for a sub-workflow."""
+    """Empty if nothing could be read; more than one only for an included workflow."""
 
     def roots(self) -> set[str]:
-        """The jobs that wait for nothing inside this item."""
+        """The jobs that depend on no other job of this item."""
         names = {job.name for job in self.jobs}
         return {job.name for job in self.jobs if not names & {name for name, _ in job.dependencies}}
 
     def leaves(self) -> list[str]:
-        """The jobs that nothing inside this item waits for."""
+        """The jobs that no other job of this item depends on."""
         awaited = {name for job in self.jobs for name, _ in job.dependencies}
         return [job.name for job in self.jobs if job.name not in awaited]
 
 
 def link(dag: Sequence[DagItem], findings: Findings) -> tuple[Job, ...]:
-    """All jobs, with dependencies on nodes turned into dependencies on jobs."""
+    """All jobs, with dependencies on nodes replaced by dependencies on jobs."""
     _check_unique(dag, findings)
     targets = {job.name: [job.name] for item in dag for job in item.jobs}
     targets.update({item.name: item.leaves() for item in dag})

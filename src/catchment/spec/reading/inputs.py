@@ -1,4 +1,4 @@
-"""Inputs and steps: from the grammar to the canonical model, with the place of every line of SQL."""
+"""Inputs and steps: from the grammar to the canonical model, with the position of every line of SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.model import Input, Step
 from catchment.spec.reading.incremental import read_commits, read_incremental
-from catchment.spec.textlines import source_lines, start_of_text
+from catchment.spec.source_positions import source_lines, start_of_text
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import parse
 

@@ -1,18 +1,17 @@
-"""One DAG node becomes one canonical job. Every part is read, so that one bad part hides no problem of another."""
+"""Reads one DAG node into one canonical job. Every part is read, so that one bad part hides no problem of another."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.grammar import workflow as dag
 from catchment.spec.model import Job, Retry
-from catchment.spec.reading.actions import read_actions
 from catchment.spec.reading.inputs import read_inputs, read_steps
 from catchment.spec.reading.outputs import read_outputs
-from catchment.spec.reading.sparkconf import spark_conf
-from catchment.spec.reading.toolbox import read_toolbox
+from catchment.spec.reading.table_actions import read_actions, read_toolbox
 from catchment.spec.reading.unsupported import check_job, check_spec, check_stack
 from catchment.spec.reading.views import read_views
 from catchment.spec.tree import MapNode
@@ -22,7 +21,7 @@ _OTHER_WORK = ("actions", "assertions", "profile")
 
 
 def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Job | None:
-    """The job of a DAG node with canonical keys; None where too little of it can be read."""
+    """The job of a DAG node with canonical keys; None if too little of it can be read."""
     spec_node = node.get("spec")
     if spec_node is None:
         findings.error("missing-field", "`spec` is missing", node.where, "add `spec:` or `file:` to the job")
@@ -44,7 +43,7 @@ def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Jo
 
 
 def retry_of(given: dag.Retry | None) -> Retry:
-    """How a job is tried again."""
+    """The canonical retry settings of a job."""
     if given is None:
         return Retry()
     return Retry(given.count, given.strategy, given.duration or 0.0, given.max_duration)
@@ -85,7 +84,7 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
     return replace(
         job,
         log_level=given.job.log_level or job.log_level,
-        spark_conf=spark_conf(given, stack, findings),
+        spark_conf=_spark_conf(given, stack, findings),
         explain=bool(given.job.explain),
         preview_rows=given.job.show_preview_lines or 0,
         inputs=inputs,
@@ -93,3 +92,28 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
         outputs=outputs,
         actions=actions,
     )
+
+
+def _spark_conf(flare: grammar.FlareSpec, stack: MapNode, findings: Findings) -> Mapping[str, str]:
+    """All Spark settings of a job; `sparkConf` takes precedence over driver and executor."""
+    own = dict(flare.spark_conf or {})
+    sized = {**_sized("driver", flare.driver), **_sized("executor", flare.executor)}
+    if flare.executor and flare.executor.instances:
+        sized["spark.executor.instances"] = str(flare.executor.instances)
+    conf = stack.get("sparkConf")
+    for key in sized.keys() & own.keys():
+        if sized[key] != own[key] and isinstance(conf, MapNode):
+            message = f"`{key}` is {own[key]} here and {sized[key]} in driver or executor; the value given here is used"
+            findings.warning("given-twice", message, conf.key_where(key))
+    return {**sized, **own}
+
+
+def _sized(role: str, settings: grammar.Driver | None) -> dict[str, str]:
+    if settings is None:
+        return {}
+    found = {
+        f"spark.{role}.cores": settings.cores,
+        f"spark.{role}.memory": settings.memory,
+        f"spark.kubernetes.{role}.limit.cores": settings.core_limit,
+    }
+    return {key: str(value) for key, value in found.items() if value is not None}

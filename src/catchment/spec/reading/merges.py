@@ -1,4 +1,4 @@
-"""Merge: from the grammar to the canonical model, in every spelling that was published."""
+"""Merges: from the grammar to the canonical model, in every published spelling."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
 from catchment.spec.model import Clause, Merge
-from catchment.spec.textlines import source_lines, start_of_text
+from catchment.spec.source_positions import source_lines, start_of_text
+from catchment.spec.sql_tokens import code_of
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow
 
 _BEGINS = re.compile(r"\s*(NOT\s+)?MATCHED\b", re.IGNORECASE)
@@ -15,7 +16,7 @@ _EXAMPLE = "for example `MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT 
 
 
 def read_merge(options: grammar.OutputOptions, node: MapNode, findings: Findings) -> Merge | None:
-    """The merge that an output asks for, None where it asks for none."""
+    """The merge of an output; None if it has none."""
     given = options.iceberg.merge if options.iceberg else None
     if given is None:
         return None
@@ -32,13 +33,14 @@ def read_merge(options: grammar.OutputOptions, node: MapNode, findings: Findings
 def _check_clauses(on: Clause, when: Clause, findings: Findings) -> None:
     if not on.sql.strip():
         findings.error("bad-merge-clause", "`onClause` is empty", on.where, "for example `old.id = new.id`")
-    if not _BEGINS.match(when.sql):
+    code = code_of(when.sql)
+    if code is not None and not _BEGINS.match(code):
         message = "`whenClause` begins with MATCHED or NOT MATCHED, with or without WHEN before it"
         findings.error("bad-merge-clause", message, when.where, _EXAMPLE)
 
 
 def _check_other_modes(options: grammar.OutputOptions, node: MapNode, findings: Findings) -> None:
-    """A merge is a mode of its own; `overwrite` beside it is the dialect's way to say so."""
+    """A merge is a save mode of its own; the dialect writes `overwrite` beside it."""
     if options.save_mode == "append":
         where = follow(node, ["options", "saveMode"]).node.where
         hint = "write `saveMode: overwrite` beside `merge`, or remove `merge` to append"
@@ -60,20 +62,22 @@ def _alias(pair: tuple[str, str], used: frozenset[str], on: Clause, findings: Fi
     return found[0] if found else pair[0]
 
 
-_NO_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Literals and comments."""
 _QUALIFIER = re.compile(r"(?<![.\w`])`?(\w+)`?\s*\.(?!\d)")
+_END = re.compile(r";\s*$")
 
 
 def read_clause(text: str, node: Node, keyword: str) -> Clause:
-    """A clause without the keyword that may begin it and the `;` that may end it; every other character stays put."""
-    sql = re.sub(rf"^\s*{keyword}\b", lambda found: " " * len(found[0]), text, flags=re.IGNORECASE)
-    sql = re.sub(r"\s*;\s*$", "", sql)
+    """A clause without its leading keyword and its trailing `;`; every other character keeps its offset."""
+    code, sql = code_of(text) or text, text
+    if begins := re.match(rf"\s*({keyword})\b", code, re.IGNORECASE):
+        sql = f"{sql[: begins.start(1)]}{' ' * len(keyword)}{sql[begins.end(1) :]}"
+    if ends := _END.search(code):
+        sql = f"{sql[: ends.start()]} {sql[ends.start() + 1 :]}".rstrip()
     if isinstance(node, ScalarNode):
         return Clause(sql, start_of_text(node), source_lines(node))
     return Clause(sql, node.where)
 
 
 def qualifiers(sql: str) -> frozenset[str]:
-    """The names, in lower case, that stand in front of a dot."""
-    return frozenset(name.lower() for name in _QUALIFIER.findall(_NO_NAMES.sub(" ", sql)))
+    """The names in front of a dot, in lower case; none if the SQL cannot be tokenized."""
+    return frozenset(name.lower() for name in _QUALIFIER.findall(code_of(sql) or ""))

@@ -1,4 +1,4 @@
-"""Outputs: from the grammar to the canonical model. Which view each one writes is settled by `views`."""
+"""Outputs: from the grammar to the canonical model. `views` decides which view each one writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_outputs(job: MapNode, views: Views, findings: Findings) -> tuple[Output
 
 
 def _numbered(outputs: list[Output], findings: Findings) -> tuple[Output, ...]:
-    """One view may feed several datasets: later namesakes get a number, so that every write has an id of its own."""
+    """Number the outputs that write the same view, so that every write has an id of its own."""
     unique: dict[str, Output] = {}
     for output in outputs:
         namesakes = [other for other in unique.values() if other.source == output.source]

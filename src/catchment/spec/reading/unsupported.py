@@ -1,14 +1,15 @@
-"""What the dialect knows and Catchment does not run yet: said at its place, never passed over in silence."""
+"""Reports, at its position, whatever the dialect has and Catchment does not support yet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from catchment.formats.registry import format_names
 from catchment.spec.findings import Findings
 from catchment.spec.tree import ListNode, MapNode, Node, ScalarNode, maps, text
 from catchment.spec.validation import did_you_mean
 
-FORMATS = ("iceberg", "delta", "json", "csv", "parquet", "orc", "avro", "text")
+FORMATS = format_names()
 _OTHER_FORMATS = (
     *("hudi", "xml", "db", "xlsx", "paimon", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
     *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
@@ -50,7 +51,7 @@ _IGNORED_IN_SPEC = {
 
 
 def check_stack(spec: MapNode, findings: Findings) -> str | None:
-    """The family of a job's stack if it can be read further: flare or toolbox."""
+    """The family of a job's stack, flare or toolbox; None if the stack is not supported."""
     stack = spec.get("stack")
     written = text(stack)
     if stack is None or written is None:
@@ -58,23 +59,23 @@ def check_stack(spec: MapNode, findings: Findings) -> str | None:
     family = written.split(":")[0]
     if family in _STACKS:
         return family
-    hint = did_you_mean(family, _STACKS) or "flare and toolbox are known"
+    hint = did_you_mean(family, _STACKS) or "supported stacks are flare and toolbox"
     findings.error("unsupported-stack", f"not supported yet: stack {written}", stack.where, hint)
     return None
 
 
 def check_spec(spec: MapNode, findings: Findings) -> None:
-    """Warn of settings of a cluster whose absence could surprise."""
+    """Warn about cluster settings that have no effect, if that could surprise."""
     for key, hint in _IGNORED_IN_SPEC.items():
         if _is_given(spec.get(key)):
             findings.warning("ignored-key", f"`{key}` has no effect here", spec.key_where(key), hint)
     if text(spec.get("dryRun")) in ("true", "True", "TRUE"):
-        hint = "use `catchment plan` to look without running"
+        hint = "use `catchment plan` to see what would run"
         findings.warning("ignored-key", "`dryRun` has no effect here: the job runs", spec.key_where("dryRun"), hint)
 
 
 def check_job(job: MapNode, findings: Findings) -> None:
-    """Refuse what a flare job, its inputs, steps and outputs ask for and cannot get."""
+    """Report unsupported features of a flare job, its inputs, steps and outputs."""
     _refuse(job, _JOB, findings)
     for step in (step for group in maps(job.get("steps")) for step in maps(group.get("sequence"))):
         _refuse(step, _STEP, findings)
@@ -114,10 +115,10 @@ def _format(node: MapNode, findings: Findings) -> None:
     if value is None or written is None or written.lower() in FORMATS:
         return
     if written.lower() in _OTHER_FORMATS:
-        hint = f"formats that run are {', '.join(FORMATS)}"
+        hint = f"supported formats are {', '.join(FORMATS)}"
         findings.error("unsupported-format", f"not supported yet: format {written}", value.where, hint)
     else:
-        hint = did_you_mean(written, FORMATS) or f"formats that run are {', '.join(FORMATS)}"
+        hint = did_you_mean(written, FORMATS) or f"supported formats are {', '.join(FORMATS)}"
         findings.error("unknown-format", f"there is no format `{written}`", value.where, hint)
 
 

@@ -1,4 +1,4 @@
-"""The views of a job: which names its inputs and steps give, and which one each output writes."""
+"""The views of a job: the names that its inputs and steps define, and which view each output writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Views:
         return tuple(step for sequence in self.sequences for step in sequence)
 
     def source_of(self, output: str, where: Position, findings: Findings) -> str:
-        """The view that an output writes: its namesake, or the only one it can mean."""
+        """The view that an output writes: the one with its name, or the only candidate."""
         known = {name.lower(): name for name, _ in (*self.inputs, *self.steps)}
         if output.lower() in known:
             return known[output.lower()]

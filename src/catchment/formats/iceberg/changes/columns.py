@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.engine.failures import from_spark
 from catchment.errors import JobError
-from catchment.jvm.classes import Jvm
-from catchment.maintain.model import Arguments, Kind, Metadata
+from catchment.formats.failures import from_spark
+from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
+from catchment.formats.iceberg.java import Jvm
 
 
 def _add(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:

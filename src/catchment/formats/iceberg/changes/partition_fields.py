@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
-from catchment.jvm.classes import Jvm
-from catchment.maintain.model import Arguments, Kind, Metadata
+from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
+from catchment.formats.iceberg.java import Jvm
 
 ARGUMENTS = {"bucket": "numBuckets", "truncate": "width"}
 """Transforms that are told a number, and what it is called."""

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
+from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
 from catchment.formats.iceberg.changes.swap import CHANGED
-from catchment.maintain.model import Arguments, Kind, Metadata
 
 
 def _set(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:

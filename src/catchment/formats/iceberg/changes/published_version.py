@@ -14,15 +14,14 @@ from pyspark.sql import SparkSession
 from catchment.commit import faults
 from catchment.commit.leases import turn
 from catchment.commit.listener import Listener
-from catchment.commit.patience import patiently
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.swap import looks
 from catchment.formats.iceberg.published import Pointer, Published
 from catchment.formats.iceberg.versions import Version, Versions
+from catchment.formats.model import Asker
 from catchment.jvm.causes import is_a
-from catchment.maintain.model import Asker
 from catchment.plan.model import ChangePlan
 from catchment.store.publications import Publication, Publications
 
@@ -144,8 +143,8 @@ def _record(publications: Publications, address: str, catalog: str, moved: _Move
     after, before = moved.after, moved.before.location if moved.before else None
     if moved.changed:
         made = Publication(address, catalog, after.location, before, after.snapshot_id, *asker.told)
-        patiently(lambda: publications.record(made))
+        publications.record(made)
         faults.point("publication-recorded")
     elif moved.before:
         seen = Publication(address, catalog, after.location, moved.before.before, after.snapshot_id, *asker.told)
-        patiently(lambda: publications.record_missing(seen))
+        publications.record_missing(seen)

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from catchment.commit.listener import Listener
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import Table
+from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata, Staged
 from catchment.formats.iceberg.snapshots import branch_head, current, line, snapshot_of
 from catchment.formats.iceberg.table import MAIN
-from catchment.maintain.model import Arguments, Kind, Metadata, Staged
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ so that one whose answer was lost, or whose engine died after it, is not made tw
 from __future__ import annotations
 
 import json
-import random
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import Any
@@ -16,12 +14,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.engine.failures import first_line
 from catchment.errors import CommitConflict, JobError
+from catchment.formats.backoff import attempts
+from catchment.formats.failures import first_line
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.iceberg.changes.model import Metadata, Staged
+from catchment.formats.iceberg.java import Jvm
+from catchment.formats.model import Asker
 from catchment.jvm.causes import causes, is_a, stack_trace
-from catchment.jvm.classes import Jvm
-from catchment.maintain.model import Asker, Metadata, Staged
 
 CHANGED = "catchment.changed"
 """The property of a table that says which change was made last, by whom, and when."""
@@ -67,9 +67,7 @@ def commit(spark: SparkSession, table: Table, name: str, stage: Stage, asker: As
 
 def looks() -> Iterator[int]:
     """Again and again, with short pauses that spread rivals."""
-    for number in range(MOST_LOOKS):
-        yield number
-        time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS))  # noqa: S311 - guards nothing
+    return attempts(MOST_LOOKS, longest=LONGEST_PAUSE_SECONDS)
 
 
 def _put(stage: Stage, transaction: Any, before: Metadata) -> None:

@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from catchment.engine.failures import first_line, from_spark
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MOST_ATTEMPTS, attempts
-from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.failures import first_line, from_spark
+from catchment.formats.iceberg.catalogs import EXCEPTIONS
+from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import require_kept
 from catchment.formats.iceberg.row_changes import OVERTAKEN
+from catchment.formats.model import MaintenanceResult
 from catchment.jvm.causes import causes, is_a, stack_trace
-from catchment.jvm.classes import Jvm
-from catchment.maintain.model import MaintainedTable, MaintenanceResult
 from catchment.plan.model import Clause, Rewrite, RewriteManifests
 
 COURTESY_SECONDS = 60.0
@@ -56,9 +57,7 @@ def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
     except Exception as error:
         if operation.condition is None or isinstance(error, CommitConflict):
             raise
-        problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or operation.condition.where
-        raise problem from error
+        raise from_spark(error, otherwise="maintenance-failed").at(operation.condition.where) from error
 
 
 def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) -> MaintenanceResult:
@@ -79,26 +78,19 @@ def unhurried(maintained: MaintainedTable, attempt: Callable[[], MaintenanceResu
     """Try until it succeeds; whoever writes goes first, and what a writer has changed is looked at anew."""
     for number in attempts():
         _let_pass(maintained)
-        before = head(maintained.table)
+        before = maintained.head()
         try:
             return attempt()
         except Exception as error:
             if not is_a(error, *OVERTAKEN):
                 raise
             # Iceberg says with the same exception that something was changed and that something is not there.
-            if is_a(error, VALIDATION) and head(maintained.table) == before:
+            if is_a(error, VALIDATION) and maintained.head() == before:
                 raise _refused(error) from error
             if number == MOST_ATTEMPTS:
                 raise _overtaken(maintained, number) from error
         maintained.listener.check()
     raise AssertionError("the last attempt returns or raises")
-
-
-def head(table: Table) -> int | None:
-    """The current snapshot of a table."""
-    table.refresh()
-    found = table.currentSnapshot()
-    return None if found is None else int(found.snapshotId())
 
 
 def _let_pass(maintained: MaintainedTable) -> None:
@@ -173,7 +165,6 @@ def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
         refused = next((cause for cause in causes(error) if INVALID in cause.classes), None)
         if refused is None:
             raise
-        # Nothing is committed, so this is no conflict with others, as which it would be told otherwise.
         hint = "check the order of the rewrite; `catchment table show` lists the columns"
         raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
 
@@ -205,9 +196,7 @@ def _filter(maintained: MaintainedTable, condition: Clause | None) -> Any:
         resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition.sql)
         return converter.convertToIcebergExpression(resolved)
     except Exception as error:
-        problem = from_spark(error, otherwise="maintenance-failed")
-        problem.where = problem.where or condition.where
-        raise problem from error
+        raise from_spark(error, otherwise="maintenance-failed").at(condition.where) from error
 
 
 def _lengths(maintained: MaintainedTable, manifests: Any) -> list[int]:

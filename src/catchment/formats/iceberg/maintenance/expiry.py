@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
+from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.maintenance.compaction import unhurried
+from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
-from catchment.maintain.followers import Follower, followers
-from catchment.maintain.model import MaintainedTable, MaintenanceResult
+from catchment.formats.model import Follower, MaintenanceResult
 from catchment.plan.model import Expire
 
 Metadata = Mapping[str, Any]
@@ -175,9 +175,7 @@ def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
     found = History(json.loads(snapshots.metadata(maintained.spark, maintained.table)))
     now = int(time.time() * 1000)
     old = found.expired(operation, now)
-    following = {
-        each: found.after(each.snapshot) for each in followers(maintained.writer.store.states, found.snapshots)
-    }
+    following = {each: found.after(each.snapshot) for each in maintained.needs.followers(found.snapshots)}
     reasons = {**_needs(maintained, found), "incremental": frozenset().union(*following.values())}
     needs = frozenset().union(*reasons.values())
     if lost := needs & found.by_own_rule(now):
@@ -216,8 +214,8 @@ def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult
 
 
 def _needs(maintained: MaintainedTable, found: History) -> dict[str, frozenset[int]]:
-    waiting = needed(maintained.writer.store.database, maintained.dataset.address)
-    readers = maintained.writer.store.readers.oldest()
+    waiting = maintained.needs.writes()
+    readers = maintained.needs.readers_since()
     since = None if readers is None else int((readers - CLOCKS_APART_SECONDS) * 1000)
     later = {
         snapshot

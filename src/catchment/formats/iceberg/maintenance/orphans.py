@@ -14,12 +14,14 @@ from typing import Any
 
 from py4j.java_gateway import is_instance_of
 
-from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
+from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
+from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
 from catchment.formats.iceberg.table import LakeTable
-from catchment.jvm.classes import Jvm, callback
-from catchment.maintain.model import MaintainedTable, MaintenanceResult
+from catchment.formats.model import MaintenanceResult
+from catchment.jvm.classes import callback
 from catchment.plan.model import RemoveOrphans
 
 DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
@@ -38,8 +40,8 @@ def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> Ma
     now = time.time()
     wanted = now - DEFAULT_AGE_SECONDS if operation.before is None else operation.before / 1000
     # Before the table is looked at: what is open now and published a moment later is an orphan to that look.
-    waiting = needed(maintained.writer.store.database, maintained.dataset.address)
-    under_way = (maintained.writer.store.readers.oldest() or now) - CLOCKS_APART_SECONDS
+    waiting = maintained.needs.writes()
+    under_way = (maintained.needs.readers_since() or now) - CLOCKS_APART_SECONDS
     maintained.table.refresh()
     if now - wanted < ADVISED_AGE_SECONDS:
         maintained.listener.warn(

@@ -13,11 +13,11 @@ from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.changes.published_version import FORGETS
+from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.published import Published
 from catchment.jvm.causes import is_a
-from catchment.jvm.classes import Jvm
-from catchment.maintain.model import MaintainedTable
-from catchment.store.publications import Publication, Publications
+from catchment.store.publications import Publication
 
 NOT_THERE = f"{EXCEPTIONS}NotFoundException"
 
@@ -66,12 +66,8 @@ def require_kept(maintained: MaintainedTable) -> None:
 
 def _recent(maintained: MaintainedTable, catalog: str) -> Iterator[Publication]:
     """Publications that were to be seen at any time since the oldest of those who read now began."""
-    since = maintained.writer.store.readers.oldest()
-    made = [
-        publication
-        for publication in Publications(maintained.writer.store.database).of_table(maintained.dataset.address)
-        if publication.catalog == catalog
-    ]
+    since = maintained.needs.readers_since()
+    made = [publication for publication in maintained.needs.publications() if publication.catalog == catalog]
     for publication, later in zip(made, [*made[1:], None], strict=True):
         gone = later.at if later else None
         if gone is None or (since is not None and gone > since - CLOCKS_APART_SECONDS):

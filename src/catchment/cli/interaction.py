@@ -1,0 +1,60 @@
+"""Asks before changes that cannot be undone, and handles Ctrl-C: the first stops cleanly, the second at once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from catchment.errors import RequestError
+
+
+def require(question: str) -> None:
+    """Continue only if a person agrees; without a terminal nobody has agreed."""
+    require_somebody()
+    if not agrees(question):
+        raise refused()
+
+
+def require_somebody() -> None:
+    """Continue only if there is a terminal to ask on."""
+    if not sys.stdin.isatty():
+        raise RequestError(
+            "this needs confirmation, and there is no terminal to ask on",
+            code="not-confirmed",
+            hint="confirm it with --yes",
+        )
+
+
+def agrees(question: str) -> bool:
+    """Ask a yes-or-no question."""
+    return click.confirm(question, err=True)
+
+
+def refused() -> RequestError:
+    """The error to raise if the person did not agree."""
+    return RequestError("nothing was changed", code="not-confirmed")
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[threading.Event]:
+    """An event that SIGINT or SIGTERM sets; the second signal raises KeyboardInterrupt."""
+    stop = threading.Event()
+
+    def handle(_: int, __: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        click.echo("stopping (press again to stop at once)", err=True)
+
+    earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

@@ -1,0 +1,50 @@
+"""Opens projects for the verbs and remembers their secrets, so that nothing printed later shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+if TYPE_CHECKING:
+    from catchment.plan.preparation import Prepared
+    from catchment.project.model import Project
+
+SECRETS = "catchment.secrets"
+
+
+class Redacts(Protocol):
+    def text(self, text: str, /) -> str: ...
+
+    def data(self, data: Any, /) -> Any: ...
+
+
+def open_project(start: Path) -> Project:
+    """The project that `start` belongs to."""
+    from catchment import project
+
+    return _remember(project.load(start))
+
+
+def prepare(file: Path) -> Prepared:
+    """A workflow file, its project and its plan, with every problem found on the way."""
+    from catchment import plan
+
+    prepared = plan.prepare(file)
+    if prepared.project is not None:
+        _remember(prepared.project)
+    return prepared
+
+
+def redactor(ctx: click.Context | None = None) -> Redacts:
+    """Masks the secrets of the projects opened so far."""
+    from catchment.project.secrets import Redactor
+
+    return Redactor((ctx or click.get_current_context()).meta.get(SECRETS, ()))
+
+
+def _remember(project: Project) -> Project:
+    meta = click.get_current_context().meta
+    meta[SECRETS] = (*meta.get(SECRETS, ()), *project.secrets)
+    return project

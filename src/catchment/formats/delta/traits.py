@@ -1,0 +1,80 @@
+"""What Delta tables can do and need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from catchment.errors import CommitConflict
+from catchment.formats.traits import CatalogTraits, Package, Rule, Traits
+
+if TYPE_CHECKING:
+    from catchment.project.model import Depot
+
+SNAPSHOT_PARTITIONS = "4"
+"""Of a table's state: on one machine, the fifty that Delta takes are tasks without work."""
+ONE_FOR_EACH = "let the last step give one row for each row of the table, for example with row_number() or max_by()"
+
+
+def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
+    """Delta's place is Spark's own catalog: only there are tables found by their path. Others keep their names."""
+    catalog = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
+    here = {"spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS} if local else {}
+    return {**catalog, **here, **_hive(depots)}
+
+
+def _hive(depots: Sequence[Depot]) -> dict[str, str]:
+    """What Spark's own catalog needs to be the one that a Hive metastore keeps for everybody."""
+    catalog = next((depot.catalog for depot in depots if depot.catalog), None)
+    if catalog is None:
+        return {}
+    properties = {"hive.metastore.uris": str(catalog.uri), **catalog.properties}
+    return {
+        "spark.sql.catalogImplementation": "hive",
+        **{f"spark.hadoop.{key}": value for key, value in properties.items()},
+    }
+
+
+TRAITS = Traits(
+    name="delta",
+    formats=("delta",),
+    is_table=True,
+    catalogs={"hive": CatalogTraits(uri=("thrift://",), needs_uri=True)},
+    one_catalog=True,
+    by_path=True,
+    forbidden_in_names="-",
+    merge=True,
+    conflict=True,
+    buffered=False,
+    evolving=frozenset({"delta"}),
+    history=True,
+    time_travel=frozenset({"versionAsOf", "timestampAsOf"}),
+    questions=frozenset({"table", "snapshots", "files"}),
+    packages={
+        # Alone: what else they ask for, Spark has, in the versions that it was built with.
+        "4.1": (
+            Package("io.delta:delta-spark_4.1_2.13:4.4.0", alone=True),
+            Package("io.delta:delta-storage:4.4.0", alone=True),
+        ),
+        "3.5": (
+            Package("io.delta:delta-spark_2.12:3.3.2", alone=True),
+            Package("io.delta:delta-storage:3.3.2", alone=True),
+        ),
+    },
+    extension="io.delta.sql.DeltaSparkSessionExtension",
+    settings=settings,
+    rules=(
+        Rule(
+            frozenset({"io.delta.exceptions.DeltaConcurrentModificationException"}),
+            CommitConflict,
+            None,
+            "others committed to the table again and again while this write was under way",
+            "run the job again; where that happens often, let jobs that replace the same partitions depend on each "
+            "other",
+        ),
+    ),
+    conditions={
+        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE": ("merge-cardinality", ONE_FOR_EACH),
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION": ("column-not-found", "check the spelling of the columns in `merge`"),
+    },
+)

@@ -1,0 +1,173 @@
+"""Exceptions of Spark, Java and the formats become Catchment's errors: by class and condition, never by text."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from catchment.errors import (
+    CatchmentError,
+    JobError,
+    SetupError,
+    StorageUnavailable,
+)
+from catchment.formats.registry import all_traits
+from catchment.formats.traits import Rule
+from catchment.jvm.causes import Throwable, causes, stack_trace
+
+
+def _of_formats(trait: Literal["unavailable", "refused"]) -> frozenset[str]:
+    return frozenset().union(*(getattr(traits, trait) for traits in all_traits()))
+
+
+UNAVAILABLE = Rule(
+    frozenset(
+        {
+            "java.net.SocketException",
+            "java.net.SocketTimeoutException",
+            "java.net.UnknownHostException",
+            "java.sql.SQLNonTransientConnectionException",
+            "java.sql.SQLTransientException",
+            "org.apache.hadoop.fs.s3a.AWSApiCallTimeoutException",
+            "org.apache.hadoop.fs.s3a.AWSServiceThrottledException",
+            "org.apache.hadoop.fs.s3a.AWSStatus500Exception",
+            "org.apache.hadoop.fs.s3a.HttpChannelEOFException",
+            "org.apache.http.NoHttpResponseException",
+            "org.postgresql.util.PSQLException",
+            "org.sqlite.SQLiteException",
+            "software.amazon.awssdk.core.exception.SdkClientException",
+            *_of_formats("unavailable"),
+        }
+    ),
+    StorageUnavailable,
+    None,
+    "a store or catalog did not answer",
+    "check that it runs and can be reached from this machine",
+)
+
+RULES = (
+    Rule(
+        frozenset({"java.lang.OutOfMemoryError"}),
+        JobError,
+        "out-of-memory",
+        "the engine ran out of memory",
+        "raise spark.driver.memory (or spark.executor.memory) of the engine, or run fewer jobs at once with --jobs",
+    ),
+    Rule(
+        frozenset({"java.net.BindException"}),
+        SetupError,
+        "port-in-use",
+        "a port that the engine asks for is taken",
+        "choose another port in the engine's `conf`, or remove the setting and let Spark choose",
+    ),
+    *(rule for traits in all_traits() for rule in traits.rules),
+    Rule(
+        frozenset(
+            {
+                "java.nio.file.AccessDeniedException",
+                "org.apache.hadoop.security.AccessControlException",
+                *_of_formats("refused"),
+            }
+        ),
+        JobError,
+        "no-permission",
+        "access was refused",
+        "check who owns the place and the credentials of the depot",
+    ),
+    UNAVAILABLE,
+)
+
+# The JVM hands the system's error number on only as the system's own text for it.
+SYSTEM_ERRORS = {
+    errno.ENOSPC: ("disk-full", "the disk is full", "free some space, or move the depot's location"),
+    errno.EDQUOT: ("disk-full", "the disk quota is used up", "free some space, or move the depot's location"),
+    errno.EACCES: ("no-permission", "access was refused", "check who owns the place and may write to it"),
+    errno.EPERM: ("no-permission", "access was refused", "check who owns the place and may write to it"),
+    errno.EROFS: ("no-permission", "the place is read-only", "make it writable, or move the depot's location"),
+}
+
+ONE_FOR_EACH = "let the last step give one row for each row of the table, for example with row_number() or max_by()"
+CONDITIONS = {
+    "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
+    "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
+    "UNRESOLVED_FIELD": ("column-not-found", "check the spelling of the field"),
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
+        "not-deterministic",
+        "this reads its rows more than once: write those with rand() or uuid() in them to a table first",
+    ),
+    "MERGE_CARDINALITY_VIOLATION": ("merge-cardinality", ONE_FOR_EACH),
+    "TABLE_OR_VIEW_NOT_FOUND": (
+        "table-or-view-not-found",
+        "SQL sees the job's inputs and earlier steps by name, and tables as depot.collection.table",
+    ),
+    "PATH_NOT_FOUND": ("input-not-found", "check the address, and where the depot's `location` points"),
+    "UNABLE_TO_INFER_SCHEMA": ("input-empty", "put data there first, or give the input a schema"),
+    **{condition: told for traits in all_traits() for condition, told in traits.conditions.items()},
+}
+
+
+def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> CatchmentError:
+    """The error that a failure inside Spark means; `otherwise` is the code where nothing more is known."""
+    if isinstance(error, CatchmentError):
+        return error
+    detail = stack_trace(error)
+    chain = tuple(causes(error))
+    known = _by_rule(chain, detail) or _by_status(chain, detail) or _by_system(chain, detail)
+    return known or _by_condition(chain, detail, otherwise, error)
+
+
+def from_system(number: int, about: str, detail: str | None) -> CatchmentError | None:
+    """The error that a number of the operating system means, None for numbers that say nothing to a user."""
+    if number not in SYSTEM_ERRORS:
+        return None
+    code, message, hint = SYSTEM_ERRORS[number]
+    return JobError(f"{message}: {about}", code=code, hint=hint, detail=detail)
+
+
+def _says(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
+    message = f"{rule.message}: {first_line(cause)}" if rule.message else first_line(cause)
+    return rule.error(message, code=rule.code, hint=rule.hint, detail=detail)
+
+
+def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
+    return next((_says(rule, cause, detail) for rule, cause in found), None)
+
+
+def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    """A store that answers that it cannot answer."""
+    busy = (cause for cause in chain if cause.status is not None and (cause.status >= 500 or cause.status == 429))
+    return next((_says(UNAVAILABLE, cause, detail) for cause in busy), None)
+
+
+def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    for cause in chain:
+        if cause.classes & {"java.io.IOException", "org.apache.hadoop.fs.FSError"}:
+            numbers = (number for number in SYSTEM_ERRORS if os.strerror(number) in cause.message)
+            if (number := next(numbers, None)) is not None:
+                return from_system(number, first_line(cause), detail)
+    return None
+
+
+def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error: BaseException) -> CatchmentError:
+    for cause in chain:
+        if cause.condition and (known := CONDITIONS.get(cause.condition.partition(".")[0])):
+            return JobError(first_line(cause), code=known[0], hint=known[1], detail=detail)
+        if "org.apache.spark.sql.catalyst.parser.ParseException" in cause.classes:
+            return JobError(first_line(cause), code="sql-syntax", hint="correct the SQL at this place", detail=detail)
+    if not chain:
+        return JobError(f"{type(error).__name__}: {error}", code="internal", detail=detail)
+    # The innermost cause that Spark has a condition for tells most; the outermost often only says "job aborted".
+    telling = [cause for cause in chain if cause.condition] or chain
+    return JobError(first_line(telling[-1]), code=otherwise, hint="the job's log has the whole story", detail=detail)
+
+
+def first_line(cause: Throwable) -> str:
+    """One paragraph of a JVM message, without Spark's decorations."""
+    text = cause.message.strip() or str(cause.java.getClass().getName())
+    line = re.split(r"\n|; line \d+ pos \d+|\(line \d+, pos \d+\)", text, maxsplit=1)[0]
+    line = re.sub(r"^\[[A-Z0-9_.]+\] ", "", line)
+    return re.sub(r" SQLSTATE: \w{5}", "", line).strip().rstrip(";:")

@@ -1,0 +1,154 @@
+"""What Iceberg tables can do and need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from catchment.errors import CommitConflict, JobError, Retryable
+from catchment.formats.traits import EVERY_TRANSFORM, CatalogTraits, Package, Rule, Traits
+
+if TYPE_CHECKING:
+    from catchment.project.model import Depot
+
+EXCEPTIONS = "org.apache.iceberg.exceptions."
+FORKS = "catchment_forks"
+"""The Spark catalog that finds forks of tables by their names."""
+SQLITE_PATIENCE_MS = "60000"
+MAIN = "main"
+"""The branch that readers see."""
+
+
+def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
+    """The catalogs of the depots, and the one that finds forks."""
+    made = {f"spark.sql.catalog.{FORKS}": _forks_class(spark)}
+    for depot in depots:
+        made |= dict(_catalogs(depot))
+    return made
+
+
+def _forks_class(spark: str) -> str:
+    package = "org.apache.iceberg.spark"
+    return f"{package}.SparkCachedTableCatalog" if spark.startswith("3.") else f"{package}.SparkRewriteTableCatalog"
+
+
+def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
+    """The depot's own catalog and the published one: in one database, under their names."""
+    if depot.catalog is None:
+        return
+    properties = {
+        "type": depot.catalog.type,
+        "uri": _uri(depot),
+        "warehouse": depot.warehouse,
+        # A cached table is an old table as soon as another engine has committed.
+        "cache-enabled": "false",
+        **_of_database(_uri(depot)),
+        **_of_store(depot),
+        **depot.catalog.properties,
+    }
+    for prefix in (f"spark.sql.catalog.{name}" for name in (depot.name, depot.publish) if name):
+        yield prefix, "org.apache.iceberg.spark.SparkCatalog"
+        yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
+
+
+def _uri(depot: Depot) -> str:
+    if depot.catalog is None:
+        return ""
+    return depot.catalog.uri or (f"jdbc:sqlite:{depot.catalog.database}" if depot.catalog.database else "")
+
+
+def _of_database(uri: str) -> dict[str, str]:
+    if not uri.startswith("jdbc:"):
+        return {}
+    schema = {"jdbc.schema-version": "V1"}
+    if uri.startswith("jdbc:postgresql:"):
+        # A server that ends a connection says so when it is used next; nothing was done, so a new one may ask again.
+        return {**schema, "retryable_status_codes": "57P01"}
+    if not uri.startswith("jdbc:sqlite:"):
+        return schema
+    # Readers do not block the writer, and writers wait for each other instead of failing.
+    return {**schema, "jdbc.journal_mode": "WAL", "jdbc.busy_timeout": SQLITE_PATIENCE_MS}
+
+
+def _of_store(depot: Depot) -> dict[str, str]:
+    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"} if depot.warehouse.startswith("s3://") else {}
+
+
+TRAITS = Traits(
+    name="iceberg",
+    formats=("iceberg",),
+    is_table=True,
+    catalogs={
+        "jdbc": CatalogTraits(uri=("jdbc:",)),
+        "rest": CatalogTraits(uri=("http://", "https://"), needs_uri=True, location="name"),
+        "hive": CatalogTraits(uri=("thrift://",), location="optional"),
+        "hadoop": CatalogTraits(loses_commits=True),
+    },
+    catalog_required=True,
+    publishes_with=frozenset({"jdbc"}),
+    embedded=True,
+    reserved_depots=frozenset({"default_iceberg"}),
+    transforms=EVERY_TRANSFORM,
+    merge=True,
+    conflict=True,
+    direct=True,
+    branches=True,
+    evolving=frozenset({"iceberg"}),
+    history=True,
+    time_travel=frozenset({"snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"}),
+    operations=frozenset(
+        {"delete_from_dataset", "rewrite_dataset", "rewrite_manifest", "expire_snapshots", "remove_orphans"}
+    ),
+    rewrite_options=frozenset(
+        {
+            *("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files", "rewrite-all"),
+            *("max-file-group-size-bytes", "max-concurrent-file-group-rewrites", "max-files-to-rewrite"),
+            *("partial-progress.enabled", "partial-progress.max-commits", "partial-progress.max-failed-commits"),
+            *("delete-file-threshold", "delete-ratio-threshold", "remove-dangling-deletes"),
+            *("use-starting-sequence-number", "rewrite-job-order", "output-spec-id", "compression-factor"),
+            *("shuffle-partitions-per-file", "max-output-size", "var-length-contribution"),
+        }
+    ),
+    changes=frozenset(
+        {
+            *("rollback", "set_snapshot", "set_version", "tag_create", "tag_delete"),
+            *("branch_create", "branch_delete", "branch_fast_forward", "properties_set", "properties_unset"),
+            *("column_add", "column_drop", "column_rename", "column_widen"),
+            *("partition_add", "partition_drop", "partition_replace"),
+        }
+    ),
+    questions=frozenset({"table", "snapshots", "files", "versions", "metadata"}),
+    packages={
+        "4.1": (Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"),),
+        "3.5": (Package("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0"),),
+    },
+    always_installed=True,
+    extension="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    settings=settings,
+    rules=(
+        Rule(
+            frozenset({f"{EXCEPTIONS}CommitStateUnknownException"}),
+            Retryable,
+            "commit-unknown",
+            "the catalog did not say whether the commit took place",
+            "another attempt looks into the table's history first and writes only what is not there",
+        ),
+        Rule(
+            frozenset({f"{EXCEPTIONS}CommitFailedException"}),
+            CommitConflict,
+            None,
+            "another writer committed first, and the two could not be reconciled",
+            "run the job again; where that happens often, raise commit.retry.num-retries of the table",
+        ),
+        Rule(
+            # Who commits tells a conflict from a refusal by itself; elsewhere there is nobody to be in conflict with.
+            frozenset({f"{EXCEPTIONS}ValidationException"}),
+            JobError,
+            "iceberg-refused",
+            "",
+            "correct what the message names: a column, a type, a branch; as it is, Iceberg will refuse it again",
+        ),
+    ),
+    unavailable=frozenset(f"{EXCEPTIONS}{name}Exception" for name in ("REST", "ServiceUnavailable", "ServiceFailure")),
+    refused=frozenset({f"{EXCEPTIONS}ForbiddenException", f"{EXCEPTIONS}NotAuthorizedException"}),
+)

@@ -1,0 +1,103 @@
+"""Every format there is. To add one: its folder, and one line at the end of this file."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Iterator
+from typing import Any, TypeVar
+
+from catchment.errors import RequestError
+from catchment.formats.traits import Traits
+from catchment.project.model import EMBEDDED
+
+PLANNED = ("paimon", "jdbc")
+"""Kinds of depots that are known and not here yet."""
+
+Ability = TypeVar("Ability")
+
+_traits: dict[str, Traits] = {}
+_folders: dict[str, str] = {}
+
+
+def register(folder: str) -> None:
+    """Make the format of a package known: `traits.TRAITS` says what it is, `format.open_format` gives its code."""
+    traits: Traits = importlib.import_module(f"{folder}.traits").TRAITS
+    _traits[traits.name] = traits
+    _folders[traits.name] = folder
+
+
+def all_traits() -> tuple[Traits, ...]:
+    """Every format, in the order in which they are registered."""
+    return tuple(_traits.values())
+
+
+def format_names() -> tuple[str, ...]:
+    """Everything that `format` of a dataset may say."""
+    return tuple(name for traits in all_traits() for name in traits.formats)
+
+
+def depot_kinds() -> tuple[str, ...]:
+    """Every kind of depot that can be configured."""
+    return tuple(_traits)
+
+
+def traits_of(format: str) -> Traits:
+    """The traits of a dataset's format."""
+    found = next((traits for traits in all_traits() if format in traits.formats), None)
+    if found is None:
+        raise RequestError(
+            f"there is no format {format}", code="unknown-format", hint=f"use one of {', '.join(format_names())}"
+        )
+    return found
+
+
+def held_by(kind: str) -> tuple[Traits, ...]:
+    """The formats that a kind of depot can hold, those of tables first."""
+    if kind == EMBEDDED:
+        return tuple(sorted((each for each in all_traits() if each.embedded), key=lambda each: not each.is_table))
+    return (_traits[kind],)
+
+
+def in_use(kinds: Collection[str]) -> tuple[Traits, ...]:
+    """The formats that depots of these kinds hold."""
+    held = {traits.name for kind in kinds for traits in held_by(kind)}
+    return tuple(traits for traits in all_traits() if traits.name in held)
+
+
+def supporting(trait: str, value: str | None = None) -> str:
+    """The formats that have a trait, for messages: `value` is looked for where the trait is a set."""
+    able = [each for each in all_traits() if _has(getattr(each, trait), value)]
+    return ", ".join(each.name for each in able) or "no format"
+
+
+def open_format(format: str, ability: type[Ability]) -> Ability:
+    """The code of a format, as one of the protocols of `formats.model`; raises where it does not keep that one."""
+    found = _opened(format)
+    if not isinstance(found, ability):
+        raise RequestError(
+            f"datasets of format {format} cannot do this: {ability.__name__}",
+            code="unsupported-by-format",
+            hint="the reference of workflow files says what each format can do",
+        )
+    return found
+
+
+def open_all(kinds: Collection[str], ability: type[Ability]) -> Iterator[Ability]:
+    """The code of every format that depots of these kinds hold and that keeps a protocol."""
+    for traits in in_use(kinds):
+        found = _opened(traits.formats[0])
+        if isinstance(found, ability):
+            yield found
+
+
+def _opened(format: str) -> Any:
+    return importlib.import_module(f"{_folders[traits_of(format).name]}.format").open_format(format)
+
+
+def _has(trait: object, value: str | None) -> bool:
+    return value in trait if isinstance(trait, frozenset) and value is not None else bool(trait)
+
+
+register("catchment.formats.iceberg")
+register("catchment.formats.delta")
+register("catchment.formats.files")

@@ -1,0 +1,65 @@
+"""What others still need of a table: writes on their way, readers, incremental jobs, and published versions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from catchment.commit.needed import Needed, needed
+from catchment.formats.model import Follower
+from catchment.store import Store
+from catchment.store.publications import Publication, Publications
+from catchment.store.states import FIRST, LAST, SNAPSHOT, States
+
+
+@dataclass(frozen=True)
+class Retention:
+    """The needs of one table, as the metastore knows them."""
+
+    store: Store
+    target: str
+
+    def writes(self) -> Needed:
+        """What writes on their way need."""
+        return needed(self.store.database, self.target)
+
+    def readers_since(self) -> float | None:
+        """Since when the longest of those who read now has been reading."""
+        return self.store.readers.oldest()
+
+    def followers(self, history: Collection[int]) -> tuple[Follower, ...]:
+        """The incremental jobs whose next window begins at one of these snapshots."""
+        return followers(self.store.states, history)
+
+    def publications(self) -> tuple[Publication, ...]:
+        """What readers of the published catalog were shown, oldest first."""
+        return Publications(self.store.database).of_table(self.target)
+
+
+def followers(states: States, history: Collection[int]) -> tuple[Follower, ...]:
+    """The incremental jobs whose next window begins at a snapshot of this history.
+
+    Ids of snapshots are drawn at random, so the id alone tells the table, also where that was renamed.
+    """
+    known = {str(snapshot): snapshot for snapshot in history}
+    found = {
+        (follower.workflow, follower.job, follower.input, follower.snapshot): follower
+        for follower in (*_begun(states, known), *_standing(states, known))
+    }
+    return tuple(found.values())
+
+
+def _standing(states: States, known: dict[str, int]) -> Iterator[Follower]:
+    for state in states.all():
+        snapshot = known.get(state.keys.get(SNAPSHOT, ""))
+        if snapshot is not None:
+            yield Follower(state.workflow, state.job, state.input, snapshot, state.changed)
+
+
+def _begun(states: States, known: dict[str, int]) -> Iterator[Follower]:
+    """Whoever finishes a window reads it as it was begun."""
+    for window in states.begun():
+        for name, part in window.inputs.items():
+            snapshot = known.get(part.values.get(FIRST) or part.values.get(LAST, ""))
+            if snapshot is not None:
+                yield Follower(window.workflow, window.job, name, snapshot, window.opened)

@@ -1,0 +1,56 @@
+"""The results of runs: plain values, printed as JSON by `catchment run` and returned by the Python API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from catchment.run_model import OutputResult
+
+JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
+RunStatus = Literal["succeeded", "failed", "cancelled", "running", "dead"]
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    code: str
+    message: str
+    hint: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True)
+class JobResult:
+    name: str
+    status: JobStatus
+    attempts: int
+    seconds: float
+    error: ErrorReport | None
+    outputs: tuple[OutputResult, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    run_id: str
+    workflow: str
+    status: RunStatus
+    seconds: float
+    jobs: tuple[JobResult, ...]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line in the list of runs."""
+
+    run_id: str
+    workflow: str
+    file: str
+    status: RunStatus
+    started: datetime
+    """UTC."""
+    seconds: float
+    jobs: int
+    succeeded: int

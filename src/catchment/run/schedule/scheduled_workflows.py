@@ -1,0 +1,99 @@
+"""Workflow files with schedules: read when the scheduler starts, and again whenever they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from catchment.errors import CatchmentError, Diagnostic, InvalidFiles, RequestError
+from catchment.plan import prepare
+from catchment.plan.preparation import Prepared
+from catchment.project.model import Project
+from catchment.run.results import ErrorReport
+from catchment.run.schedule.calendar import Calendar, calendar_of
+from catchment.spec.model import Schedule
+
+Stamp = tuple[int, int]
+
+
+class NoSchedule(RequestError):
+    """The workflow has no schedule."""
+
+    code = "no-schedule"
+
+
+@dataclass(frozen=True)
+class ScheduledWorkflow:
+    """One workflow with a schedule, as its file was when it was read."""
+
+    file: Path
+    workflow: str
+    project: Project
+    schedule: Schedule
+    calendar: Calendar
+    stamp: Stamp | None
+    """Changes when the file changes."""
+
+
+def read(file: Path, prepared: Prepared | None = None) -> ScheduledWorkflow:
+    """Read a file and its schedule; raises InvalidFiles if it could not be run, NoSchedule if it has none."""
+    stamp = stamp_of(file)
+    prepared = prepared or prepare(file)
+    project, plan = prepared.require()
+    schedule = prepared.workflow.schedule if prepared.workflow else None
+    if schedule is None:
+        raise NoSchedule(
+            f"the workflow `{plan.workflow}` in {file} has no schedule",
+            hint=f"give it `workflow.schedule.cron`, or run it once with `catchment run {file}`",
+        )
+    return ScheduledWorkflow(file, plan.workflow, project, schedule, calendar_of(schedule), stamp)
+
+
+def check_together(all_of_them: Iterable[ScheduledWorkflow]) -> None:
+    """Raise an error if one scheduler cannot follow these files together."""
+    known: dict[str, ScheduledWorkflow] = {}
+    for each in all_of_them:
+        first = next(iter(known.values()), each)
+        if each.project.metastore != first.project.metastore:
+            raise RequestError(
+                f"{first.file} and {each.file} belong to projects with different metastores",
+                code="several-metastores",
+                hint="start a scheduler for each project",
+            )
+        if each.workflow in known:
+            raise RequestError(
+                f"{known[each.workflow].file} and {each.file} are both named `{each.workflow}`",
+                code="duplicate-workflow",
+                hint="a schedule belongs to the workflow's name: give one of them another `name`",
+            )
+        known[each.workflow] = each
+
+
+def trouble(file: Path) -> ErrorReport | None:
+    """Why a file cannot be run now; None if it can."""
+    try:
+        prepare(file).require()
+    except InvalidFiles as error:
+        return _first(error)
+    except CatchmentError as error:
+        return ErrorReport(error.code, error.message, error.hint)
+    return None
+
+
+def stamp_of(file: Path) -> Stamp | None:
+    """Modification time and size of a file; None if there is no file."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _first(error: InvalidFiles) -> ErrorReport:
+    found: Diagnostic = next(each for each in error.diagnostics if each.is_error)
+    more = sum(each.is_error for each in error.diagnostics) - 1
+    message = f"{found.message} (and {more} more)" if more else found.message
+    where = found.where
+    place = (where.file, where.line, where.column) if where else (None, None, None)
+    return ErrorReport(found.code, message, found.hint or "`catchment validate` shows every problem", *place)

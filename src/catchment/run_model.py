@@ -1,0 +1,53 @@
+"""What a run is asked for and what an output came to: one value each, from the command line to the worker and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """A range of values that incremental jobs go through without touching their state."""
+
+    first: str
+    last: str
+
+    @classmethod
+    def of(cls, text: str) -> Backfill:
+        """Parse the text that `range` writes."""
+        return cls(*text.split("..", 1))
+
+    @property
+    def range(self) -> str:
+        return f"{self.first}..{self.last}"
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a run is asked for beside its workflow. Everything but `wait` is kept when the run is resumed."""
+
+    reference_time: str = field(default_factory=_now)
+    """ISO-8601, UTC: the same on every attempt and after every resume."""
+    windows: int = 1
+    """How many windows an incremental job may take."""
+    backfill: Backfill | None = None
+    """The range that incremental jobs go through instead of continuing from their state."""
+    wait: bool = False
+    """Whether an incremental job waits for another run of the same job, however long that takes."""
+
+
+@dataclass(frozen=True)
+class OutputResult:
+    """What one output of a job came to. The order of the fields is their order in the JSON of `catchment run`."""
+
+    name: str
+    dataset: str
+    rows: int | None
+    files: int | None
+    snapshot_id: int | None
+    write_id: str

@@ -1,0 +1,82 @@
+"""Reports YAML syntax errors at the position where a person would fix them."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+import yaml
+
+from catchment.errors import Diagnostic, Position
+
+_KEY = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[\w.-]+): +(?=[^\s#&*|>'\"\[{])")
+_BLOCK_START = re.compile(r"\s*(?:- +)?[\w.-]+:(?:\s|$)|\s*- ")
+
+
+def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Diagnostic:
+    """The diagnostic for an error of the YAML parser."""
+    mark = _mark(error)
+    if mark is None:
+        return _unreadable_character(error, text, file)
+    lines = text.split("\n")
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    where = Position(file, mark.line + 1, mark.column + 1)
+    if "\t" in line[: mark.column + 1]:
+        where = Position(file, mark.line + 1, line.index("\t") + 1)
+        return Diagnostic("yaml-tab", "YAML does not allow tabs for indentation", where, "indent with spaces")
+    return _value_and_block(lines, where) or _other(error, where)
+
+
+def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
+    """Something that was opened and never closed is reported where it was opened, not where the parser gave up."""
+    opened, noticed = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
+    inside = str(getattr(error, "context", ""))
+    if opened and noticed and opened.line < noticed.line and ("flow" in inside or "quoted" in inside):
+        return cast(yaml.Mark, opened)
+    return cast("yaml.Mark | None", noticed or opened)
+
+
+def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
+    """Report `key: value` with a block below it, and name the line to fix."""
+    above = _line_above(lines, where.line - 1)
+    here = lines[where.line - 1] if where.line <= len(lines) else ""
+    owner = _KEY.match(lines[above]) if above is not None else None
+    if owner is None or above is None or not _BLOCK_START.match(here) or _indent(here) <= len(owner["lead"]):
+        return None
+    key, value = owner["key"], lines[above][owner.end() :].split(" #")[0].strip()
+    message = f"there is a block below `{key}`, which already has the value `{value}` on line {above + 1}"
+    hint = f"remove `{value}` on line {above + 1}, so that the line ends with `{key}:`"
+    return Diagnostic("value-and-block", message, where, hint)
+
+
+def _other(error: yaml.YAMLError, where: Position) -> Diagnostic:
+    problem = str(getattr(error, "problem", None) or "this is not YAML")
+    if problem.startswith("mapping values are not allowed"):
+        hint = "put the whole value in quotes, or write it as a block after `|`"
+        return Diagnostic("yaml-syntax", "a plain value contains a `:` followed by a space", where, hint)
+    context = getattr(error, "context", None)
+    return Diagnostic("yaml-syntax", f"{context}: {problem}" if context else problem, where, _hint(problem))
+
+
+def _line_above(lines: list[str], number: int) -> int | None:
+    above = (n for n in range(number - 1, -1, -1) if lines[n].strip() and not lines[n].lstrip().startswith("#"))
+    return next(above, None)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _hint(problem: str) -> str:
+    if "expected ':'" in problem:
+        return "a key needs a `:` after it; text over several lines needs `|`"
+    if "expected <block end>" in problem or "did not find expected" in problem:
+        return "check the indentation and the quotes of this line and the one above"
+    return "check the indentation and the quotes near this place"
+
+
+def _unreadable_character(error: yaml.YAMLError, text: str, file: str) -> Diagnostic:
+    at = getattr(error, "position", 0)
+    before = text.encode()[:at].decode(errors="ignore") if isinstance(at, int) else ""
+    where = Position(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return Diagnostic("yaml-character", "the file contains a control character", where, "remove it")
