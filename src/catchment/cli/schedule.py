@@ -14,6 +14,7 @@ import click
 
 from catchment.cli import failures, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
+from catchment.timestamps import as_written
 
 if TYPE_CHECKING:
     from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow
@@ -155,7 +156,7 @@ def _row(tick: TickReport) -> tuple[object, ...]:
 
 def tick_time(text: str) -> datetime:
     """Parse the time of a tick; raises ValueError if it is not a time or has no offset from UTC."""
-    tick = datetime.fromisoformat(text)
+    tick = as_written(text)
     if tick.tzinfo is None:
         raise ValueError(text)
     return tick

@@ -45,7 +45,7 @@ def _count(number: int, what: str) -> str:
 def schema(kind: str) -> None:
     """Print the JSON Schema (draft-07 keywords) with which editors complete and explain."""
     if kind == "project":
-        from catchment.project.schema import project_schema
+        from catchment.project.grammar import project_schema
 
         printing.echo_json(project_schema())
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,6 +15,7 @@ from catchment.formats.model import History, Source
 from catchment.formats.registry import open_format
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
 from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Window
+from catchment.timestamps import as_written, in_utc_unless_zoned
 
 ZONE = "spark.sql.session.timeZone"
 ESCAPES = "spark.sql.parser.escapedStringLiterals"
@@ -106,7 +107,7 @@ def described(part: InputWindow) -> str:
 
 def ends_after(part: InputWindow, moment: str) -> str | None:
     """The end of a window that lies after a moment, None where none does or where it is no time."""
-    now = datetime.fromisoformat(moment)
+    now = as_written(moment)
     for value in (part.after or {}).values():
         end, zone = _time(value), _known_zone(part.zone)
         if end is not None and (end.tzinfo or zone) and (end if end.tzinfo else end.replace(tzinfo=zone)) > now:
@@ -192,7 +193,7 @@ def is_before(one: str, other: str) -> bool:
         return numbers[0] < numbers[1]
     times = _time(one), _time(other)
     if times[0] is not None and times[1] is not None:
-        return _comparable(times[0]) < _comparable(times[1])
+        return in_utc_unless_zoned(times[0]) < in_utc_unless_zoned(times[1])
     return False
 
 
@@ -205,13 +206,9 @@ def _number(text: str) -> Decimal | None:
 
 def _time(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text)
+        return as_written(text)
     except ValueError:
         return None
-
-
-def _comparable(time: datetime) -> datetime:
-    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def _has_rows(frame: DataFrame) -> bool:

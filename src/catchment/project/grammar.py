@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
 from catchment.project.model import Settings
+from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
@@ -173,3 +174,15 @@ class ProjectFile(_Entry):
         description="Depots by name, as addresses use it: dataos://NAME:collection/dataset.",
         json_schema_extra=_names(DEPOT_NAME),
     )
+
+
+def project_schema() -> dict[str, Any]:
+    """The schema as plain data."""
+    root = ProjectFile.model_json_schema(ref_template="#/definitions/{model}")
+    parts = root.pop("$defs")
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        **tidy(root),
+        "title": "Catchment project",
+        "definitions": {name: tidy(part) for name, part in sorted(parts.items())},
+    }

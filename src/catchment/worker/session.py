@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,7 +26,39 @@ from catchment.formats.failures import from_spark
 from catchment.formats.model import ClosesSessions
 from catchment.formats.registry import open_all
 from catchment.store import PATIENCE_SECONDS, open_store
-from catchment.worker import masters
+
+PATIENCE = 5.0
+
+
+def require(master: str) -> None:
+    """Raise unless the master of a standalone cluster (or one of several) takes connections."""
+    if not master.startswith("spark://"):
+        return
+    problems = [problem for address in master.removeprefix("spark://").split(",") if (problem := _problem(address))]
+    if len(problems) == master.count(",") + 1:
+        raise unreachable(master, "; ".join(problems))
+
+
+def unreachable(master: str, why: str, detail: str | None = None) -> SetupError:
+    """The error for a master that does not take us."""
+    return SetupError(
+        f"the Spark master {master} cannot be reached: {why}",
+        code="master-unreachable",
+        hint="check that the master runs and that `master` of the engine names its host and port (spark://host:7077)",
+        detail=detail,
+    )
+
+
+def _problem(address: str) -> str | None:
+    host, _, port = address.strip().rpartition(":")
+    if not host or not port.isdigit():
+        return f"{address} is no host:port"
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return None
+
 
 FAREWELL_SECONDS = 10.0
 """How long a JVM may take from the end of its application to its own."""
@@ -45,7 +78,7 @@ class Application:
     @classmethod
     def start(cls, start: Start) -> Application:
         """Start the JVM and the application in it."""
-        masters.require(start.engine.engine.master)
+        require(start.engine.engine.master)
         _make_places(start)
         settings = spark_settings(start)
         gateway = _launch(launch_settings(settings, start.secrets))
@@ -148,7 +181,7 @@ def _refused(start: Start, error: Exception) -> CatchmentError:
     problem = from_spark(error, otherwise="engine-not-started")
     master = start.engine.engine.master
     if problem.code == "engine-not-started" and master.startswith("spark://"):
-        return masters.unreachable(master, "it did not register the application", problem.detail)
+        return unreachable(master, "it did not register the application", problem.detail)
     if isinstance(problem, SetupError):
         return problem
     return SetupError(problem.message, code=problem.code, hint=problem.hint, detail=problem.detail)

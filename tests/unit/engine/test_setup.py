@@ -16,7 +16,7 @@ from catchment.engine.packages import install
 from catchment.errors import Cancelled, CatchmentError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
-from catchment.worker import masters
+from catchment.worker import session
 
 
 def plan(*depots: Depot, conf: dict[str, str] | None = None, **engine: Any) -> EnginePlan:
@@ -125,10 +125,10 @@ def test_masters() -> None:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        masters.require(f"spark://127.0.0.1:{port}")
-        masters.require(f"spark://127.0.0.1:1,127.0.0.1:{port}")
-        masters.require("local[*]")
+        session.require(f"spark://127.0.0.1:{port}")
+        session.require(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        session.require("local[*]")
     for nobody in ("spark://127.0.0.1:1", "spark://nonsense", "spark://no.such.host.invalid:7077"):
         with pytest.raises(CatchmentError) as caught:
-            masters.require(nobody)
+            session.require(nobody)
         assert code_of(caught) == "master-unreachable"

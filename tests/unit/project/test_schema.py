@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from catchment.project.schema import project_schema
+from catchment.project.grammar import project_schema
 from tests.unit.project.test_loading import EXAMPLE
 
 

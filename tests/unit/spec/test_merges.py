@@ -8,7 +8,8 @@ import pytest
 
 from catchment.errors import Position
 from catchment.spec.model import Merge, Output
-from catchment.spec.reading.merges import qualifiers
+from catchment.spec.reading.merges import qualifiers, read_clause
+from catchment.spec.tree import ScalarNode
 from tests.unit.spec.marked import changed, load_text, unmarked
 
 OPTIONS = "options: {saveMode: append}"
@@ -82,6 +83,44 @@ def test_the_names_of_table_and_view_are_those_of_the_clauses(
 def test_qualifiers_are_names_in_front_of_a_dot() -> None:
     sql = "a.b = `C`.d.e AND f(g.h) > 1.5 -- no.comment\n AND /* n.o */ x = 'n.o' AND y = \"n.o\""
     assert qualifiers(sql) == {"a", "c", "g"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("a.b = 1 /* c.d /* e.f */ g.h */ AND i.j = 2", {"a", "i"}),
+        ("a.`it's` = b.c AND d.`-- e` = 'f.g'", {"a", "b", "d"}),
+        ("`a b`.c = `d`.e", {"a_b", "d"}),
+        ("a.b rlike r'\\' AND c.d = 'e.f'", {"a", "c"}),
+        ("a.b = 1 -- it's c.d\n AND e.f = 'g.h'", {"a", "e"}),
+        ("a.b = 'c.d' AND 'no end", set()),
+        ("a.b = 1 /* no end", set()),
+    ],
+)
+def test_literals_names_and_comments_hide_no_qualifiers_and_give_none(sql: str, names: set[str]) -> None:
+    assert qualifiers(sql) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "keyword", "sql"),
+    [
+        ("ON a.b = c.d;", "ON", "   a.b = c.d"),
+        ("/* by key */ on a.b = c.d ; -- done", "ON", "/* by key */    a.b = c.d   -- done"),
+        ("a.b = 1 -- no end;", "ON", "a.b = 1 -- no end;"),
+        ("online.b = c.d", "ON", "online.b = c.d"),
+        ("WHERE a = ';'", "WHERE", "      a = ';'"),
+        ("WHERE a = 'no end", "WHERE", "      a = 'no end"),
+    ],
+)
+def test_a_clause_loses_its_keyword_and_its_end_and_nothing_moves(text: str, keyword: str, sql: str) -> None:
+    assert read_clause(text, ScalarNode(text, text, Position("a.yaml", 1, 1), source=text), keyword).sql == sql
+
+
+def test_a_comment_may_stand_before_a_clause(tmp_path: Path) -> None:
+    found = merge_of(
+        tmp_path, f'onClause: "{ON}", whenClause: "-- it\'s new\\nWHEN /* by source */ NOT MATCHED THEN INSERT *"'
+    )
+    assert found.when.sql.strip().endswith("NOT MATCHED THEN INSERT *")
 
 
 def test_what_has_no_effect_on_a_merge_is_told(tmp_path: Path) -> None:

@@ -43,6 +43,12 @@ def template(sql: str) -> Template:
         ("where a > '$|x|' -- since $|x|", {"x": "1"}, "where a > '1' -- since $|x|"),
         ("where a rlike r'\\d$|x|'", {"x": "1"}, "where a rlike '\\\\d1'"),
         ("select '$|x|';", {"x": "1"}, "select '1'"),
+        ("where /* it's /* a */ comment's */ a > '$|x|'", {"x": "b"}, "where /* it's /* a */ comment's */ a > 'b'"),
+        ("where /* /* */ $|x| */ a > $|x|", {"x": "b"}, "where /* /* */ $|x| */ a > 'b'"),
+        ("where `it's` > '$|x|'", {"x": "b"}, "where `it's` > 'b'"),
+        ("where a > $|it's| and b = '$|it's|'", {"it's": "1"}, "where a > 1 and b = '1'"),
+        ("where a = $|x|||$|y|", {"x": "1", "y": "2"}, "where a = 1||2"),
+        ("where a = 'no end $|x|", {"x": "1"}, "where a = 'no end $|x|"),
     ],
 )
 def test_values_stand_where_they_were_meant_to(sql: str, values: dict[str, str], filled: str) -> None:

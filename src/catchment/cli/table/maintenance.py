@@ -209,9 +209,9 @@ def _property(text: str) -> tuple[str, str]:
 
 
 def _moment(text: str | None) -> int | None:
-    from catchment.spec.timestamps import EXAMPLE, read_moment
+    from catchment.timestamps import EXAMPLE, milliseconds
 
     try:
-        return None if text is None else read_moment(text)
+        return None if text is None else milliseconds(text)
     except ValueError as error:
         raise RequestError(f"`{text}` is no moment", code="bad-timestamp", hint=EXAMPLE) from error

@@ -9,16 +9,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.formats.delta import incremental, inspection, names, states, writing
+from catchment.formats.delta import catalog, history, inspection, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import log_of, require_head
 from catchment.formats.model import Earlier, Facts, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
+from catchment.store.writes import Base
 
 
 def open_format(name: str) -> Delta:
@@ -37,23 +37,23 @@ class Delta:
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """From after the version that was read last to the newest one."""
-        return incremental.span(spark, source, known)
+        return history.span(spark, source, known)
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
         """The rows that were added after one version, up to another."""
-        return incremental.read(spark, source, first, last)
+        return history.read(spark, source, first, last)
 
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The version that is read now; None where the input names one itself."""
-        return states.reading_state(spark, source)
+        return history.reading_state(spark, source)
 
     def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
         """From the ledger first, then from the table's log."""
-        return states.earlier(spark, write, writer)
+        return history.earlier(spark, write, writer)
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         """The table's version, for an output that must not replace what others commit from now on."""
-        return states.head(spark, output)
+        return history.head(spark, output)
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Let Delta commit the rows, unless this very write has been committed before."""
@@ -76,7 +76,7 @@ class Delta:
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
         """Tables become paths, or names of Spark's own catalog."""
-        return names.edits(sql, depots)
+        return catalog.edits(sql, depots)
 
     def check(self, sql: str, depots: Sequence[Depot]) -> None:
         """Everything may run."""

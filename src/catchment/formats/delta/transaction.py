@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from catchment.formats.delta.log import Log
 from catchment.jvm.classes import Jvm
@@ -71,3 +71,14 @@ class Transaction:
 
     def _some(self, value: Any) -> Any:
         return self.jvm("scala.Some")(value)
+
+
+REFUSING = frozenset({"abfs", "abfss", "adl", "gs", "hdfs", "wasb", "wasbs"})
+"""Where Delta's own log store writes a commit if and only if it is not there yet, whoever else tries."""
+
+
+def needs_turns(spark: SparkSession, path: str) -> bool:
+    """Whether two commits at the same time could both succeed, and one of them be lost."""
+    scheme = path.partition("://")[0] if "://" in path else "file"
+    # Whoever configures a log store of his own for a scheme vouches for it.
+    return scheme not in REFUSING and not spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "")

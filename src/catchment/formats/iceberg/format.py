@@ -9,11 +9,10 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
-from catchment.formats.iceberg import catalogs, incremental, inspection, published_names, states, writing
+from catchment.formats.iceberg import catalogs, history, inspection, published_names, writing
 from catchment.formats.iceberg.changes.kinds import make_change
 from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
@@ -22,6 +21,7 @@ from catchment.formats.model import Asker, Earlier, Facts, Needs, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
+from catchment.store.writes import Base
 
 
 def open_format(name: str) -> Iceberg:
@@ -38,23 +38,23 @@ class Iceberg:
 
     def state(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None where the input names one itself."""
-        return states.reading_state(spark, source)
+        return history.reading_state(spark, source)
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """From after the snapshot that was read last to the newest one."""
-        return incremental.span(spark, source, known)
+        return history.span(spark, source, known)
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
         """The rows that were added after one snapshot, up to another."""
-        return incremental.read(spark, source, first, last)
+        return history.read(spark, source, first, last)
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         """The table's head, for an output that must not replace what others commit from now on."""
-        return states.head(spark, output) if output.conflict != "last-wins" else None
+        return history.head(spark, output) if output.conflict != "last-wins" else None
 
     def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
         """From the ledger; a direct commit is in the table's history alone."""
-        return states.earlier(spark, write, writer)
+        return history.earlier(spark, write, writer)
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Commit the rows, unless this very write has been committed before."""

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit.listener import Listener
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
+from catchment.formats.frames import sorted_rows
 from catchment.formats.iceberg import catalogs, partitions, snapshots
 from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
@@ -20,7 +21,6 @@ from catchment.formats.iceberg.partitions import ORDERING, sparing
 from catchment.formats.iceberg.row_changes import merge
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
-from catchment.formats.ordering import sorted_rows
 from catchment.formats.stamps import stamp
 from catchment.jvm.causes import causes
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from catchment.spec.model import Schedule
+from catchment.timestamps import moment
 
 FIELDS_WITH_SECONDS = 6
 _HOUR = 1
@@ -94,13 +95,12 @@ class Calendar:
 
 def calendar_of(schedule: Schedule) -> Calendar:
     """The calendar of a workflow's schedule; UTC if it names no time zone."""
-    end = _moment(schedule.end_on) if schedule.end_on else None
+    end = _end(schedule.end_on) if schedule.end_on else None
     return Calendar(schedule.cron, ZoneInfo(schedule.timezone or "UTC"), end)
 
 
-def _moment(text: str) -> datetime:
-    zone = text[19:].lstrip(".0123456789")
-    return datetime.strptime((text[:19] + zone).upper(), "%Y-%m-%dT%H:%M:%S%z").astimezone(timezone.utc)
+def _end(text: str) -> datetime:
+    return moment(text).replace(microsecond=0).astimezone(timezone.utc)
 
 
 def _offset(local: datetime) -> timedelta:

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from catchment.spec.timestamps import EXAMPLE, read_moment
 from catchment.spec.validation import Text, did_you_mean
+from catchment.timestamps import EXAMPLE, as_written, milliseconds
 
 
 class Part(BaseModel):
@@ -137,7 +137,7 @@ def _timezone(value: str) -> str:
 def _timestamp(value: str) -> str:
     try:
         if _TIMESTAMP.fullmatch(value):
-            datetime.fromisoformat(value[:19])
+            as_written(value)
             return value
     except ValueError:
         pass
@@ -146,7 +146,7 @@ def _timestamp(value: str) -> str:
 
 def _moment(value: object) -> int:
     try:
-        return read_moment(str(value))
+        return milliseconds(str(value))
     except ValueError as error:
         raise refusal("bad-timestamp", f"`{value}` is no moment", EXAMPLE) from error
 

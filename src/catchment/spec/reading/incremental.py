@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from catchment.errors import Position
@@ -16,6 +15,7 @@ from catchment.spec.source_positions import position_at
 from catchment.spec.sql_template import Placeholder, Template
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import did_you_mean
+from catchment.timestamps import as_written
 
 CLOCKS = ("run_time", "current_timestamp", "current_date", "localtimestamp", "now", "curdate")
 
@@ -48,18 +48,19 @@ def read_commits(given: grammar.Incremental | None, node: MapNode, findings: Fin
     for name in ("context", "sql", "keys", "state"):
         if name in window.entries:
             _misplaced(window, name, "windows over columns (`by: keys`)", findings)
-    if given.since is not None and _moment(given.since) is None:
+    if given.since is not None and not _is_time(given.since):
         where = follow(window, ["since"]).node.where
         hint = "write it as 2026-01-31 or 2026-01-31T10:00:00Z"
         findings.error("bad-value", f"`{given.since}` is no timestamp", where, hint)
     return Commits(window.where, given.since)
 
 
-def _moment(text: str) -> datetime | None:
+def _is_time(text: str) -> bool:
     try:
-        return datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        as_written(text)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def _misplaced(window: MapNode, name: str, of: str, findings: Findings) -> None:

@@ -8,6 +8,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
 from catchment.spec.model import Clause, Merge
 from catchment.spec.source_positions import source_lines, start_of_text
+from catchment.spec.sql_tokens import code_of
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow
 
 _BEGINS = re.compile(r"\s*(NOT\s+)?MATCHED\b", re.IGNORECASE)
@@ -32,7 +33,8 @@ def read_merge(options: grammar.OutputOptions, node: MapNode, findings: Findings
 def _check_clauses(on: Clause, when: Clause, findings: Findings) -> None:
     if not on.sql.strip():
         findings.error("bad-merge-clause", "`onClause` is empty", on.where, "for example `old.id = new.id`")
-    if not _BEGINS.match(when.sql):
+    code = code_of(when.sql)
+    if code is not None and not _BEGINS.match(code):
         message = "`whenClause` begins with MATCHED or NOT MATCHED, with or without WHEN before it"
         findings.error("bad-merge-clause", message, when.where, _EXAMPLE)
 
@@ -60,20 +62,22 @@ def _alias(pair: tuple[str, str], used: frozenset[str], on: Clause, findings: Fi
     return found[0] if found else pair[0]
 
 
-_NO_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Literals and comments."""
 _QUALIFIER = re.compile(r"(?<![.\w`])`?(\w+)`?\s*\.(?!\d)")
+_END = re.compile(r";\s*$")
 
 
 def read_clause(text: str, node: Node, keyword: str) -> Clause:
     """A clause without its leading keyword and its trailing `;`; every other character keeps its offset."""
-    sql = re.sub(rf"^\s*{keyword}\b", lambda found: " " * len(found[0]), text, flags=re.IGNORECASE)
-    sql = re.sub(r"\s*;\s*$", "", sql)
+    code, sql = code_of(text) or text, text
+    if begins := re.match(rf"\s*({keyword})\b", code, re.IGNORECASE):
+        sql = f"{sql[: begins.start(1)]}{' ' * len(keyword)}{sql[begins.end(1) :]}"
+    if ends := _END.search(code):
+        sql = f"{sql[: ends.start()]} {sql[ends.start() + 1 :]}".rstrip()
     if isinstance(node, ScalarNode):
         return Clause(sql, start_of_text(node), source_lines(node))
     return Clause(sql, node.where)
 
 
 def qualifiers(sql: str) -> frozenset[str]:
-    """The names in front of a dot, in lower case."""
-    return frozenset(name.lower() for name in _QUALIFIER.findall(_NO_NAMES.sub(" ", sql)))
+    """The names in front of a dot, in lower case; none if the SQL cannot be tokenized."""
+    return frozenset(name.lower() for name in _QUALIFIER.findall(code_of(sql) or ""))

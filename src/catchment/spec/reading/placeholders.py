@@ -8,56 +8,62 @@ from collections.abc import Iterator
 from catchment.spec.findings import Findings
 from catchment.spec.source_positions import position_at
 from catchment.spec.sql_template import Placeholder, Template
+from catchment.spec.sql_tokens import Token, tokens
 from catchment.spec.tree import Node, ScalarNode
 
 TOKEN = re.compile(r"\$\|([^|\s]+)\|")
-_PARTS = re.compile(
-    r"""
-    (?P<comment> --[^\n]* | /\*.*?\*/ )
-  | (?P<name>    `[^`]*` )
-  | (?P<raw>     \b[rR](?:'[^']*'|"[^"]*") )
-  | (?P<literal> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
-  | (?P<bare>    \$\|[^|\s]+\| )
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 
 
 def read_template(sql: str, node: Node, findings: Findings) -> Template:
-    """Parse SQL into a template; a placeholder where no value can be is reported."""
-    for part in _PARTS.finditer(sql):
-        if part.lastgroup == "name" and (token := TOKEN.search(part[0])):
-            message = f"`{token[0]}` is inside a quoted name, where no value can be"
-            where = position_at(node, part.start() + token.start()) if isinstance(node, ScalarNode) else node.where
+    """Parse SQL into a template; a placeholder where no value can be is reported.
+
+    SQL that cannot be tokenized has no placeholders: Spark reports what is wrong with it.
+    """
+    sql = sql.rstrip().removesuffix(";")
+    holding = tuple(_holding(sql))
+    for token in holding:
+        if token.kind == "name" and (found := TOKEN.search(sql, token.start, token.end)):
+            message = f"`{found[0]}` is inside a quoted name, where no value can be"
+            where = position_at(node, found.start()) if isinstance(node, ScalarNode) else node.where
             findings.error("misplaced-placeholder", message, where, "use placeholders for values only")
-    return Template(tuple(_pieces(sql.rstrip().removesuffix(";"))), node.where)
+    return Template(tuple(_pieces(sql, holding)), node.where)
 
 
-def _pieces(sql: str) -> Iterator[str | Placeholder]:
+def _holding(sql: str) -> Iterator[Token]:
+    """The literals and names that hold placeholders, and the placeholders that stand in the code; in order."""
+    # To the tokenizer a placeholder is a word, whatever is in its name.
+    found = tokens(TOKEN.sub(lambda each: "_" * len(each[0]), sql)) or ()
+    for token in found:
+        places = TOKEN.finditer(sql, token.start, token.end)
+        if token.kind == "code":
+            yield from (Token("code", *place.span()) for place in places)
+        elif next(places, None):
+            yield token
+
+
+def _pieces(sql: str, holding: tuple[Token, ...]) -> Iterator[str | Placeholder]:
     end = 0
-    for part in _PARTS.finditer(sql):
-        yield sql[end : part.start()]
-        end = part.end()
-        yield from _of_part(part)
+    for token in holding:
+        yield sql[end : token.start]
+        end = token.end
+        yield from _of_token(token, sql[token.start : token.end])
     yield sql[end:]
 
 
-def _of_part(part: re.Match[str]) -> Iterator[str | Placeholder]:
-    token = TOKEN.search(part[0])
-    if token is None or part.lastgroup in ("comment", "name"):
-        yield part[0]
-    elif part.lastgroup == "bare":
-        yield Placeholder(token[1], quoted=False)
+def _of_token(token: Token, text: str) -> Iterator[str | Placeholder]:
+    if token.kind == "name":
+        yield text
+    elif token.kind == "code":
+        yield from _filled(text, quoted=False)
     else:
         # Values are escaped, and a raw literal has no escapes, so it becomes a plain literal.
-        raw = part.lastgroup == "raw"
-        yield from _quoted(part[0][1:].replace("\\", "\\\\") if raw else part[0])
+        yield from _filled(text[1:].replace("\\", "\\\\") if token.kind == "raw" else text, quoted=True)
 
 
-def _quoted(literal: str) -> Iterator[str | Placeholder]:
+def _filled(text: str, *, quoted: bool) -> Iterator[str | Placeholder]:
     end = 0
-    for token in TOKEN.finditer(literal):
-        yield literal[end : token.start()]
-        yield Placeholder(token[1], quoted=True)
-        end = token.end()
-    yield literal[end:]
+    for place in TOKEN.finditer(text):
+        yield text[end : place.start()]
+        yield Placeholder(place[1], quoted=quoted)
+        end = place.end()
+    yield text[end:]

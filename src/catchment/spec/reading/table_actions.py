@@ -33,7 +33,7 @@ from catchment.spec.validation import did_you_mean, parse
 Options = TypeVar("Options", bound=Part)
 
 REWRITE_PROPERTIES = frozenset().union(*(traits.rewrite_options for traits in all_traits()))
-"""The options that the rewrite of at least one format has."""
+"""The options that some format's rewrite knows."""
 FIRST_PLAUSIBLE = datetime(2000, 1, 1, tzinfo=timezone.utc)
 _ORDER = re.compile(r"\s*zorder\s*\(.+\)\s*|[^()]+", re.IGNORECASE | re.DOTALL)
 

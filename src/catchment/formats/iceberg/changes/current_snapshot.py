@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -12,6 +11,7 @@ from catchment.errors import JobError
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata, Staged
 from catchment.formats.iceberg.snapshots import current, line, snapshot_of
 from catchment.formats.stamps import WRITES
+from catchment.timestamps import milliseconds
 
 
 def _roll_back(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
@@ -48,13 +48,12 @@ def _at(metadata: Metadata, past: list[int], text: str) -> int:
     return found[-1]
 
 
-def _millis(text: str) -> float:
+def _millis(text: str) -> int:
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return milliseconds(text)
     except ValueError as error:
         hint = "write it as 2026-03-01T12:00:00Z; without a zone it is UTC"
         raise JobError(f"`{text}` is no time", code="bad-timestamp", hint=hint) from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000
 
 
 def _view(metadata: Metadata, arguments: Arguments) -> int | None:

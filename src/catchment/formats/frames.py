@@ -1,15 +1,41 @@
-"""Schemas that a workflow gives for its files."""
+"""Rows on their way in and out: the schema that an input declares, the order that an output asks for."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
+from catchment.formats.model import Write
 from catchment.plan.model import InputPlan
+
+
+def sorted_rows(frame: DataFrame, write: Write, partitions: Sequence[Column]) -> DataFrame:
+    """Order rows by partition first, so that each file is written from start to end, then by the columns given."""
+    sort = write.output.sort
+    if sort is None:
+        return frame
+    known = {name.lower() for name in frame.columns}
+    if missing := [column.name for column in sort.columns if column.name.split(".")[0].lower() not in known]:
+        raise JobError(
+            f"output {write.output.name} is to be sorted by {', '.join(missing)}, which its rows do not have",
+            code="column-not-found",
+            where=write.output.where,
+            hint=f"the columns are {', '.join(frame.columns)}",
+        )
+    order = [
+        *partitions,
+        *(F.desc(column.name) if column.descending else F.asc(column.name) for column in sort.columns),
+    ]
+    if sort.mode == "global":
+        return frame.orderBy(*order)
+    together = frame.repartition(*partitions) if partitions else frame
+    return together.sortWithinPartitions(*order)
 
 
 def given_schema(spark: SparkSession, source: InputPlan) -> StructType | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime
 
 from catchment.errors import JobError
 from catchment.plan.model import InputPlan
+from catchment.timestamps import moment
 
 CHOICES = (
     "read everything anew with `catchment state reset` (first empty what the job has written, or let it merge), "
@@ -17,8 +18,7 @@ def since(source: InputPlan) -> datetime | None:
     """The moment at which the first run begins, None where it begins with the table; without a zone it is UTC."""
     if source.commits is None or source.commits.since is None:
         return None
-    moment = datetime.fromisoformat(source.commits.since.strip().replace("Z", "+00:00"))
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return moment(source.commits.since)
 
 
 def gone(source: InputPlan, what: str) -> JobError:

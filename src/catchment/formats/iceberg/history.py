@@ -1,0 +1,140 @@
+"""The history of a table: what was appended between two snapshots, what a job begins from, what an attempt has left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.commit import own_commit
+from catchment.commit.writer import Writer
+from catchment.formats import reading_by_commits
+from catchment.formats.iceberg import catalogs, snapshots
+from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.formats.model import Earlier, Write, written
+from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
+
+ADDS = frozenset({"append", "replace"})
+"""Operations that leave the rows that were there as they are; `replace` only moves them (compaction)."""
+
+
+def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
+    """From after the snapshot that was read last to the newest one; None where the table is empty."""
+    metadata = LakeTable(spark, catalogs.require_table(spark, source.dataset)).metadata()
+    newest = metadata.get("refs", {}).get(MAIN, {}).get("snapshot-id") or metadata.get("current-snapshot-id")
+    if newest in (None, -1):
+        return None
+    line = _line(metadata, newest)
+    first = int(known) if known is not None else _at(source, line, reading_by_commits.since(source))
+    if first is not None:
+        _check(source, line, first)
+    return (None if first is None else str(first)), str(newest)
+
+
+def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
+    """The rows that were appended after one snapshot, up to another."""
+    # The window may have been begun long ago: what it was begun over must still be there.
+    line = _line(LakeTable(spark, catalogs.require_table(spark, source.dataset)).metadata(), int(last))
+    if not line:
+        raise reading_by_commits.gone(source, f"the snapshot {last}, up to which a window was begun,")
+    if first is not None:
+        _check(source, line, int(first))
+    span = {"versionAsOf": last} if first is None else {"start-snapshot-id": first, "end-snapshot-id": last}
+    return spark.read.format("iceberg").options(**source.options, **span).load(source.dataset.identifier)
+
+
+def _line(metadata: Mapping[str, Any], newest: int) -> list[Mapping[str, Any]]:
+    """The snapshots that led to the newest one, from it back to the oldest that is still there."""
+    known = {entry["snapshot-id"]: entry for entry in metadata.get("snapshots", ())}
+
+    def walk(at: int | None) -> Iterator[Mapping[str, Any]]:
+        while at is not None and at in known:
+            yield known[at]
+            at = known[at].get("parent-snapshot-id")
+
+    return list(walk(newest))
+
+
+def _at(source: InputPlan, line: list[Mapping[str, Any]], moment: datetime | None) -> int | None:
+    """The snapshot that was current at a moment; None where the table had none yet."""
+    if moment is None:
+        return None
+    millis = moment.timestamp() * 1000
+    before = next((entry for entry in line if entry["timestamp-ms"] <= millis), None)
+    if before is not None:
+        return int(before["snapshot-id"])
+    if line[-1].get("parent-snapshot-id") is not None:
+        raise reading_by_commits.gone(source, f"what was current at {moment.isoformat()}")
+    return None
+
+
+def _check(source: InputPlan, line: list[Mapping[str, Any]], first: int) -> None:
+    later = []
+    for entry in line:
+        if entry["snapshot-id"] == first:
+            break
+        later.append(entry)
+    else:
+        raise reading_by_commits.gone(source, f"the snapshot {first}, which was read last,")
+    for entry in reversed(later):
+        operation = entry.get("summary", {}).get("operation", "append")
+        if operation not in ADDS:
+            raise reading_by_commits.overwritten(source, entry["snapshot-id"], operation)
+
+
+AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"})
+"""Options of an input that always mean the same rows."""
+
+
+def head(spark: SparkSession, output: OutputPlan) -> Base | None:
+    """The state of the table now; None where there is no table yet."""
+    table = catalogs.find_table(spark, output.dataset)
+    return LakeTable(spark, table).base(output.options.get("branch", MAIN)) if table is not None else None
+
+
+def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
+    """The snapshot that an input reads now; None where it names one itself, or where there is no table."""
+    options = {key.lower(): value for key, value in source.options.items()}
+    table = catalogs.find_table(spark, source.dataset) if AT_REST.isdisjoint(options) else None
+    if table is None:
+        return None
+    now = LakeTable(spark, table).head(options.get("branch", MAIN))
+    return f"snapshot {now.snapshotId()}" if now is not None else "no snapshot"
+
+
+def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+    """What an earlier attempt has left of this very write, if it got as far as its seal."""
+    if write.output.mode == "maintain":
+        return _in_ledger(write, writer)
+    if write.output.mode in ("merge", "delete"):
+        return _in_ledger(write, writer) or _told_late(spark, write, writer)
+    return _in_history(spark, write) if write.output.commit == "direct" else _in_ledger(write, writer)
+
+
+def _told_late(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+    """A row-level change whose engine died after the commit, before it could tell the ledger: told now."""
+    known, made = writer.ledger.find(write.id), _snapshot(spark, write)
+    if known is not None and made is not None:
+        own_commit.finish(writer.ledger, known.intent, made.committed())
+    return _of_snapshot(made)
+
+
+def _in_history(spark: SparkSession, write: Write) -> Earlier | None:
+    return _of_snapshot(_snapshot(spark, write))
+
+
+def _snapshot(spark: SparkSession, write: Write) -> snapshots.Snapshot | None:
+    table = catalogs.find_table(spark, write.output.dataset)
+    return snapshots.find_write(spark, table, write.id) if table is not None else None
+
+
+def _of_snapshot(made: snapshots.Snapshot | None) -> Earlier | None:
+    return Earlier(made.written(), committed=True, inputs=made.inputs) if made else None
+
+
+def _in_ledger(write: Write, writer: Writer) -> Earlier | None:
+    known = writer.earlier(write.id, write.output.dataset.address)
+    return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None

@@ -1,0 +1,35 @@
+"""Points in time as people and Spark write them: ISO 8601, a date alone or with a time of day, `Z` or an offset.
+
+The one rule about zones: a time that has no zone is UTC, unless the caller asks for it as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+
+EXAMPLE = "for example `2030-01-31 23:59:45` or `2030-01-31T23:59:45+02:00`"
+_ZULU = re.compile(r"[Zz]$")
+_FRACTION = re.compile(r"(:\d\d)[.,](\d+)")
+
+
+def as_written(text: str) -> datetime:
+    """The time with the zone that it has, if any. Raises ValueError for what is no time."""
+    # Until Python 3.11, Z is no zone, and a fraction has three digits or six.
+    text = _ZULU.sub("+00:00", text.strip())
+    return datetime.fromisoformat(_FRACTION.sub(lambda found: f"{found[1]}.{found[2]:0<6.6}", text))
+
+
+def moment(text: str) -> datetime:
+    """The point in time, with its zone; without one it is UTC. Raises ValueError for what is no time."""
+    return in_utc_unless_zoned(as_written(text))
+
+
+def milliseconds(text: str) -> int:
+    """The point in time, in whole milliseconds since 1970. Raises ValueError for what is no time."""
+    return int(moment(text).timestamp() * 1000)
+
+
+def in_utc_unless_zoned(time: datetime) -> datetime:
+    """The same time, in UTC where it has no zone."""
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
