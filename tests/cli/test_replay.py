@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from catchment.project import load
-from catchment.run.history import find
+from catchment.run.run_history import find
 from tests.cli import program, projects
 from tests.spark.hosts import Host
 

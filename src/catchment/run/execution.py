@@ -16,11 +16,11 @@ from catchment.events.sinks import JsonLines
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.project.secrets import Redactor
-from catchment.run.engines import Engines
+from catchment.run.engine_pool import EnginePool
 from catchment.run.identity import RunFacts, log_directory, new_run_id
 from catchment.run.job_queue import JobQueue
-from catchment.run.options import RunOptions
 from catchment.run.results import Run
+from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Execution:
         self._log_dir = log_directory(project, facts.run_id)
         self._hub = Hub(facts.run_id, self._redactor)
         self._queue = JobQueue({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
-        self._engines = Engines(
+        self._engines = EnginePool(
             facts.plan.engines,
             launch=options.launch,
             log_dir=self._log_dir,
@@ -138,8 +138,8 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
 
 def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
-    from catchment.run.history import known_run, read_run
     from catchment.run.leases import held_lease
+    from catchment.run.run_history import known_run, read_run
     from catchment.store import open_store
 
     with open_store(project.metastore) as store:
@@ -152,7 +152,7 @@ def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
 
 def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: Heartbeat) -> Run:
     from catchment.plan import prepare
-    from catchment.run.history import job_results
+    from catchment.run.run_history import job_results
 
     _, plan = prepare(Path(found.file), project=project).require()
     earlier = job_results(store, found.id)

@@ -15,7 +15,7 @@ from catchment.plan.model import Dataset
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.store import open_store
 

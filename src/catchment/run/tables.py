@@ -15,7 +15,7 @@ from catchment.plan.engines import reading_engine
 from catchment.plan.model import Maintenance
 from catchment.project import depots
 from catchment.project.model import Project
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.spec.model import ChangeName
 from catchment.store import open_store

@@ -19,7 +19,7 @@ from typing import ClassVar
 from catchment import run
 from catchment.cli.interaction import stop_on_signal
 from catchment.plan import prepare
-from catchment.run.options import RunOptions
+from catchment.run.run_options import RunOptions
 from catchment.run.schedule import scheduler, tick_process
 from catchment.run.schedule.calendar import calendar_of
 from catchment.run.schedule.scheduled_workflows import read

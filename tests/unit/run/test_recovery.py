@@ -13,7 +13,7 @@ from catchment.errors import RequestError
 from catchment.plan.model import Dataset, EnginePlan
 from catchment.project.model import Catalog, Depot, Project
 from catchment.run import recovery, tables
-from catchment.run.engines import Process
+from catchment.run.engine_pool import Process
 from catchment.store import open_store
 from tests.ledgers import TARGET, Filled
 from tests.unit.run.conftest import Lab, launch

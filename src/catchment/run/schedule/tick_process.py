@@ -15,11 +15,11 @@ from catchment.errors import CatchmentError, RequestError
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.execution import Execution
-from catchment.run.history import job_results, read_run
 from catchment.run.identity import RunFacts
 from catchment.run.leases import Heartbeat, held_lease
-from catchment.run.options import RunOptions
 from catchment.run.results import Run
+from catchment.run.run_history import job_results, read_run
+from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest
 from catchment.store import Store, open_store
 from catchment.store.records import TickRecord
