@@ -58,8 +58,8 @@ def test_writers_as_data(invoke: Invoke, filled: Filled) -> None:
     [table] = json.loads(invoke("writers", "-o", "json").stdout)["tables"]
     assert set(table) == {"target", "writes", "lease", "commits_per_minute", "writes_per_minute", "leftovers"}
     assert set(table["writes"][0]) == {
-        "write_id", "workflow", "target", "branch", "mode", "state", "engine", "buffer", "alive", "rows", "bytes",
-        "files", "seconds",
+        "write_id", "workflow", "target", "branch", "mode", "state", "engine", "buffer", "buffered", "alive",
+        "rows", "bytes", "files", "seconds",
     }  # fmt: skip
 
 
