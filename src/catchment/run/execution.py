@@ -25,9 +25,9 @@ from catchment.run_model import RunRequest
 
 if TYPE_CHECKING:
     from catchment.run.executor import Executor
-    from catchment.run.leases import Heartbeat
     from catchment.run.recorder import RunRecorder
     from catchment.store import Store
+    from catchment.store.holding import HeldLease
     from catchment.store.records import RunRecord
 
 
@@ -60,7 +60,7 @@ class Execution:
         for name in self._queue.ready[: self._options.limit]:
             self._engines.need(engine_of[name])
 
-    def carry_out(self, store: Store, heartbeat: Heartbeat) -> Run:
+    def carry_out(self, store: Store, heartbeat: HeldLease) -> Run:
         """Run every unfinished job, as the holder of the run's lease."""
         from catchment.events.sinks import MetastoreSink
         from catchment.run.recorder import RunRecorder
@@ -79,7 +79,7 @@ class Execution:
             self._hub.close()
         return recorder.result()
 
-    def _execute(self, recorder: RunRecorder, heartbeat: Heartbeat) -> None:
+    def _execute(self, recorder: RunRecorder, heartbeat: HeldLease) -> None:
         executor = self._executor(recorder, heartbeat)
         try:
             executor.run()
@@ -89,7 +89,7 @@ class Execution:
             raise
         recorder.finish()
 
-    def _executor(self, recorder: RunRecorder, heartbeat: Heartbeat) -> Executor:
+    def _executor(self, recorder: RunRecorder, heartbeat: HeldLease) -> Executor:
         from catchment.run.executor import Executor
 
         return Executor(
@@ -150,7 +150,7 @@ def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
             return _take_up(known_run(store, run_id), project, options, store, heartbeat)
 
 
-def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: Heartbeat) -> Run:
+def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: HeldLease) -> Run:
     from catchment.plan import prepare
     from catchment.run.run_history import job_results
 

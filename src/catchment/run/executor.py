@@ -15,10 +15,10 @@ from catchment.plan.model import JobPlan
 from catchment.run.engine_pool import EnginePool, RunningEngine
 from catchment.run.identity import RunFacts
 from catchment.run.job_queue import JobQueue
-from catchment.run.leases import Heartbeat
 from catchment.run.recorder import RunRecorder, report
 from catchment.run.retries import blamed, kind_of, pause_before_next
 from catchment.run.run_options import RunOptions
+from catchment.store.holding import HeldLease
 
 TICK_SECONDS = 0.2
 """How often the loop checks whether it was asked to stop."""
@@ -49,7 +49,7 @@ class Executor:
         engines: EnginePool,
         recorder: RunRecorder,
         hub: Hub,
-        heartbeat: Heartbeat,
+        heartbeat: HeldLease,
         options: RunOptions,
     ) -> None:
         self._facts = facts

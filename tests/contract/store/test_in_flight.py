@@ -7,7 +7,7 @@ import time
 import pytest
 from sqlalchemy import update
 
-from catchment.commit.reading import reading
+from catchment.commit.presence import reading
 from catchment.store import Store
 from catchment.store.database import database_time
 from catchment.store.in_flight import CLOCKS_APART_SECONDS
