@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import os
     import threading
 
-    from catchment.commit.activity import TableActivity
     from catchment.engine.protocol import Rows
     from catchment.events.hub import Sink
     from catchment.plan.model import Plan
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from catchment.run.lake import LakeSession, What
     from catchment.run.results import Run, RunSummary
     from catchment.spec.model import ChangeName
+    from catchment.store.activity import TableActivity
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
 

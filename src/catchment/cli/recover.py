@@ -12,7 +12,7 @@ import click
 from catchment.cli import failures, options, printing, projects
 
 if TYPE_CHECKING:
-    from catchment.commit.unfinished import Unfinished
+    from catchment.commit.recovery import Unfinished
 
 _COLUMNS = ("table", "what", "which")
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from catchment.commit import faults
+from catchment.commit.abandonment import Rounds, abandon_lost
 from catchment.commit.leases import checked, held, taken
-from catchment.commit.ledger import Ledger, WritesMoved
-from catchment.commit.lost_writes import Rounds, abandon_lost
-from catchment.commit.model import Entry
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
 from catchment.store import Store
 from catchment.store.leases import Lease
+from catchment.store.ledger import Ledger, WritesMoved
+from catchment.store.writes import Entry
 
 Check = Callable[[], None]
 """Raises `LeaseLost` where somebody else took the lease."""

@@ -75,7 +75,7 @@ def test_writes_of_living_engines_are_not_recovered(invoke: Invoke, filled: Fill
     filled.open("r/j/open", owner=ALIVE)
     result = invoke("recover", "--yes")
     assert result.exit_code == 0
-    assert "the engines of 1 open writes were heard from" in result.stderr
+    assert "1 open writes belong to engines that are still alive" in result.stderr
     assert filled.states("r/j/open") == ["open"]
 
 

@@ -18,7 +18,6 @@ from tests.unit.run.conftest import Lab
 JOB = ("flow", "load")
 WRITE = "r1/load/out"
 WANTED = State(*JOB, "orders", {"start": "7"}, "")
-OWN_LOG = "/lake/events/raw/t#r1.load.out.12345678"
 
 StateChange = Callable[..., tuple[incremental_state.StateChange, ...]]
 CHANGES: dict[str, StateChange] = {
@@ -40,7 +39,7 @@ def filled(project: Project) -> Iterator[Filled]:
     with open_store(project.metastore) as store:
         lease = store.leases.acquire(lease_name(*JOB), "me", 600.0)
         part = InputWindow({"start": "1", "end": "2"}, {"start": "2"}, "UTC")
-        store.states.open(lease, [Window(*JOB, 0, "run", "open", "r1", {"orders": part}, opened_by="run r1")])
+        store.states.open(lease, [Window(*JOB, 0, "run", "open", "r1", {"orders": part}, runs=("r1",))])
         store.leases.release(lease)
         yield Filled(store)
 
@@ -60,7 +59,7 @@ def test_a_window_whose_rows_are_or_may_be_in_the_table_is_not_dropped(
     elif left == "sealed":
         filled.seal(WRITE)
     else:
-        filled.open(WRITE, buffer=OWN_LOG)
+        filled.open(WRITE, buffered=False)
     with pytest.raises(RequestError) as caught:
         change(project, dry_run=dry_run)
     assert caught.value.code == ("window-sealed" if left == "sealed" else "window-written")
@@ -72,7 +71,7 @@ def test_a_window_whose_rows_are_or_may_be_in_the_table_is_not_dropped(
 @every_change
 def test_whoever_knows_better_drops_what_is_written(project: Project, filled: Filled, change: StateChange) -> None:
     filled.commit(WRITE, 1)
-    filled.open("r1/load/second", buffer=OWN_LOG)
+    filled.open("r1/load/second", buffered=False)
     [changed] = change(project, dry_run=False, drop_written=True)
     assert (changed.dropped, statuses(filled)) == (1, ["dropped"])
     assert filled.states(WRITE, "r1/load/second") == ["committed", "abandoned"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.ledger import Ledger
 from catchment.commit.listener import Listener
-from catchment.commit.model import Contents, Entry, Intent
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import buffer
@@ -22,6 +20,8 @@ from catchment.formats.iceberg.consolidate import consolidate
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset
+from catchment.store.ledger import Ledger
+from catchment.store.writes import Contents, Entry, Intent
 
 BATCH = 256
 """Writes that one commit takes at most."""
@@ -118,8 +118,9 @@ def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:
     return Intent(
         *(write.id, write.workflow, output.dataset.target, branch, output.mode, output.conflict, owner),
         f"{table.data_location}/{name}",
-        base,
-        write.inputs,
+        base=base,
+        dataset=asdict(output.dataset),
+        inputs=write.inputs,
     )
 
 

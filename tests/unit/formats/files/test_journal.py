@@ -10,14 +10,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catchment.commit.ledger import WritesMoved
-from catchment.commit.model import Entry, WriteMode
 from catchment.commit.publisher import Publisher
 from catchment.commit.writer import recover_what_is_there
 from catchment.errors import LeaseLost, StorageUnavailable
 from catchment.formats.files.publishing import Directory
 from catchment.formats.files.storage import LocalStorage
 from catchment.store import open_store
+from catchment.store.ledger import WritesMoved
+from catchment.store.writes import Entry, WriteMode
 from tests.unit.formats.files.datasets import TARGET, Dataset, Died, Mortal, Parts, expected
 
 OLD: Parts = {"p=a": ("old a1", "old a2"), "p=b b": ("old b",), "p=c": ("old c",)}

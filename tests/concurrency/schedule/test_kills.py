@@ -14,7 +14,7 @@ from catchment import project
 from catchment.run.schedule.scheduled_workflows import read
 from catchment.store import open_store
 from catchment.store.ticks import Claim
-from tests.unit.run.schedule.conftest import Project, wait_until
+from tests.concurrency.schedule.conftest import Project, wait_until
 
 NEVER = "0 0 1 1 *"
 DAILY = "0 0 * * *"
