@@ -80,8 +80,9 @@ def test_whoever_knows_better_drops_what_is_written(project: Project, filled: Fi
 @every_change
 def test_what_is_promised_is_not_dropped_by_anybody(project: Project, filled: Filled, change: StateChange) -> None:
     filled.seal(WRITE)
-    with pytest.raises(RequestError, match="sealed"):
+    with pytest.raises(RequestError) as caught:
         change(project, dry_run=False, drop_written=True)
+    assert caught.value.code == "window-sealed"
 
 
 @every_change
@@ -94,8 +95,9 @@ def test_a_window_of_which_nothing_is_written_is_dropped(project: Project, fille
 def test_of_several_states_none_is_changed_where_one_is_refused(project: Project, filled: Filled) -> None:
     filled.commit(WRITE, 1)
     other = State("flow", "another", "orders", {"start": "1"})
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError) as caught:
         incremental_state.import_states(project, [other, WANTED], dry_run=False)
+    assert caught.value.code == "window-written"
     assert filled.store.states.all() == ()
 
 
@@ -118,8 +120,9 @@ def test_a_name_that_nobody_knows_is_not_set_unless_it_is_new(
 def test_an_input_that_only_a_window_knows_may_be_set(project: Project, filled: Filled) -> None:
     [changed] = incremental_state.set_keys(project, WANTED, dry_run=True)
     assert changed.dropped == 1
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError) as caught:
         incremental_state.set_keys(project, replace(WANTED, input="oders"), dry_run=True)
+    assert caught.value.code == "no-state"
 
 
 def test_where_nothing_is_known_of_a_workflow_every_name_may_be_set(project: Project, filled: Filled) -> None:

@@ -232,6 +232,7 @@ def test_an_overwrite_that_lost_files_midway_says_what_is_published(dataset: Dat
     dataset.write("r0/j/out", OLD, "append")
     _half_published(dataset, "r1/j/out", "overwrite-partitions")
     refused = dataset.publish().refused["r1/j/out"]
+    assert refused.code == "stage-damaged"
     assert "these of its files are published: p=a/part-00000-r1.j.out" in refused.message
     assert dataset.rows()["p=a"]["new a"] == 1
 
