@@ -12,7 +12,7 @@ from catchment.commit.presence import announce
 from catchment.commit.writer import Writer
 from catchment.engine.settings import DELTA_EXTENSION, SNAPSHOT_PARTITIONS
 from catchment.formats.iceberg.buffer import FORKS, catalog_class
-from catchment.store import open_store
+from catchment.store import PATIENCE_SECONDS, open_store
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -65,5 +65,5 @@ def start(
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    store = open_store(f"sqlite:///{lake}/metastore.db")
+    store = open_store(f"sqlite:///{lake}/metastore.db", patience=PATIENCE_SECONDS)
     return spark, Writer(spark, store, announce(store), max_pending=1000)

@@ -22,6 +22,21 @@ _names = itertools.count(1)
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+FIRST = ("tests/stores/", "tests/cli/", "tests/concurrency/", "tests/spark/", "tests/contract/", "tests/unit/")
+"""The rooms of the suite, those with the longest files first: at the end nobody waits for a long one."""
+TOGETHER = ("tests/stores/",)
+"""Rooms whose files share servers and engines; of other rooms, the tests of a file stay together."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what stays together on one of the processes that tests run in, each of which has engines of its own."""
+    for item in items:
+        group = next((room for room in TOGETHER if item.nodeid.startswith(room)), item.nodeid.partition("::")[0])
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: next((n for n, room in enumerate(FIRST) if item.nodeid.startswith(room)), len(FIRST)))
+
+
 @pytest.fixture(scope="session")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the depots of this session live."""

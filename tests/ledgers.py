@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import delete, update
 
-from catchment.commit.ledger import Ledger
-from catchment.commit.model import Base, Contents, Entry, Intent, WriteMode
+from catchment.plan.model import Dataset
 from catchment.store import Lease, Store
 from catchment.store.schema import leases, readers, writes
+from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
 TARGET = "dataos://lake:raw/t"
+DATASET = Dataset(TARGET, "lake", "iceberg", namespace="raw", table="t")
 ALIVE, LOST = "engine/here:1:aaaaaaaa", "engine/there:2:bbbbbbbb"
 REFUSED: Mapping[str, Any] = {"code": "schema-changed", "message": "it got a required column", "hint": "mend the job"}
 
@@ -25,10 +27,19 @@ def intent(
     buffer: str = "",
     mode: WriteMode = "append",
     branch: str = "main",
+    dataset: Dataset = DATASET,
+    buffered: bool = True,
+    place: str | None = None,
 ) -> Intent:
     """A write as an engine opens it."""
-    place = buffer or f"/lake/data/{write_id.replace('/', '.')}"
-    return Intent(write_id, "flow", target, branch, mode, "last-wins", owner, place, Base("uuid", 0, 1, None))
+    return Intent(
+        *(write_id, "flow", target, branch, mode, "last-wins", owner),
+        buffer=buffer or f"/lake/data/{write_id.replace('/', '.')}",
+        base=Base("uuid", 0, 1, None),
+        dataset=asdict(dataset),
+        buffered=buffered,
+        place=place,
+    )
 
 
 def contents(rows: int = 10) -> Contents:
@@ -42,7 +53,7 @@ class Filled:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.ledger = Ledger(store.database)
+        self.ledger = store.ledger
 
     def engine(self, owner: str = ALIVE) -> Lease:
         """An engine that is heard from."""

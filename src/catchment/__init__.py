@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import os
     import threading
 
-    from catchment.commit.activity import TableActivity
     from catchment.engine.protocol import Rows
     from catchment.events.hub import Sink
     from catchment.plan.model import Plan
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from catchment.run.lake import LakeSession, What
     from catchment.run.results import Run, RunSummary
     from catchment.spec.model import ChangeName
+    from catchment.store.activity import TableActivity
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
 
@@ -91,15 +91,15 @@ class Project:
 
     def runs(self, limit: int = 20) -> list[RunSummary]:
         """The newest runs, newest first."""
-        from catchment.run import history
+        from catchment.run import run_history
 
-        return history.runs(self.settings, limit)
+        return run_history.runs(self.settings, limit)
 
     def show(self, run_id: str) -> Run:
         """One run with its jobs, outputs and errors."""
-        from catchment.run import history
+        from catchment.run import run_history
 
-        return history.show(self.settings, run_id)
+        return run_history.show(self.settings, run_id)
 
     def lake(self, engine: str = "default") -> LakeSession:
         """An engine for several queries: `with project.lake() as lake: lake.query(…)`."""

@@ -13,11 +13,6 @@ class Backfill:
     first: str
     last: str
 
-    @classmethod
-    def of(cls, text: str) -> Backfill:
-        """Parse the text that `range` writes."""
-        return cls(*text.split("..", 1))
-
     @property
     def range(self) -> str:
         return f"{self.first}..{self.last}"

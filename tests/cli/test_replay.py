@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from catchment.project import load
-from catchment.run.history import find
+from catchment.run.run_history import find
 from tests.cli import program, projects
 from tests.spark.hosts import Host
 
@@ -59,5 +59,5 @@ def test_one_partition_and_then_a_whole_run_are_replayed(lent: Host, tmp_path: P
 def test_a_run_that_is_not_known_cannot_be_replayed(tmp_path: Path) -> None:
     projects.make(tmp_path)
     answer = program.call("run", "--from-run", "yesterday", cwd=tmp_path)
-    assert (answer.code, "there is no run 'yesterday'" in answer.err) == (2, True)
+    assert (answer.code, "error[run-not-found]" in answer.err) == (2, True)
     assert "give a workflow FILE, or --from-run RUN" in program.call("run", cwd=tmp_path).err

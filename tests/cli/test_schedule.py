@@ -98,7 +98,7 @@ def test_the_how_to(tmp_path: Path) -> None:
     assert (
         f"run {first['run_id']} of nightly-trips: succeeded" in program.call("logs", first["run_id"], cwd=project).out
     )
-    assert f"starts run {first['run_id']}" in answer.err
+    assert f"starting run {first['run_id']}" in answer.err
     once = program.call("run", flow.name, cwd=project)
     assert once.code == 0
     assert "nightly-trips runs once, now; `catchment schedule flow.yaml` follows its schedule" in once.err

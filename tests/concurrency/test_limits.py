@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from catchment.commit.model import Contents, Entry
 from catchment.commit.publisher import TURN_SECONDS
 from catchment.formats.iceberg.buffered import BATCH
 from catchment.formats.iceberg.consolidate import MERGE_MANIFESTS_AT
 from catchment.plan.model import JobPlan
+from catchment.store.writes import Contents, Entry
 from tests.concurrency.invariants import check
 from tests.concurrency.waiting import await_pending, await_sleep, held, worker_of
 from tests.ledgers import Filled

@@ -24,10 +24,10 @@ from hypothesis.stateful import (
 )
 
 from catchment.commit.faults import CommonPoint, Point, TablePoint
-from catchment.commit.model import FATE_UNKNOWN, WriteMode
-from catchment.commit.unfinished import unfinished
+from catchment.commit.recovery import unfinished
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
+from catchment.store.writes import FATE_UNKNOWN, WriteMode
 from tests.concurrency.invariants import check
 from tests.concurrency.upkeep import compact, expire
 from tests.concurrency.waiting import worker_of

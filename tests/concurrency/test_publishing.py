@@ -13,7 +13,6 @@ import pytest
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.store import open_store
-from catchment.store.publications import Publications
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import end_leases
 from tests.spark.hosts import Host
@@ -52,7 +51,7 @@ def chain(root: Path, name: str = "orders") -> list[tuple[int | None, int]]:
         return int(found[1]) + 1
 
     with open_store(f"sqlite:///{root}/metastore.db") as store:
-        found = Publications(store.database).of_table(table(name).address)
+        found = store.publications.of_table(table(name).address)
     return [(each.before and number(each.before), number(each.file)) for each in found]  # type: ignore[misc]
 
 

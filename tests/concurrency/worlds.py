@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catchment.commit.model import WriteMode
+from catchment.store.writes import WriteMode
 
 Rows = tuple[tuple[int, int], ...]
 """(part, id) of every row, in order, repetitions included."""

@@ -13,7 +13,7 @@ import pytest
 from catchment.engine.protocol import Rows
 from catchment.plan.model import ChangePlan, Expire, JobPlan, RemoveOrphans, Rewrite
 from catchment.store import open_store
-from catchment.store.publications import Publication, Publications
+from catchment.store.publications import Publication
 from tests.concurrency.invariants import ids
 from tests.spark.lake import HERE, UNPREPARED, LiveEngine, changing, lake_depot, maintaining, table, writing
 from tests.spark.overtaking import at_gate, passing
@@ -46,7 +46,7 @@ def published(engine: LiveEngine, name: str) -> list[int]:
 
 def record(root: Path, name: str) -> list[Publication]:
     with open_store(f"sqlite:///{root}/metastore.db") as store:
-        return list(Publications(store.database).of_table(table(name).address))
+        return list(store.publications.of_table(table(name).address))
 
 
 def job_of(change: ChangePlan) -> JobPlan:

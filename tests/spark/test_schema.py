@@ -35,6 +35,7 @@ def test_a_mismatch_is_refused_before_data_moves(engine: LiveEngine, fresh: str,
 def test_every_difference_is_listed(engine: LiveEngine, fresh: str) -> None:
     make(engine, fresh)
     failed = engine.fail(writing("SELECT 'x' AS id, 1 AS extra", table(fresh), mode="append"))
+    assert failed.code == "schema-mismatch"
     for name in ("id", "text", "price", "extra"):
         assert f"column {name} " in failed.message
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from catchment.store.publications import Publications
 from tests.concurrency.invariants import ids
 from tests.servers.s3 import SECRET
 from tests.servers.wire import Wire
@@ -58,7 +57,7 @@ def test_a_change_whose_answer_is_lost_on_the_wire_is_made_once(on_s3: Lake, wir
     assert wire.has_lost
     assert ids(on_s3.there, fresh, "wired_published") == list(range(20))
     with on_s3.ledger() as filled:
-        record = Publications(filled.store.database).of_table(there.address)
+        record = filled.store.publications.of_table(there.address)
     assert len(record) == 2
     wire.lose_answer_to(b"UPDATE iceberg_tables")
     assert on_s3.here.change(changing(there, "column_rename", column="id", to="number"))["changed"]

@@ -44,9 +44,9 @@ def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
     return engine.rows(sql)
 
 
-@pytest.mark.parametrize("store", ["bucket", "mounted"])
-def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lake, fresh: str, store: str) -> None:
-    depot = on_s3.depot(store)
+@pytest.mark.parametrize("named", ["bucket", "mounted"])
+def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lake, fresh: str, named: str) -> None:
+    depot = on_s3.depot(named)
     place, spec = at(depot, fresh), tuple(by("identity", name) for name in ("part", "day", "moment"))
 
     def write(sql: str, mode: str) -> None:
@@ -86,11 +86,11 @@ def test_a_store_that_removes_one_object_with_each_request(far: LiveEngine, on_s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["planned", "partition-published", "old-removed", "stage-cleared"])
-@pytest.mark.parametrize("store", ["bucket", "mounted"])
+@pytest.mark.parametrize("named", ["bucket", "mounted"])
 def test_killed_while_publishing_it_is_rolled_forward(
-    far: LiveEngine, on_s3: Lake, tmp_path: Path, fresh: str, store: str, point: str
+    far: LiveEngine, on_s3: Lake, tmp_path: Path, fresh: str, named: str, point: str
 ) -> None:
-    depot = on_s3.depot(store)
+    depot = on_s3.depot(named)
     place = at(depot, fresh)
     far.run(marked(place, "old", 3))
     on_s3.kill(point, marked(place, "new", 3, first=1), run=f"r-{fresh}", logs=tmp_path)

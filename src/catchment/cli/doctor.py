@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from catchment.cli import failures, options, printing, projects
+from catchment.cli import error_report, options, printing, projects
 from catchment.errors import CatchmentError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def doctor(where: Path, output: str) -> None:
         for check in found:
             click.echo(hide.text(_line(check)))
     if any(check.status == "problem" for check in found):
-        raise click.exceptions.Exit(failures.JOB_FAILED)
+        raise click.exceptions.Exit(error_report.JOB_FAILED)
 
 
 def _line(check: Check) -> str:

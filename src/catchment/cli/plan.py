@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import failures, options, printing, projects
+from catchment.cli import error_report, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.plan.model import JobPlan, OutputPlan, Plan
@@ -26,7 +26,7 @@ def plan(file: Path, output: str) -> None:
         printing.echo_json(hide.data(_data(made)))
         return
     if prepared.diagnostics:
-        click.echo(hide.text(failures.diagnostics_text(prepared.diagnostics)), err=True)
+        click.echo(hide.text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
     click.echo(f"workflow {made.workflow} ({made.file})\n")
     printing.echo_table(("job", "after", "engine", "reads", "writes"), map(_row, made.jobs))
     click.echo(_footer(made))

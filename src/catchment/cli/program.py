@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from catchment.cli import failures, options
+from catchment.cli import error_report, options
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Program(click.Group):
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (Exception, KeyboardInterrupt) as error:
-            raise click.exceptions.Exit(failures.report(error, ctx)) from error
+            raise click.exceptions.Exit(error_report.report(error, ctx)) from error
 
 
 @click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -92,8 +92,8 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(failures.INTERRUPTED)
+        sys.exit(error_report.INTERRUPTED)
     except BrokenPipeError:
         # The reader has closed the pipe (`catchment query … | head`): nothing more may be flushed to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(failures.DONE)
+        sys.exit(error_report.DONE)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import failures, options, printing, projects
+from catchment.cli import error_report, options, printing, projects
 
 if TYPE_CHECKING:
-    from catchment.commit.unfinished import Unfinished
+    from catchment.commit.recovery import Unfinished
 
 _COLUMNS = ("table", "what", "which")
 
@@ -47,7 +47,7 @@ def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes
     tables = [{**_kept(table), **done.get(table.target, {})} for table in found]
     _echo({"dry_run": False, "tables": tables}, output)
     if any(table["error"] or table["refused"] for table in tables):
-        raise click.exceptions.Exit(failures.JOB_FAILED)
+        raise click.exceptions.Exit(error_report.JOB_FAILED)
 
 
 def _nothing(every: Sequence[Unfinished]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from catchment.cli import failures, options, printing, projects, run_result
+from catchment.cli import error_report, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
 from catchment.cli.schedule import run_tick, tick_time
 from catchment.run_model import Backfill, RunRequest
@@ -66,7 +66,7 @@ def run(
         raise click.UsageError("--backfill reads all windows of its range: leave out --windows and --until-caught-up")
     request = RunRequest(windows=most, backfill=backfill, wait=wait)
     if earlier is not None:
-        from catchment.run.history import find
+        from catchment.run.run_history import find
 
         found = find(projects.open_project(file or where), earlier)
         file = file or Path(found.file)
@@ -84,7 +84,7 @@ def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, 
     prepared = projects.prepare(file)
     project, plan = prepared.require()
     if prepared.diagnostics and not quiet:
-        click.echo(projects.redactor().text(failures.diagnostics_text(prepared.diagnostics)), err=True)
+        click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
     from catchment.run import start

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import failures, printing, projects
+from catchment.cli import error_report, printing, projects
 from catchment.errors import LeaseHeld
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def echo_errors(run: Run) -> None:
 def exit_code(run: Run) -> int:
     """0 done, 1 a job failed, 4 another run of the job is still running, 130 interrupted."""
     if run.status == "succeeded":
-        return failures.DONE
+        return error_report.DONE
     if {job.error.code for job in run.jobs if job.error} == {LeaseHeld.code}:
-        return failures.LEASE_HELD
-    return failures.INTERRUPTED if run.status == "cancelled" else failures.JOB_FAILED
+        return error_report.LEASE_HELD
+    return error_report.INTERRUPTED if run.status == "cancelled" else error_report.JOB_FAILED
 
 
 def _rows(job: JobResult) -> Iterator[tuple[object, ...]]:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 @options.reporting
 def runs(run_id: str | None, limit: int, where: Path, output: str) -> None:
     """List the newest runs of a project, or show one run with its jobs and errors."""
-    from catchment.run import history
+    from catchment.run import run_history
 
     project = projects.open_project(where)
     if run_id is not None:
-        found = history.show(project, run_id)
+        found = run_history.show(project, run_id)
         run_result.echo(found, output)
         run_result.echo_errors(found)
         return
-    listed = history.runs(project, limit)
+    listed = run_history.runs(project, limit)
     if output == "json":
         printing.echo_json({"runs": [asdict(run) for run in listed]})
     elif not listed:
@@ -49,13 +49,13 @@ def _row(run: RunSummary) -> tuple[object, ...]:
 @options.reporting
 def logs(run_id: str | None, job: str | None, where: Path, output: str) -> None:
     """Print the log files of a run, or of the newest run if none is named."""
-    from catchment.run import history
+    from catchment.run import run_history
 
     project = projects.open_project(where)
-    newest = [] if run_id else history.runs(project, 1)
+    newest = [] if run_id else run_history.runs(project, 1)
     if run_id is None and not newest:
         raise RequestError("this project has no runs yet", code="no-runs", hint="catchment run FILE starts one")
-    files = history.log_files(project, run_id or newest[0].run_id, job)
+    files = run_history.log_files(project, run_id or newest[0].run_id, job)
     if output == "json":
         printing.echo_json({"files": [str(file) for file in files]})
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import failures, options, printing, projects, run_result
+from catchment.cli import error_report, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
 from catchment.timestamps import as_written
 
@@ -52,7 +52,7 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
         return
     tell = _silent if quiet else _tell
     idle = _follow(followed, jobs, tell=tell, settled=lambda tick: _echo_settled(tick, output, quiet=quiet))
-    raise click.exceptions.Exit(failures.DONE if idle else failures.INTERRUPTED)
+    raise click.exceptions.Exit(error_report.DONE if idle else error_report.INTERRUPTED)
 
 
 def _read(file: Path, *, quiet: bool) -> ScheduledWorkflow:
@@ -61,7 +61,7 @@ def _read(file: Path, *, quiet: bool) -> ScheduledWorkflow:
     prepared = projects.prepare(file)
     found = read(file, prepared)
     if prepared.diagnostics and not quiet:
-        _tell(failures.diagnostics_text(prepared.diagnostics))
+        _tell(error_report.diagnostics_text(prepared.diagnostics))
     return found
 
 
@@ -164,7 +164,7 @@ def tick_time(text: str) -> datetime:
 
 def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, output: str) -> None:
     """Run one tick, print its result and exit with its exit code."""
-    from catchment.run.options import RunOptions
+    from catchment.run.run_options import RunOptions
     from catchment.run.schedule import tick_process
     from catchment.run.schedule.calendar import calendar_of
 
@@ -177,5 +177,5 @@ def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, outpu
         result = tick_process.run_tick(tick, plan, project, options, end)
     if result is None:
         printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was cancelled before its run began")
-        raise click.exceptions.Exit(failures.INTERRUPTED)
+        raise click.exceptions.Exit(error_report.INTERRUPTED)
     run_result.conclude(result, quiet=quiet, output=output)

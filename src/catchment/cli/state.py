@@ -227,7 +227,8 @@ def _state_data(state: State) -> Mapping[str, Any]:
 
 
 def _window_data(window: Window) -> Mapping[str, Any]:
-    return {**asdict(window), "opened": _time(window.opened), "finished": _time(window.finished)}
+    times = {"opened": _time(window.opened), "finished": _time(window.finished)}
+    return {**asdict(window), **times, "opened_by": window.opened_by}
 
 
 def _state_row(state: State) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from catchment.cli import failures, options, printing, projects
+from catchment.cli import error_report, options, printing, projects
 
 
 @click.command()
@@ -20,13 +20,13 @@ def validate(files: tuple[Path, ...], output: str) -> None:
     errors = sum(diagnostic.is_error for diagnostic in found)
     hide = projects.redactor()
     if output == "json":
-        printing.echo_json(hide.data(failures.diagnostics_data(found)))
+        printing.echo_json(hide.data(error_report.diagnostics_data(found)))
     else:
         if found:
-            click.echo(hide.text(failures.diagnostics_text(found)))
+            click.echo(hide.text(error_report.diagnostics_text(found)))
         click.echo(_verdict(len(files), errors, len(found) - errors))
     if errors:
-        raise click.exceptions.Exit(failures.WRONG_REQUEST)
+        raise click.exceptions.Exit(error_report.WRONG_REQUEST)
 
 
 def _verdict(files: int, errors: int, warnings: int) -> str:

@@ -14,7 +14,7 @@ import click
 from catchment.cli import options, printing, projects
 
 if TYPE_CHECKING:
-    from catchment.commit.activity import ActiveWrite, TableActivity
+    from catchment.store.activity import ActiveWrite, TableActivity
 
 _COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
 

@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from catchment.commit import faults
-from catchment.commit.leases import checked, held, taken
-from catchment.commit.ledger import Ledger, WritesMoved
-from catchment.commit.lost_writes import Rounds, abandon_lost
-from catchment.commit.model import Entry
+from catchment.commit.abandonment import Rounds, abandon_lost
+from catchment.commit.leases import CHECK_SECONDS, LEASE_SECONDS, held
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
 from catchment.store import Store
-from catchment.store.leases import Lease
+from catchment.store.ledger import Ledger, WritesMoved
+from catchment.store.writes import Entry
 
 Check = Callable[[], None]
 """Raises `LeaseLost` where somebody else took the lease."""
@@ -152,20 +152,20 @@ class Publisher(Generic[Into]):
         return self.ledger.state(write_id) == "sealed"
 
     def _consolidate(self) -> bool:
-        lease = taken(self.store, f"table/{self.target}", self.owner)
+        lease = self.store.leases.take(f"table/{self.target}", self.owner, LEASE_SECONDS)
         if lease is None:
             return False
         faults.point("lease-taken")
         # Who finds that the lease was taken over leaves the work to whoever took it.
-        with held(self.store, lease), suppress(LeaseLost):
-            self._work(lease)
+        with held(self.store, lease) as mine, suppress(LeaseLost):
+            self._work(partial(mine.check, CHECK_SECONDS))
             # An engine that lives long cleans up after those that died since it met the table.
             if self.rounds.due():
                 self.give_up_lost()
         return True
 
-    def _work(self, lease: Lease) -> None:
-        deadline, check = time.monotonic() + TURN_SECONDS, checked(self.store, lease)
+    def _work(self, check: Check) -> None:
+        deadline = time.monotonic() + TURN_SECONDS
         while time.monotonic() < deadline:
             batch = self.ledger.pending(self.target, limit=self.destination.batch)
             if not batch:

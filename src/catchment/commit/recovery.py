@@ -2,17 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from catchment.commit.ledger import Ledger
-from catchment.commit.lost_writes import abandon_lost
-from catchment.commit.model import Entry
+from catchment.commit.abandonment import abandon_lost
 from catchment.commit.publisher import Publisher
 from catchment.errors import CatchmentError, CommitConflict, JobError
+from catchment.store import Store
+from catchment.store.activity import ActiveWrite
+from catchment.store.ledger import Ledger
+from catchment.store.writes import Entry
 
 MOST_SEALED = 100_000
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What there is to recover of one table, as the metastore tells it."""
+
+    target: str
+    sealed: tuple[str, ...]
+    """Writes that will be published."""
+    lost: tuple[str, ...]
+    """Open writes whose engine is gone: nobody will ever seal them."""
+    alive: tuple[str, ...]
+    """Open writes of engines that are heard from: only those engines may touch them."""
+    buffers: tuple[str, ...]
+    """Directories of the lost writes and of those that were abandoned before: what may be removed."""
+    dataset: Mapping[str, Any]
+    """The table or the files, as a plan resolved them."""
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.sealed or self.lost or self.buffers)
+
+
+def unfinished(store: Store, wanted: Collection[str] | None = None) -> tuple[Unfinished, ...]:
+    """The tables with open or sealed writes or with leftovers: all of them, or those that are wanted."""
+    active = store.activity.writes()
+    return tuple(
+        _of_table(target, dataset, [write for write in active if write.target == target], store.ledger)
+        for target, dataset in store.ledger.unfinished().items()
+        if wanted is None or target in wanted
+    )
+
+
+def _of_table(target: str, dataset: Mapping[str, Any], here: Sequence[ActiveWrite], ledger: Ledger) -> Unfinished:
+    lost = [write for write in here if write.state == "open" and not write.alive]
+    left = [buffer for _, buffer in ledger.leftovers(target)]
+    return Unfinished(
+        target,
+        sealed=tuple(write.write_id for write in here if write.state == "sealed"),
+        lost=tuple(write.write_id for write in lost),
+        alive=tuple(write.write_id for write in here if write.state == "open" and write.alive),
+        buffers=(*(write.buffer for write in lost if write.buffered), *left),
+        dataset=dataset,
+    )
 
 
 @dataclass(frozen=True)

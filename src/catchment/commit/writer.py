@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import faults
 from catchment.commit.leases import only_writer
-from catchment.commit.ledger import Ledger
 from catchment.commit.listener import Listener
-from catchment.commit.model import Contents, Entry, Intent
 from catchment.commit.publisher import Destination, Publisher
 from catchment.store import Store
+from catchment.store.ledger import Ledger
+from catchment.store.writes import Contents, Entry, Intent
 
 LOOK_SECONDS = 0.25
 """How often a writer that waits for its turn looks whether it has come."""
@@ -49,7 +49,8 @@ class Writer:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.store.database)
+        """The ledger of the metastore."""
+        return self.store.ledger
 
     def admission(self, depot: str, target: str, who: str) -> AbstractContextManager[None]:
         """The right to write a table: everybody has it, except where the catalog bears one writer at a time."""

@@ -22,9 +22,9 @@ class PlainLines:
     def emit(self, event: Event) -> None:
         """Print the event if it has a message."""
         self._rows.apply(event)
-        told = sentence(event)
-        if told is not None:
-            print(self._subject(event) + told, file=self._stream, flush=True)
+        message = sentence(event)
+        if message is not None:
+            print(self._subject(event) + message, file=self._stream, flush=True)
 
     def close(self) -> None:
         """Nothing to close: the stream belongs to the caller."""

@@ -40,9 +40,9 @@ class LiveRows:
         if event.kind == "run-started":
             self._live.start()
         self._rows.apply(event)
-        told = sentence(event)
-        if told and event.kind in LOUD:
-            self._live.console.print(self._above(event, told))
+        message = sentence(event)
+        if message and event.kind in LOUD:
+            self._live.console.print(self._above(event, message))
 
     def close(self) -> None:
         """Draw the final state and leave it on the terminal."""
@@ -66,9 +66,9 @@ class LiveRows:
         mark, style = MARKS[row.status]
         return Text(mark, style=style) if mark else self._spinner
 
-    def _above(self, event: Event, told: str) -> Text:
+    def _above(self, event: Event, message: str) -> Text:
         style = "red" if event.kind in {"job-failed", "engine-lost"} else ""
-        return Text(f"{event.job}: {told}" if event.job else told, style=style)
+        return Text(f"{event.job}: {message}" if event.job else message, style=style)
 
 
 def _importance(row: JobRow) -> tuple[int, int]:

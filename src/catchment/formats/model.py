@@ -11,8 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base, Entry
-from catchment.commit.needed import Needed
 from catchment.commit.own_commit import Committed
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
@@ -20,7 +18,9 @@ from catchment.errors import CatchmentError
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, Maintenance, OutputPlan
 from catchment.project.model import Depot
+from catchment.store.in_flight import InFlight
 from catchment.store.publications import Publication
+from catchment.store.writes import Base, Entry
 
 Facts = Mapping[str, Any]
 """An answer for people: plain JSON."""
@@ -205,7 +205,7 @@ class Follower:
 class Needs(Protocol):
     """What others still need of a table, asked for when it matters: each answer is true of that moment."""
 
-    def writes(self) -> Needed:
+    def writes(self) -> InFlight:
         """What writes on their way need."""
         ...
 
@@ -237,11 +237,6 @@ class MaintenanceResult:
 
 class MaintainedTable(Protocol):
     """A table that is maintained."""
-
-    @property
-    def place(self) -> str:
-        """Where the table is."""
-        ...
 
     @property
     def branch(self) -> str:

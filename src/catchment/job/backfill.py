@@ -72,7 +72,7 @@ class Backfiller:
     def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
         """What an earlier backfill of the same range has left."""
         left = self._states.unfinished(*self._job, "backfill")
-        ranges = {each.opened_by.partition(": ")[2] for each in left}
+        ranges = {each.backfill.range for each in left if each.backfill}
         if ranges - {wanted.range}:
             raise JobError(
                 f"the backfill {', '.join(sorted(ranges))} of this job is not finished: {len(left)} windows are left",
@@ -94,7 +94,7 @@ class Backfiller:
             parts = list(_parts(session, source, window, wanted))
         run_id, outputs = self.command.run_id, dict(self.command.job.reported)
         template = Window(
-            *(*self._job, 0, "backfill", "open", run_id, {}), opened_by=f"run {run_id}: {wanted.range}", outputs=outputs
+            *(*self._job, 0, "backfill", "open", run_id, {}), runs=(run_id,), backfill=wanted, outputs=outputs
         )
         windows = [
             replace(template, identity=f"{run_id}.b{number}", inputs={source.name: part})

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.commit.model import FATE_UNKNOWN, Entry, is_directory
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import CatchmentError
@@ -25,6 +24,7 @@ from catchment.plan.model import InputPlan
 from catchment.run_model import OutputResult
 from catchment.store import Lease
 from catchment.store.states import InputWindow, State, States, Window
+from catchment.store.writes import FATE_UNKNOWN, Entry
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class WindowLoop:
     def _settled(self, lease: Lease) -> Window | None:
         """What an attempt that died has left: moved on where all of it is committed, otherwise to be finished."""
         for window in self._states.unfinished(*self._job, "run"):
-            own = window.identity.partition(".")[0] == self.command.run_id
+            own = self.command.run_id in window.runs
             if own or not self.is_committed(window):
                 check_fits(self.spark, self.command.job, window)
                 return window
@@ -75,8 +75,12 @@ class WindowLoop:
         run_id, taken = self.command.run_id, len(self._own())
         # An identity is never used again, not even that of a window that came to nothing.
         identity = f"{run_id}.{taken + 1}" if taken else run_id
-        by, outputs = f"run {run_id} on {self.writer.owner}", dict(self.command.job.reported)
-        window = Window(*self._job, 0, "run", "open", identity, parts, opened_by=by, outputs=outputs)
+        window = Window(
+            *(*self._job, 0, "run", "open", identity, parts),
+            runs=(run_id,),
+            engine=self.writer.owner,
+            outputs=dict(self.command.job.reported),
+        )
         (opened,) = self._states.open(lease, [window])
         faults.point("window-opened")
         return opened
@@ -86,7 +90,7 @@ class WindowLoop:
             reports = self.through(window)
         except BaseException:
             with suppress(CatchmentError):  # then it stays open, and the next run looks after it
-                if window.opened_by == f"run {self.command.run_id} on {self.writer.owner}":
+                if (window.runs, window.engine) == ((self.command.run_id,), self.writer.owner):
                     self._give_up_unwritten(lease, window)
             raise
         if window.status == "open":
@@ -138,12 +142,12 @@ class WindowLoop:
 
 
 def _may_come(write: Entry | None) -> bool:
-    """Whether a write is in its table, or may still come there. An open buffer is nobody's but his who failed."""
+    """Whether a write is in its table, or may still come there. Only the attempt that opened a buffer may use it."""
     if write is None:
         return False
     if write.state == "abandoned":
         return (write.error or {}).get("code") == FATE_UNKNOWN
-    return write.state != "open" or not is_directory(write.intent.buffer)
+    return write.state != "open" or not write.intent.buffered
 
 
 def _listed(keys: Mapping[str, str]) -> str:

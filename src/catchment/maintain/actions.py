@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
-from catchment.commit.model import Entry, Intent
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, Position
 from catchment.formats.failures import from_spark
@@ -23,6 +22,7 @@ from catchment.formats.model import MaintainedTable, Maintains, MaintenanceResul
 from catchment.formats.registry import open_format
 from catchment.maintain.retention import Retention
 from catchment.plan.model import ActionPlan, Dataset, Delete, Maintenance, OutputPlan
+from catchment.store.writes import Entry, Intent
 
 BY_HAND = "by hand"
 """Stands for the workflow where a person asks."""
@@ -77,7 +77,7 @@ def _perform_once(
         table = _table(spark, dataset, writer, listener)
         own_commit.settle(ledger, dataset.target, table.find)
         intent = _intent(table, write, writer.owner)
-        known = own_commit.begin(ledger, intent)
+        known = ledger.open(intent)
         if known.state == "committed":
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
@@ -85,7 +85,7 @@ def _perform_once(
             done = table.perform(operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            own_commit.give_up(ledger, known, _described(problem))
+            ledger.abandon(known, _described(problem))
             raise problem from error
         done = replace(done, snapshot_id=table.head())
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
@@ -99,9 +99,13 @@ def _table(spark: SparkSession, dataset: Dataset, writer: Writer, listener: List
 
 
 def _intent(table: MaintainedTable, write: Write, owner: str) -> Intent:
-    name = own_commit.attempt_name(table.place, write.id)
-    target = write.output.dataset.target
-    return Intent(write.id, write.workflow, target, table.branch, "maintain", "last-wins", owner, name, table.base)
+    dataset, name = write.output.dataset, own_commit.attempt_name(write.id)
+    return Intent(
+        *(write.id, write.workflow, dataset.target, table.branch, "maintain", "last-wins", owner, name),
+        base=table.base,
+        dataset=asdict(dataset),
+        buffered=False,
+    )
 
 
 def _described(problem: CatchmentError) -> dict[str, str | None]:

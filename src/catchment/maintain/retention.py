@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from catchment.commit.needed import Needed, needed
 from catchment.formats.model import Follower
 from catchment.store import Store
-from catchment.store.publications import Publication, Publications
+from catchment.store.in_flight import InFlight
+from catchment.store.publications import Publication
 from catchment.store.states import FIRST, LAST, SNAPSHOT, States
 
 
@@ -19,9 +19,9 @@ class Retention:
     store: Store
     target: str
 
-    def writes(self) -> Needed:
+    def writes(self) -> InFlight:
         """What writes on their way need."""
-        return needed(self.store.database, self.target)
+        return self.store.ledger.in_flight(self.target)
 
     def readers_since(self) -> float | None:
         """Since when the longest of those who read now has been reading."""
@@ -33,7 +33,7 @@ class Retention:
 
     def publications(self) -> tuple[Publication, ...]:
         """What readers of the published catalog were shown, oldest first."""
-        return Publications(self.store.database).of_table(self.target)
+        return self.store.publications.of_table(self.target)
 
 
 def followers(states: States, history: Collection[int]) -> tuple[Follower, ...]:

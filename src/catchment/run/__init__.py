@@ -9,10 +9,10 @@ from catchment.engine.launcher import EngineProcess
 from catchment.events.hub import Sink
 from catchment.plan.model import Plan
 from catchment.project.model import Project
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 from catchment.run.execution import start_run
-from catchment.run.options import RunOptions, Timing
 from catchment.run.results import Run
+from catchment.run.run_options import RunOptions, Timing
 from catchment.run_model import RunRequest
 
 __all__ = ["Run", "Timing", "resume", "start"]

@@ -16,18 +16,18 @@ from catchment.events.sinks import JsonLines
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.project.secrets import Redactor
-from catchment.run.engines import Engines
+from catchment.run.engine_pool import EnginePool
 from catchment.run.identity import RunFacts, log_directory, new_run_id
 from catchment.run.job_queue import JobQueue
-from catchment.run.options import RunOptions
 from catchment.run.results import Run
+from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest
 
 if TYPE_CHECKING:
     from catchment.run.executor import Executor
-    from catchment.run.leases import Heartbeat
     from catchment.run.recorder import RunRecorder
     from catchment.store import Store
+    from catchment.store.holding import HeldLease
     from catchment.store.records import RunRecord
 
 
@@ -41,7 +41,7 @@ class Execution:
         self._log_dir = log_directory(project, facts.run_id)
         self._hub = Hub(facts.run_id, self._redactor)
         self._queue = JobQueue({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
-        self._engines = Engines(
+        self._engines = EnginePool(
             facts.plan.engines,
             launch=options.launch,
             log_dir=self._log_dir,
@@ -60,7 +60,7 @@ class Execution:
         for name in self._queue.ready[: self._options.limit]:
             self._engines.need(engine_of[name])
 
-    def carry_out(self, store: Store, heartbeat: Heartbeat) -> Run:
+    def carry_out(self, store: Store, heartbeat: HeldLease) -> Run:
         """Run every unfinished job, as the holder of the run's lease."""
         from catchment.events.sinks import MetastoreSink
         from catchment.run.recorder import RunRecorder
@@ -79,7 +79,7 @@ class Execution:
             self._hub.close()
         return recorder.result()
 
-    def _execute(self, recorder: RunRecorder, heartbeat: Heartbeat) -> None:
+    def _execute(self, recorder: RunRecorder, heartbeat: HeldLease) -> None:
         executor = self._executor(recorder, heartbeat)
         try:
             executor.run()
@@ -89,7 +89,7 @@ class Execution:
             raise
         recorder.finish()
 
-    def _executor(self, recorder: RunRecorder, heartbeat: Heartbeat) -> Executor:
+    def _executor(self, recorder: RunRecorder, heartbeat: HeldLease) -> Executor:
         from catchment.run.executor import Executor
 
         return Executor(
@@ -138,8 +138,8 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
 
 def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
-    from catchment.run.history import known_run, read_run
     from catchment.run.leases import held_lease
+    from catchment.run.run_history import known_run, read_run
     from catchment.store import open_store
 
     with open_store(project.metastore) as store:
@@ -150,9 +150,9 @@ def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
             return _take_up(known_run(store, run_id), project, options, store, heartbeat)
 
 
-def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: Heartbeat) -> Run:
+def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: HeldLease) -> Run:
     from catchment.plan import prepare
-    from catchment.run.history import job_results
+    from catchment.run.run_history import job_results
 
     _, plan = prepare(Path(found.file), project=project).require()
     earlier = job_results(store, found.id)

@@ -12,13 +12,13 @@ from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Rea
 from catchment.errors import EngineLost, EngineOutOfMemory
 from catchment.events.hub import Hub
 from catchment.plan.model import JobPlan
-from catchment.run.engines import Engines, RunningEngine
+from catchment.run.engine_pool import EnginePool, RunningEngine
 from catchment.run.identity import RunFacts
 from catchment.run.job_queue import JobQueue
-from catchment.run.leases import Heartbeat
-from catchment.run.options import RunOptions
 from catchment.run.recorder import RunRecorder, report
 from catchment.run.retries import blamed, kind_of, pause_before_next
+from catchment.run.run_options import RunOptions
+from catchment.store.holding import HeldLease
 
 TICK_SECONDS = 0.2
 """How often the loop checks whether it was asked to stop."""
@@ -46,10 +46,10 @@ class Executor:
         facts: RunFacts,
         queue: JobQueue,
         *,
-        engines: Engines,
+        engines: EnginePool,
         recorder: RunRecorder,
         hub: Hub,
-        heartbeat: Heartbeat,
+        heartbeat: HeldLease,
         options: RunOptions,
     ) -> None:
         self._facts = facts
@@ -67,7 +67,7 @@ class Executor:
         self._failures: dict[str, int] = {}
         self._first: dict[str, float] = {}
         self._refusals: dict[str, Failed] = {}
-        """Engines that cannot start on this machine, and why; they are not tried again for the next job."""
+        """EnginePool that cannot start on this machine, and why; they are not tried again for the next job."""
         self._needs = Counter(self._jobs[name].engine for name in queue.left)
         self._give_up: float | None = None
         """When to stop waiting for Spark, once the run is being cancelled."""

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from catchment.commit.ledger import Ledger
-from catchment.commit.model import Entry, is_directory
 from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.store import Lease, Store, open_store
 from catchment.store.states import Cause, State, Window, lease_name
+from catchment.store.writes import Entry
 from catchment.who import who
 
 LEASE_SECONDS = 30.0
@@ -119,16 +118,14 @@ def _change(store: Store, state: State) -> StateChange:
 def _end_writes(store: Store, state: State, *, drop_written: bool) -> None:
     """Abandon the open writes of windows that are dropped, so that they are never committed."""
     for write in _droppable_writes(store, state, drop_written=drop_written):
-        Ledger(store.database).abandon(
-            write, {"code": "window-dropped", "message": "its window was dropped", "hint": None}
-        )
+        store.ledger.abandon(write, {"code": "window-dropped", "message": "its window was dropped", "hint": None})
 
 
 def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list[Entry]:
     """The open writes of a job's unfinished windows; raises if rows of a window are, or may be, in a table."""
     found = []
     for window in store.states.unfinished(state.workflow, state.job, *BEGUN):
-        for write in Ledger(store.database).beginning_with(f"{window.identity}/{state.job}/"):
+        for write in store.ledger.beginning_with(f"{window.identity}/{state.job}/"):
             if write.state == "sealed":
                 raise RequestError(
                     f"window {window.number} ({window.opened_by}) is sealed and not published yet: {write.write_id}",
@@ -144,7 +141,7 @@ def _droppable_writes(store: Store, state: State, *, drop_written: bool) -> list
 
 def _may_be_there(write: Entry) -> bool:
     """Whether rows may be in the table: a write with the format's own commit stays open until that is checked."""
-    return write.state == "committed" or (write.state == "open" and not is_directory(write.intent.buffer))
+    return write.state == "committed" or (write.state == "open" and not write.intent.buffered)
 
 
 def _written(window: Window, write: Entry) -> RequestError:

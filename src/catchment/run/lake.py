@@ -34,7 +34,7 @@ from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 
 QUESTION = "question"
 STOP_SECONDS = 5.0

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from catchment.commit.unfinished import Unfinished, unfinished
+from catchment.commit.recovery import Unfinished, unfinished
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
-from catchment.formats.registry import all_traits
-from catchment.plan.datasets import nested, of_input, place_of_files
+from catchment.plan.datasets import nested, place_of_files
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.store import open_store
 
@@ -42,7 +42,7 @@ def recover(
     """Recover tables; files of abandoned writes are removed only where `remove` says so."""
     if not found:
         return {"tables": []}
-    tables = [_dataset(each, project) for each in found]
+    tables = [_dataset(each) for each in found]
     with LakeSession(project, files=_depots(tables, project), tell=tell, launch=launch) as reader:
         return reader.recover(tables, remove=remove)
 
@@ -68,12 +68,6 @@ def _depots(tables: Sequence[Dataset], project: Project) -> set[str]:
     return {depot.name for depot in project.depots.values() for place in places if nested(place, depot.files)}
 
 
-def _dataset(found: Unfinished, project: Project) -> Dataset:
-    if found.path is not None:
-        return Dataset(found.target, "", _any_plain_format(), path=found.path)
-    return of_input(found.target, None, project)
-
-
-def _any_plain_format() -> str:
-    """Plain files are recovered in one way, whichever format they are in."""
-    return next(traits.formats[0] for traits in all_traits() if not traits.is_table)
+def _dataset(found: Unfinished) -> Dataset:
+    """The dataset as the ledger has it; several addresses may name one place of files, so its target stands for it."""
+    return replace(Dataset(**found.dataset), address=found.target)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from catchment.commit.activity import TableActivity, activity
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
 from catchment.formats.registry import supporting, traits_of
@@ -16,11 +15,12 @@ from catchment.plan.engines import reading_engine
 from catchment.plan.model import Maintenance
 from catchment.project import depots
 from catchment.project.model import Project
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.spec.model import ChangeName
 from catchment.store import open_store
-from catchment.store.publications import Publication, Publications
+from catchment.store.activity import TableActivity
+from catchment.store.publications import Publication
 from catchment.who import who
 
 
@@ -82,7 +82,7 @@ def publications(project: Project, address: str) -> tuple[Publication, ...]:
     dataset = of_input(address, None, project)
     published_catalog(depots.find(project, dataset.depot))
     with open_store(project.metastore) as store:
-        return Publications(store.database).of_table(dataset.address)
+        return store.publications.of_table(dataset.address)
 
 
 LOOK_SECONDS = 1.0
@@ -97,5 +97,5 @@ def watch(project: Project, every: float = LOOK_SECONDS) -> Iterator[tuple[Table
     """The same again and again, with a pause between."""
     with open_store(project.metastore) as store:
         while True:
-            yield activity(store.database)
+            yield store.activity.tables()
             time.sleep(every)

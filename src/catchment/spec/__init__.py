@@ -13,6 +13,6 @@ __all__ = ["Loaded", "load"]
 def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
     """Read a workflow file. Problems become diagnostics; bad input never raises."""
     # Engines import the canonical model through this package; they must not pay for YAML and its grammar.
-    from catchment.spec.loading import load as load_file
+    from catchment.spec.workflow_file import load as load_file
 
     return load_file(path, env=env)

@@ -1,15 +1,18 @@
-"""The metastore: Catchment's own database of runs, events, leases, incremental state and ticks."""
+"""The metastore: Catchment's own database of runs, writes, leases, incremental state and ticks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import TracebackType
 
+from catchment.store.activity import Activity
 from catchment.store.database import Database, connect
 from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
+from catchment.store.ledger import Ledger
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
+from catchment.store.publications import Publications
 from catchment.store.readers import Readers
 from catchment.store.runs import Runs
 from catchment.store.states import States
@@ -29,6 +32,9 @@ class Store:
     leases: Leases
     runs: Runs
     events: Events
+    ledger: Ledger
+    activity: Activity
+    publications: Publications
     readers: Readers
     states: States
     ticks: Ticks
@@ -66,6 +72,9 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
         leases,
         Runs(database),
         Events(database, leases),
+        Ledger(database),
+        Activity(database),
+        Publications(database),
         Readers(database),
         States(database, leases),
         Ticks(database, leases),

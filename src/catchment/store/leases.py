@@ -52,8 +52,17 @@ class Leases:
                 raise _held(name, _holder(connection, name))
         return Lease(name, owner, fence)
 
+    def take(self, name: str, owner: str, seconds: float) -> Lease | None:
+        """Take a lease that nobody holds; None if somebody does."""
+        if self.holder(name) is not None:
+            return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
+        try:
+            return self.acquire(name, owner, seconds)
+        except LeaseHeld:
+            return None
+
     def renew(self, lease: Lease, seconds: float) -> None:
-        """Hold a lease for longer; raises LeaseLost where somebody else took it.
+        """Hold a lease for longer; raises LeaseLost where somebody else took it. Never waits for a lost connection.
 
         A lease that ran out but was taken by nobody is still ours: its fence proves that nobody acted in between.
         """
@@ -61,6 +70,11 @@ class Leases:
             connection.execute(
                 update(leases).where(leases.c.name == lease.name).values(expires=database_time() + seconds)
             )
+
+    @repeatable
+    def confirm(self, lease: Lease, seconds: float) -> None:
+        """Renew a lease for somebody who cannot go on without an answer."""
+        self.renew(lease, seconds)
 
     def release(self, lease: Lease) -> None:
         """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""

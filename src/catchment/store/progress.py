@@ -22,8 +22,9 @@ class Progress:
 
     def begin(self, request: RunRequest, *, workflow: str, file: str, job_names: Sequence[str], at: float) -> None:
         """The run begins: its row and one for each of its jobs."""
-        backfill = request.backfill.range if request.backfill else None
-        asked = {"reference_time": request.reference_time, "windows": request.windows, "backfill": backfill}
+        asked: dict[str, Any] = {"reference_time": request.reference_time, "windows": request.windows}
+        if request.backfill:
+            asked |= {"backfill_first": request.backfill.first, "backfill_last": request.backfill.last}
         row = {"workflow": workflow, "file": file, "started": at}
         with self._leases.holding(self._lease) as connection:
             connection.execute(insert(runs).values(id=self._run_id, status="running", **row, **asked))

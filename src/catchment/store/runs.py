@@ -65,7 +65,8 @@ def _runs() -> Select[Any]:
         runs.c.started,
         runs.c.resumed,
         runs.c.windows,
-        runs.c.backfill,
+        runs.c.backfill_first,
+        runs.c.backfill_last,
         case(
             (lost, func.coalesce(func.nullif(leases.c.expires, 0.0), runs.c.started)),
             else_=func.coalesce(runs.c.finished, database_time()),
@@ -81,10 +82,9 @@ def _runs() -> Select[Any]:
 
 def _run(row: Row[Any]) -> RunRecord:
     columns = dict(row._mapping)
-    backfill = columns.pop("backfill")
-    request = RunRequest(
-        columns.pop("reference_time"), columns.pop("windows"), Backfill.of(backfill) if backfill else None
-    )
+    first, last = columns.pop("backfill_first"), columns.pop("backfill_last")
+    backfill = Backfill(first, last) if first is not None else None
+    request = RunRequest(columns.pop("reference_time"), columns.pop("windows"), backfill)
     return RunRecord(**columns, request=request)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Double, Integer, String, column, table
+from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, String, column, table
 from sqlalchemy.sql.expression import TableClause
 
 runs: TableClause = table(
@@ -16,7 +16,8 @@ runs: TableClause = table(
     column("resumed", Double),
     column("finished", Double),
     column("windows", Integer),
-    column("backfill", String),
+    column("backfill_first", String),
+    column("backfill_last", String),
 )
 
 jobs: TableClause = table(
@@ -95,6 +96,9 @@ writes: TableClause = table(
     column("tried", Integer),
     column("owner", String),
     column("buffer", String),
+    column("buffered", Boolean),
+    column("place", String),
+    column("dataset", JSON),
     column("table_uuid", String),
     column("base_schema", Integer),
     column("base_sequence", BigInteger),
@@ -123,6 +127,7 @@ leftovers: TableClause = table(
     column("buffer", String),
     column("write_id", String),
     column("target", String),
+    column("dataset", JSON),
 )
 
 states: TableClause = table(
@@ -147,8 +152,20 @@ windows: TableClause = table(
     column("inputs", JSON),
     column("opened", Double),
     column("finished", Double),
-    column("opened_by", String),
+    column("engine", String),
+    column("backfill_first", String),
+    column("backfill_last", String),
+    column("person", String),
     column("outputs", JSON(none_as_null=True)),
+)
+
+window_runs: TableClause = table(
+    "window_runs",
+    column("workflow", String),
+    column("job", String),
+    column("number", BigInteger),
+    column("run_id", String),
+    column("position", Integer),
 )
 
 publications: TableClause = table(

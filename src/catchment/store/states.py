@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
 
 from catchment.errors import JobError
-from catchment.store.database import Database, database_time, repeatable
+from catchment.run_model import Backfill
+from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
-from catchment.store.schema import states, windows
+from catchment.store.schema import states, window_runs, windows
 
 Cause = Literal["run", "backfill", "set", "reset", "import"]
 """Who moved the state, or wanted to."""
@@ -48,9 +49,24 @@ class Window:
     inputs: Mapping[str, InputWindow]
     opened: float = 0.0
     finished: float | None = None
-    opened_by: str = ""
+    runs: tuple[str, ...] = ()
+    """The run that opened the window, then those that took it over; none where a person moved the state."""
+    engine: str | None = None
+    """The engine that opened it."""
+    backfill: Backfill | None = None
+    """The range that it is a part of."""
+    person: str | None = None
+    """Who moved the state by hand."""
     outputs: Mapping[str, str] | None = None
-    """The address of each output, by its name; None of a window that was begun before this was remembered."""
+    """The address of each output, by its name."""
+
+    @property
+    def opened_by(self) -> str:
+        """Who opened the window, and what for, in words."""
+        runs = ", ".join(f"run {run_id}" for run_id in self.runs)
+        on = f" on {self.engine}" if self.engine else ""
+        span = f": {self.backfill.range}" if self.backfill else ""
+        return self.person or f"{runs}{on}{span}"
 
 
 @dataclass(frozen=True)
@@ -98,31 +114,30 @@ class States:
         """The windows of a job, the newest first."""
         found = select(windows).where(*_of(workflow, job)).order_by(windows.c.number.desc()).limit(limit)
         with self._database.reading() as connection:
-            return tuple(_window(row) for row in connection.execute(found))
+            return _windows(connection, found)
 
     @repeatable
     def unfinished(self, workflow: str, job: str, *causes: Cause) -> tuple[Window, ...]:
         """The windows that were begun and are neither done nor given up, the oldest first."""
         found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause.in_(causes))
         with self._database.reading() as connection:
-            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
+            return _windows(connection, found.order_by(windows.c.number))
 
     @repeatable
     def begun(self) -> tuple[Window, ...]:
         """The windows of all jobs that runs have begun, and that are neither done nor given up."""
         found = select(windows).where(windows.c.status == "open", windows.c.cause == "run")
         with self._database.reading() as connection:
-            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.opened)))
+            return _windows(connection, found.order_by(windows.c.opened))
 
     @repeatable
     def of_run(self, workflow: str, job: str, run_id: str, cause: Cause = "run") -> tuple[Window, ...]:
         """The windows that a run has begun or taken over, the oldest first."""
-        own = (windows.c.identity == run_id) | windows.c.identity.like(f"{run_id}.%")
-        for end in (",", ":"):
-            own |= windows.c.opened_by.contains(f", run {run_id}{end}", autoescape=True)
-        found = select(windows).where(*_of(workflow, job), own, windows.c.cause == cause)
+        of_job = window_runs.c.workflow == workflow, window_runs.c.job == job
+        own = select(window_runs.c.number).where(*of_job, window_runs.c.run_id == run_id)
+        found = select(windows).where(*_of(workflow, job), windows.c.number.in_(own), windows.c.cause == cause)
         with self._database.reading() as connection:
-            return tuple(_window(row) for row in connection.execute(found.order_by(windows.c.number)))
+            return _windows(connection, found.order_by(windows.c.number))
 
     @repeatable
     def open(self, lease: Lease, wanted: Sequence[Window]) -> tuple[Window, ...]:
@@ -137,11 +152,9 @@ class States:
     def take_over(self, lease: Lease, left: Sequence[Window], run_id: str) -> tuple[Window, ...]:
         """Remember, with the windows of a backfill that another run has left, who goes on with them."""
         with self._leases.holding(lease) as connection:
-            taken = tuple(_taken(each, run_id) for each in left)
-            for each in taken:
-                this = update(windows).where(*_this(each, each.number))
-                connection.execute(this.values(opened_by=each.opened_by))
-            return taken
+            for each in left:
+                _add_run(connection, each, run_id)
+            return tuple(replace(each, runs=tuple(dict.fromkeys((*each.runs, run_id)))) for each in left)
 
     @repeatable
     def finish(self, lease: Lease, window: Window) -> None:
@@ -151,10 +164,10 @@ class States:
                 if _status(connection, window) == "done":
                     return  # only the answer was lost
                 raise _gone(window)
-            by = window.opened_by.partition(" on ")[0]
             for name, part in window.inputs.items():
                 if part.after:
-                    _put(connection, State(window.workflow, window.job, name, part.after, part.zone), by)
+                    moved = State(window.workflow, window.job, name, part.after, part.zone)
+                    _put(connection, moved, f"run {window.runs[0]}")
 
     @repeatable
     def give_up(self, lease: Lease, window: Window) -> None:
@@ -169,7 +182,7 @@ class States:
             before = connection.scalar(select(states.c["keys"]).where(*_key(state))) or {}
             connection.execute(update(windows).where(*of_job, windows.c.status == "open").values(_closed("dropped")))
             part = {state.input: InputWindow(before, state.keys, state.zone)}
-            _added(connection, Window(state.workflow, state.job, 0, cause, "done", "", part, opened_by=by))
+            _added(connection, Window(state.workflow, state.job, 0, cause, "done", "", part, person=by))
             if state.keys:
                 _put(connection, state, by)
             else:
@@ -186,8 +199,7 @@ def _key(state: State) -> tuple[Any, ...]:
 
 def _known(connection: Connection, wanted: Window) -> Window | None:
     this = (*_of(wanted.workflow, wanted.job), windows.c.identity == wanted.identity)
-    row = connection.execute(select(windows).where(*this)).one_or_none()
-    return _window(row) if row is not None else None
+    return next(iter(_windows(connection, select(windows).where(*this))), None)
 
 
 def _added(connection: Connection, wanted: Window) -> Window:
@@ -204,19 +216,27 @@ def _added(connection: Connection, wanted: Window) -> Window:
         "number": number,
         "cause": wanted.cause,
         "identity": wanted.identity,
-        "opened_by": wanted.opened_by,
+        "engine": wanted.engine,
+        "backfill_first": wanted.backfill.first if wanted.backfill else None,
+        "backfill_last": wanted.backfill.last if wanted.backfill else None,
+        "person": wanted.person,
         "inputs": inputs,
         "outputs": _plain(wanted.outputs),
     }
     opened = insert(windows).values(row | {"status": wanted.status, "opened": database_time()})
     connection.execute(opened if wanted.status == "open" else opened.values(finished=database_time()))
-    return _window(connection.execute(select(windows).where(*_this(wanted, number))).one())
+    added = replace(wanted, number=number)
+    for run_id in wanted.runs:
+        _add_run(connection, added, run_id)
+    return _windows(connection, select(windows).where(*_this(wanted, number)))[0]
 
 
-def _taken(window: Window, run_id: str) -> Window:
-    runs, _, span = window.opened_by.partition(": ")
-    known = f"run {run_id}" in runs.split(", ")
-    return window if known else replace(window, opened_by=f"{runs}, run {run_id}: {span}")
+def _add_run(connection: Connection, window: Window, run_id: str) -> None:
+    """Remember that a run works on a window; nothing changes where it is remembered already."""
+    here = (window_runs.c.workflow == window.workflow, window_runs.c.job == window.job)
+    count = select(func.count()).select_from(window_runs).where(*here, window_runs.c.number == window.number)
+    key = {"workflow": window.workflow, "job": window.job, "number": window.number, "run_id": run_id}
+    insert_missing(connection, window_runs, key | {"position": connection.scalar(count)})
 
 
 def _plain(keys: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -255,6 +275,21 @@ def _gone(window: Window) -> JobError:
     )
 
 
-def _window(row: Row[Any]) -> Window:
+def _windows(connection: Connection, found: Select[Any]) -> tuple[Window, ...]:
+    """The windows that a query finds, each with its runs."""
+    keys = found.with_only_columns(windows.c.workflow, windows.c.job, windows.c.number).subquery()
+    same = and_(*(window_runs.c[name] == keys.c[name] for name in ("workflow", "job", "number")))
+    joined = select(window_runs).select_from(window_runs.join(keys, same)).order_by(window_runs.c.position)
+    rows = connection.execute(found).all()
+    runs: dict[tuple[str, str, int], list[str]] = {}
+    for each in connection.execute(joined):
+        runs.setdefault((each.workflow, each.job, each.number), []).append(each.run_id)
+    return tuple(_window(row, runs.get((row.workflow, row.job, row.number), ())) for row in rows)
+
+
+def _window(row: Row[Any], runs: Sequence[str]) -> Window:
     inputs = {name: InputWindow(**part) for name, part in row.inputs.items()}
-    return Window(**{**row._mapping, "inputs": inputs})
+    columns = dict(row._mapping)
+    first, last = columns.pop("backfill_first"), columns.pop("backfill_last")
+    backfill = Backfill(first, last) if first is not None else None
+    return Window(**{**columns, "inputs": inputs, "runs": tuple(runs), "backfill": backfill})

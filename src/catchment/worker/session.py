@@ -16,8 +16,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from catchment.commit.presence import announce
-from catchment.commit.reading import reading
+from catchment.commit.presence import announce, reading
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, published, single_writer, spark_settings

@@ -3,29 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
 from tests.concurrency.waiting import worker_of
 from tests.contract.formats.jobs import put, whole
-from tests.contract.formats.kinds import Kind
+from tests.contract.formats.kinds import DELTA, ICEBERG, PARQUET, Kind
 from tests.ledgers import Filled, end_leases, forget_engine
-from tests.spark.lake import LiveEngine
+from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, files_depot, lake_depot
+
+Start = Callable[..., LiveEngine]
+WITH_JAVA = {
+    ICEBERG: ("data-written", "before-swap"),
+    PARQUET: ("data-written", "partition-published"),
+    DELTA: ("data-written", "own-commit-applied"),
+}
+"""Where the Java of an engine is killed with it: before the seal and half-way. `processes/guest.py` says why the other
+kills may spare it."""
 
 
 def test_killed_and_run_again(
     kind: Kind,
     point: str,
     here: LiveEngine,
-    start_engine: Callable[..., LiveEngine],
+    start_engine: Start,
     depots: tuple[Depot, ...],
     ledger: Filled,
     target: Dataset,
 ) -> None:
-    work, run = put(target, "new", 1, None), f"r-{target.address}"
     here.run(put(target, "old", 0, 1, None))
-    victim = start_engine(*depots, key="victim", fault=f"{point}:kill")
+    kill_and_run_again(kind, point, here, start_engine(*depots, key="victim", fault=f"{point}:kill"), ledger, target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("format", "at"),
+    [pytest.param(kind, point, id=f"{kind.name}-{point}") for kind, points in WITH_JAVA.items() for point in points],
+)
+def test_killed_with_its_java_and_run_again(
+    format: Kind, at: str, here: LiveEngine, start_java: Start, ledger: Filled, root: Path, fresh: str
+) -> None:
+    target, depots = format.dataset(root, fresh), (lake_depot(root), files_depot(root), delta_depot(root))
+    here.run(put(target, "old", 0, 1, None))
+    victim = start_java(*depots, key="victim", fault=f"{at}:kill", conf=UNPREPARED)
+    kill_and_run_again(format, at, here, victim, ledger, target)
+
+
+def kill_and_run_again(
+    kind: Kind, point: str, here: LiveEngine, victim: LiveEngine, ledger: Filled, target: Dataset
+) -> None:
+    """Let a write be killed and others come after it, then run it again."""
+    work, run = put(target, "new", 1, None), f"r-{target.address}"
     assert isinstance(victim.start_job(work, run=run).answer(), EngineLost)
     end_leases(ledger.store, worker_of(victim))
     seen = kind.rows(here, target)

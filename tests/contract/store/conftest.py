@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from catchment.commit.ledger import Ledger
 from catchment.store import Store, open_store
+from catchment.store.ledger import Ledger
 from tests.ledgers import Filled
 from tests.servers import postgres
 from tests.servers.postgres import PostgresServer
@@ -51,7 +51,7 @@ def store(url: str) -> Iterator[Store]:
 
 @pytest.fixture
 def ledger(store: Store) -> Ledger:
-    return Ledger(store.database)
+    return store.ledger
 
 
 @pytest.fixture

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from sqlalchemy import update
 
-from catchment.commit.activity import RECENT_SECONDS, activity
-from catchment.commit.model import NO_BRANCH
-from catchment.commit.unfinished import Unfinished, unfinished
+from catchment.commit.recovery import Unfinished, unfinished
+from catchment.plan.model import Dataset
+from catchment.store.activity import RECENT_SECONDS
 from catchment.store.database import database_time
 from catchment.store.schema import writes
-from tests.ledgers import ALIVE, LOST, TARGET, Filled
+from catchment.store.writes import NO_BRANCH
+from tests.ledgers import ALIVE, DATASET, LOST, TARGET, Filled
 
 
 def test_buffers_have_rows_bytes_age_and_an_engine(filled: Filled) -> None:
@@ -18,7 +21,7 @@ def test_buffers_have_rows_bytes_age_and_an_engine(filled: Filled) -> None:
     filled.seal("r/j/sealed", rows=7, owner=LOST)
     with filled.store.database.writing() as connection:
         connection.execute(update(writes).values(opened=database_time() - 100))
-    [table] = activity(filled.store.database)
+    [table] = filled.store.activity.tables()
     opened, sealed = table.writes
     assert (opened.state, opened.alive, opened.rows, opened.bytes) == ("open", True, None, None)
     assert 100 <= opened.seconds < 110
@@ -33,7 +36,7 @@ def test_the_holder_of_a_tables_lease_is_named(filled: Filled) -> None:
     filled.store.leases.acquire("run/r1", "somebody", 600.0)
     over = filled.store.leases.acquire("table/dataos://lake:raw/over", ALIVE, 600.0)
     filled.store.leases.release(over)
-    [table] = activity(filled.store.database)
+    [table] = filled.store.activity.tables()
     assert table.target == TARGET
     assert table.lease is not None
     assert (table.lease.owner, table.lease.fence) == (ALIVE, 1)
@@ -41,9 +44,9 @@ def test_the_holder_of_a_tables_lease_is_named(filled: Filled) -> None:
 
 def test_a_lease_by_place_belongs_to_the_table_there(filled: Filled) -> None:
     filled.engine()
-    filled.open("r/j/out", owner=ALIVE, buffer="/events/raw/clicks#r.j.out.1")
+    filled.open("r/j/out", owner=ALIVE, buffer="r.j.out.1", buffered=False, place="/events/raw/clicks")
     filled.store.leases.acquire("table//events/raw/clicks", ALIVE, 600.0)
-    [table] = activity(filled.store.database)
+    [table] = filled.store.activity.tables()
     assert table.lease is not None
     assert (table.target, table.lease.owner) == (TARGET, ALIVE)
 
@@ -56,7 +59,7 @@ def test_commits_of_the_last_minutes_are_counted(filled: Filled) -> None:
     with filled.store.database.writing() as connection:
         ancient = update(writes).where(writes.c.write_id == "r/j/old")
         connection.execute(ancient.values(finished=database_time() - RECENT_SECONDS - 1))
-    [table] = activity(filled.store.database)
+    [table] = filled.store.activity.tables()
     assert (table.commits_per_minute, table.writes_per_minute) == (2 / 5, 1.4)
     assert table.writes == ()
 
@@ -64,23 +67,23 @@ def test_commits_of_the_last_minutes_are_counted(filled: Filled) -> None:
 def test_files_are_published_one_write_after_the_other(filled: Filled) -> None:
     for number in range(3):
         filled.commit(f"r/j/{number}", snapshot=None, branch=NO_BRANCH)
-    [directory] = activity(filled.store.database)
+    [directory] = filled.store.activity.tables()
     assert (directory.commits_per_minute, directory.writes_per_minute) == (0.6, 0.6)
 
 
 def test_unfinished_files_tell_where_they_are(filled: Filled) -> None:
-    stages = "s3a://bucket/d/.catchment-stage"
-    filled.seal("r/j/1", target="dataos://bucket:none/d", buffer=f"{stages}/r.j.1.0")
-    filled.abandon("r/j/2", target="dataos://bucket:none/e", buffer="/e/.catchment-stage/r.j.2.0")
+    here, there = (Dataset(f"dataos://bucket:none/{name}", "bucket", "csv", path=f"/{name}") for name in "de")
+    filled.seal("r/j/1", target=here.address, buffer="/d/.catchment-stage/r.j.1.0", dataset=here)
+    filled.abandon("r/j/2", target=there.address, buffer="/e/.catchment-stage/r.j.2.0", dataset=there)
     filled.seal("r/j/3")
-    assert [found.path for found in unfinished(filled.store)] == ["s3a://bucket/d", "/e", None]
+    assert [found.dataset for found in unfinished(filled.store)] == [asdict(here), asdict(there), asdict(DATASET)]
 
 
 def test_tables_stand_by_themselves_and_in_order(filled: Filled) -> None:
     filled.seal("r/j/2", target="dataos://lake:raw/b")
     filled.open("r/j/1", target="dataos://lake:raw/a")
     filled.abandon("r/j/3", target="dataos://lake:raw/c")
-    tables = activity(filled.store.database)
+    tables = filled.store.activity.tables()
     assert [(table.target[-1], len(table.writes), table.leftovers) for table in tables] == [
         ("a", 1, 0),
         ("b", 1, 0),
@@ -97,7 +100,7 @@ def test_what_there_is_to_recover(filled: Filled) -> None:
     filled.commit("r/j/done", 5)
     [table] = unfinished(filled.store)
     buffers = ("/lake/data/r.j.lost", "/lake/data/r.j.given-up")
-    assert table == Unfinished(TARGET, ("r/j/sealed",), ("r/j/lost",), ("r/j/mine",), buffers)
+    assert table == Unfinished(TARGET, ("r/j/sealed",), ("r/j/lost",), ("r/j/mine",), buffers, asdict(DATASET))
     assert table.recoverable
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, text
 
-from catchment.commit.ledger import Ledger, WritesMoved
-from catchment.commit.model import Contents, Entry, Intent
 from catchment.errors import EngineLost, JobError, Retryable
 from catchment.store import Store
+from catchment.store.ledger import Ledger, WritesMoved
 from catchment.store.schema import writes
+from catchment.store.writes import Contents, Entry, Intent
 from tests.contract.store.writes import CONTENTS, ERROR, NOTHING, TABLE, intent
 
 OTHER = "dataos://lake:raw/zones"
@@ -173,7 +173,7 @@ def test_tables_do_not_meet(ledger: Ledger) -> None:
     assert [write.write_id for write in ledger.pending(OTHER, limit=10)] == ["r1/a/zones"]
     assert (ledger.count_pending(TABLE), ledger.count_pending(OTHER)) == (1, 1)
     assert [write.write_id for write in ledger.ownerless(OTHER)] == ["r1/b/zones"]
-    assert ledger.targets() == (TABLE, OTHER)
+    assert tuple(ledger.unfinished()) == (TABLE, OTHER)
 
 
 def test_a_swap_that_may_have_been_sent_is_remembered(ledger: Ledger) -> None:
@@ -301,14 +301,14 @@ def test_leftovers_are_forgotten_once_they_are_removed(ledger: Ledger) -> None:
 
 
 def test_a_table_has_something_to_recover_until_all_is_done(ledger: Ledger) -> None:
-    assert ledger.targets() == ()
+    assert ledger.unfinished() == {}
     ledger.open(intent(attempt=1))
     ledger.open(intent(attempt=2))
     ledger.seal(intent(attempt=2), CONTENTS)
     ledger.mark_committed({intent().write_id: 7})
-    assert ledger.targets() == (TABLE,)
+    assert tuple(ledger.unfinished()) == (TABLE,)
     ledger.forget(buffer for _, buffer in ledger.leftovers(TABLE))
-    assert ledger.targets() == ()
+    assert ledger.unfinished() == {}
 
 
 def test_times_are_the_databases(ledger: Ledger, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

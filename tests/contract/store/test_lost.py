@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from catchment.commit.lost_writes import Rounds
+from catchment.commit.abandonment import Rounds
 from catchment.commit.publisher import Publisher
-from catchment.commit.recovery import give_up_dropped
-from catchment.commit.unfinished import unfinished
+from catchment.commit.recovery import give_up_dropped, unfinished
 from catchment.formats.iceberg.buffered import TableDestination
 from tests.ledgers import ALIVE, LOST, TARGET, Filled
 from tests.spark.lake import table

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.commit.activity import activity
-from catchment.commit.ledger import WritesMoved
-from catchment.commit.model import FATE_UNKNOWN
+from catchment.store.ledger import WritesMoved
+from catchment.store.writes import FATE_UNKNOWN
 from tests.ledgers import ALIVE, LOST, REFUSED, Filled, contents
 
 UNKNOWN = {"code": FATE_UNKNOWN, "message": "nobody can tell"}
@@ -60,7 +59,7 @@ def test_what_a_write_still_uses_is_never_a_leftover(filled: Filled) -> None:
     assert filled.left() == ["/lake/data/shared"]
     filled.commit("r/j/committed", 7, buffer="/lake/data/shared")
     assert filled.left() == []
-    assert [table.leftovers for table in activity(filled.store.database)] == [0]
+    assert [table.leftovers for table in filled.store.activity.tables()] == [0]
 
 
 def test_writes_of_lost_engines_are_told_by_their_state(filled: Filled) -> None:

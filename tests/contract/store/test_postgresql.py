@@ -15,7 +15,6 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
-from catchment.commit.ledger import Ledger
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError, StorageUnavailable
 from catchment.store import PATIENCE_SECONDS, Store, open_store
@@ -142,7 +141,7 @@ def test_a_restarted_server_is_not_noticed(server: PostgresServer, store: Store)
 
 
 def test_a_server_that_is_down_is_told_and_its_return_is_enough(server: PostgresServer, store: Store) -> None:
-    ledger = Ledger(store.database)
+    ledger = store.ledger
     ledger.open(intent())
     with _paused(server):
         for ask in (lambda: ledger.seal(intent(), CONTENTS), lambda: store.leases.acquire("a", "me", 10)):
@@ -155,7 +154,7 @@ def test_a_server_that_is_down_is_told_and_its_return_is_enough(server: Postgres
 
 def test_the_steps_of_an_engine_wait_for_a_server_that_comes_back(server: PostgresServer, schema_url: str) -> None:
     with open_store(schema_url, patience=PATIENCE_SECONDS) as store, ThreadPoolExecutor() as threads:
-        ledger = Ledger(store.database)
+        ledger = store.ledger
         ledger.open(intent())
         with _paused(server):
             sealed = threads.submit(ledger.seal, intent(), CONTENTS)

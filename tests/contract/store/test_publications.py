@@ -17,7 +17,7 @@ PROCESSES = 4
 
 @pytest.fixture
 def record(store: Store) -> Publications:
-    return Publications(store.database)
+    return store.publications
 
 
 def moved(before: str | None, file: str) -> Publication:
@@ -60,15 +60,15 @@ def test_the_order_in_which_two_record_does_not_matter(record: Publications) -> 
 def _record(url: str, number: int, barrier: Barrier) -> bool:
     barrier.wait()
     with open_store(url) as store:
-        Publications(store.database).record(moved(None, f"{number}"))
-        return Publications(store.database).record_missing(moved("x", "same"))
+        store.publications.record(moved(None, f"{number}"))
+        return store.publications.record_missing(moved("x", "same"))
 
 
 def test_several_processes_record_at_once(url: str) -> None:
     open_store(url).close()
     assert sorted(answers_of(_record, url, processes=PROCESSES)) == [False] * (PROCESSES - 1) + [True]
     with open_store(url) as store:
-        files = [each.file for each in Publications(store.database).of_table(TABLE)]
+        files = [each.file for each in store.publications.of_table(TABLE)]
     assert sorted(files) == [*map(str, range(PROCESSES)), "same"]
 
 

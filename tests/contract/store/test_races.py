@@ -7,9 +7,9 @@ from multiprocessing.synchronize import Barrier
 
 from sqlalchemy import select
 
-from catchment.commit.ledger import Ledger, WritesMoved
 from catchment.errors import EngineLost, LeaseHeld
 from catchment.store import Store, open_store
+from catchment.store.ledger import WritesMoved
 from catchment.store.schema import writes
 from tests.contract.store.processes import answers_of, together
 from tests.contract.store.writes import CONTENTS, TABLE, intent
@@ -22,7 +22,7 @@ ROUNDS = 12
 def _write(url: str, number: int, barrier: Barrier) -> list[str]:
     """One writer: open and seal, again and again."""
     with open_store(url) as store:
-        ledger, done = Ledger(store.database), []
+        ledger, done = store.ledger, []
         barrier.wait()
         for n in range(WRITES):
             begun = intent(f"r1/writer-{number}/out{n}")
@@ -49,7 +49,7 @@ def test_seals_of_many_processes_are_numbered_without_gap_and_seen_in_order(url:
             looks += 1
         for _ in range(WRITERS):
             acknowledged += result()[1]
-        pending = [write.write_id for write in Ledger(store.database).pending(TABLE, limit=1000)]
+        pending = [write.write_id for write in store.ledger.pending(TABLE, limit=1000)]
         assert _seen(store) == list(range(1, WRITERS * WRITES + 1))
     assert looks > 1
     assert sorted(pending) == sorted(acknowledged)
@@ -101,7 +101,7 @@ def test_processes_never_share_a_fence(url: str) -> None:
 def _race_to_seal(url: str, number: int, barrier: Barrier) -> list[str]:
     """Two attempts at the same write, both alive: an engine that was taken for dead, and its successor."""
     with open_store(url) as store:
-        ledger, sealed = Ledger(store.database), []
+        ledger, sealed = store.ledger, []
         for n in range(ROUNDS):
             begun = intent(f"r1/job/out{n}", attempt=number)
             barrier.wait()
@@ -119,7 +119,7 @@ def test_of_two_attempts_at_one_write_exactly_one_seals(url: str) -> None:
     open_store(url).close()
     sealed = [buffer for each in answers_of(_race_to_seal, url, processes=2) for buffer in each]
     with open_store(url) as store:
-        ledger = Ledger(store.database)
+        ledger = store.ledger
         pending = [write.intent.buffer for write in ledger.pending(TABLE, limit=100)]
         assert sorted(pending) == sorted(sealed)
         assert len(pending) == len(ledger.leftovers(TABLE)) == ROUNDS
@@ -128,7 +128,7 @@ def test_of_two_attempts_at_one_write_exactly_one_seals(url: str) -> None:
 def _mark(url: str, number: int, barrier: Barrier) -> None:
     """A consolidator that takes whatever is sealed and marks it, in an order of its own."""
     with open_store(url) as store:
-        ledger = Ledger(store.database)
+        ledger = store.ledger
         for n in range(ROUNDS):
             barrier.wait()
             batch = ledger.pending(TABLE, limit=1000)[:: -1 if number else 1]
@@ -141,7 +141,7 @@ def _mark(url: str, number: int, barrier: Barrier) -> None:
 def test_two_consolidators_with_the_same_batch_do_not_wait_for_each_other_for_ever(url: str) -> None:
     ids = [f"r1/round{n}/out{m}" for m in range(10) for n in range(ROUNDS)]
     with open_store(url) as store:
-        ledger = Ledger(store.database)
+        ledger = store.ledger
         for write_id in ids:
             ledger.open(intent(write_id))
             ledger.seal(intent(write_id), CONTENTS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from catchment.errors import JobError, LeaseLost
+from catchment.run_model import Backfill
 from catchment.store import Lease, Store
 from catchment.store.states import InputWindow, State, Window, lease_name
 
@@ -21,7 +22,8 @@ def lease(store: Store) -> Lease:
 
 def window(start: str, end: str, identity: str = "run-1") -> Window:
     part = InputWindow({"start": start, "end": end}, {"start": end}, "UTC")
-    return Window(*JOB, 0, "run", "open", identity, {"orders": part}, opened_by=f"run {identity}")
+    run_id = identity.partition(".")[0]
+    return Window(*JOB, 0, "run", "open", identity, {"orders": part}, runs=(run_id,))
 
 
 def opened(store: Store, lease: Lease, start: str, end: str, identity: str = "run-1") -> Window:
@@ -56,7 +58,7 @@ def test_an_input_without_news_keeps_its_state(store: Store, lease: Lease) -> No
         "orders": InputWindow({"start": "1", "end": "2"}, {"start": "2"}, "UTC"),
         "rates": InputWindow({}, None, "UTC"),
     }
-    both = Window(*JOB, 0, "run", "open", "run-1", parts, opened_by="run run-1")
+    both = Window(*JOB, 0, "run", "open", "run-1", parts, runs=("run-1",))
     store.states.finish(lease, *store.states.open(lease, [both]))
     assert set(store.states.of_job(*JOB)) == {"orders"}
 
@@ -123,7 +125,7 @@ def test_a_window_remembers_its_outputs(store: Store, lease: Lease) -> None:
 
 
 def test_a_window_that_was_taken_over_belongs_to_both_runs(store: Store, lease: Lease) -> None:
-    begun = replace(window("1", "2", "run-1.b1"), cause="backfill", opened_by="run run-1: 1..2")
+    begun = replace(window("1", "2", "run-1.b1"), cause="backfill", backfill=Backfill("1", "2"))
     left = store.states.open(lease, [begun])
     for _ in range(2):
         left = store.states.take_over(lease, left, "run-2")

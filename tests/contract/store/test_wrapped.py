@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from catchment.commit import own_commit
+from catchment.commit.abandonment import abandon_lost
 from catchment.commit.leases import turn
-from catchment.commit.ledger import Ledger
-from catchment.commit.lost_writes import abandon_lost
 from catchment.commit.own_commit import Committed, Settled
 from catchment.errors import Cancelled
+from catchment.store.ledger import Ledger
 from tests.ledgers import ALIVE, LOST, TARGET, Filled, intent
 
 DONE = Committed(snapshot_id=7, rows=10, bytes=100, files=2)
@@ -59,7 +59,7 @@ def test_what_goes_to_another_table_now_is_not_finished_by_the_first(filled: Fil
 def test_open_writes_of_engines_that_are_gone_end_as_the_log_says(filled: Filled) -> None:
     filled.engine(ALIVE)
     for write_id, owner in (("r/j/there", LOST), ("r/j/not", LOST), ("r/j/alive", ALIVE)):
-        filled.open(write_id, owner=owner, buffer=own_commit.attempt_name("/events/raw/t", write_id))
+        filled.open(write_id, owner=owner, buffer=own_commit.attempt_name(write_id), buffered=False)
     settled = own_commit.settle(filled.ledger, TARGET, {"r/j/there": DONE, "r/j/alive": DONE}.get)
     assert settled == Settled(("r/j/there",), ("r/j/not",))
     assert filled.states("r/j/there", "r/j/not", "r/j/alive") == ["committed", "abandoned", "open"]
@@ -68,27 +68,28 @@ def test_open_writes_of_engines_that_are_gone_end_as_the_log_says(filled: Filled
 
 def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledger: Ledger) -> None:
     for _ in range(2):
-        name = own_commit.attempt_name("/events/raw/t", "r/j/1")
-        assert own_commit.begin(ledger, intent("r/j/1", buffer=name)).state == "open"
-        assert not own_commit.is_directory(name)
+        name = own_commit.attempt_name("r/j/1")
+        assert ledger.open(intent("r/j/1", buffer=name, buffered=False)).state == "open"
     assert filled.left() == []
 
 
-def test_a_place_may_have_any_sign_in_its_name() -> None:
-    assert own_commit.is_directory("/c#/lake/raw/t/data/r.j.1")
-    assert not own_commit.is_directory(own_commit.attempt_name("/c#/events/raw/t", "r/j/1"))
+def test_a_buffer_may_have_any_sign_in_its_name(filled: Filled) -> None:
+    filled.open("r/j/1", buffer="/c#/lake/raw/t/data/r#j#1")
+    filled.open("r/j/2", buffer=own_commit.attempt_name("r/j/2"), buffered=False)
+    assert [filled.find(write_id).intent.buffered for write_id in ("r/j/1", "r/j/2")] == [True, False]
+    assert abandon_lost(filled.ledger, TARGET) == ("r/j/1",)
+    assert filled.left() == ["/c#/lake/raw/t/data/r#j#1"]
 
 
 def test_an_attempt_that_failed_leaves_nothing_open_and_the_next_one_begins(filled: Filled, ledger: Ledger) -> None:
-    write = own_commit.begin(ledger, intent("r/j/1", buffer=own_commit.attempt_name("/events/raw/t", "r/j/1")))
-    own_commit.give_up(ledger, write, {"code": "schema-mismatch"})
+    write = ledger.open(intent("r/j/1", buffer=own_commit.attempt_name("r/j/1"), buffered=False))
+    ledger.abandon(write, {"code": "schema-mismatch"})
     assert (filled.states("r/j/1"), filled.left()) == (["abandoned"], [])
-    assert own_commit.begin(ledger, intent("r/j/1", buffer="/events/raw/t#2")).state == "open"
+    assert ledger.open(intent("r/j/1", buffer="r.j.1.2", buffered=False)).state == "open"
 
 
 def test_buffered_writes_to_the_same_table_are_not_settled_and_their_files_stay_known(filled: Filled) -> None:
-    own = own_commit.attempt_name("/events/raw/t", "r/j/own")
-    filled.open("r/j/own", owner=LOST, buffer=own)
+    filled.open("r/j/own", owner=LOST, buffer=own_commit.attempt_name("r/j/own"), buffered=False)
     given_up = filled.open("r/j/early", owner=LOST, buffer="/data/early")
     filled.ledger.abandon(given_up, {"code": "engine-lost"})
     filled.open("r/j/buffered", owner=LOST, buffer="/data/buffered")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catchment.commit.model import Base, Contents, Intent
+from catchment.store.writes import Base, Contents, Intent
 
 TABLE = "dataos://lake:raw/trips"
 FILE = {"file-path": "s3a://lake/x.parquet", "record-count": 3, "file-size-in-bytes": 120, "spec-id": 0}
@@ -15,4 +15,5 @@ def intent(write_id: str = "r1/job/out", *, attempt: int = 1, target: str = TABL
     """An attempt at a write; every attempt has a buffer of its own."""
     buffer = f"s3a://lake/trips/data/{write_id.replace('/', '.')}.{attempt}"
     base = Base("5f0c", schema_id=2, sequence=2**40, snapshot_id=2**62)
-    return Intent(write_id, "taxi", target, "main", "append", "last-wins", owner, buffer, base)
+    dataset = {"address": target, "depot": "lake", "format": "iceberg", "namespace": "raw", "table": "trips"}
+    return Intent(write_id, "taxi", target, "main", "append", "last-wins", owner, buffer, base, dataset)

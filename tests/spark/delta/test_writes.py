@@ -174,7 +174,7 @@ def test_a_lost_write_is_given_up_by_whoever_writes_next(
     here: LiveEngine, ledger: Filled, target: Dataset, fresh: str
 ) -> None:
     here.run(appending(target, 0))
-    ledger.open(f"r-{fresh}/lost/out", target=target.address, buffer=f"{target.path}#lost")
+    ledger.open(f"r-{fresh}/lost/out", target=target.address, buffered=False, place=target.path)
     pending = here.start_job(appending(target, 5))
     pending.done()
     [warning] = [note for note in pending.notes if note.event == "warning"]

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from catchment.cli import failures
+from catchment.cli import error_report
 from catchment.errors import Diagnostic, Position, Severity
 
 
@@ -11,7 +11,7 @@ def finding(file: str, line: int, column: int) -> Diagnostic:
 def test_a_diagnostic_shows_the_offending_line_and_a_caret(tmp_path: Path) -> None:
     file = tmp_path / "taxi.yaml"
     file.write_text("name: taxi\n  outputz: []\n")
-    assert failures.diagnostics_text([finding(str(file), 2, 3)]).splitlines() == [
+    assert error_report.diagnostics_text([finding(str(file), 2, 3)]).splitlines() == [
         f"{file}:2:3: \x1b[31m\x1b[1merror[unknown-key]\x1b[0m: unknown key 'outputz'",
         "  2 |   outputz: []",
         "    |   \x1b[32m\x1b[1m^\x1b[0m",
@@ -22,7 +22,7 @@ def test_a_diagnostic_shows_the_offending_line_and_a_caret(tmp_path: Path) -> No
 def test_the_caret_stands_below_the_place_behind_tabs(tmp_path: Path) -> None:
     file = tmp_path / "tabs.yaml"
     file.write_text("\tname: x\n")
-    line, caret = failures.diagnostics_text([finding(str(file), 1, 2)]).splitlines()[1:3]
+    line, caret = error_report.diagnostics_text([finding(str(file), 1, 2)]).splitlines()[1:3]
     assert line == "  1 | \tname: x"
     assert caret.startswith("    | \t\x1b")
 
@@ -31,13 +31,13 @@ def test_a_place_that_is_gone_costs_the_snippet_only(tmp_path: Path) -> None:
     file = tmp_path / "short.yaml"
     file.write_text("one line\n")
     for place in (finding(str(file), 9, 1), finding(str(tmp_path / "missing.yaml"), 1, 1)):
-        assert "unknown key" in failures.diagnostics_text([place])
-        assert " | " not in failures.diagnostics_text([place])
+        assert "unknown key" in error_report.diagnostics_text([place])
+        assert " | " not in error_report.diagnostics_text([place])
 
 
 def test_diagnostics_as_data_have_the_documented_fields() -> None:
     warning = Diagnostic("no-acl", "no acl", None, None, Severity.WARNING)
-    first, second = failures.diagnostics_data([finding("a.yaml", 2, 3), warning])["diagnostics"]
+    first, second = error_report.diagnostics_data([finding("a.yaml", 2, 3), warning])["diagnostics"]
     assert first == {
         "file": "a.yaml",
         "line": 2,

@@ -58,8 +58,8 @@ def test_writers_as_data(invoke: Invoke, filled: Filled) -> None:
     [table] = json.loads(invoke("writers", "-o", "json").stdout)["tables"]
     assert set(table) == {"target", "writes", "lease", "commits_per_minute", "writes_per_minute", "leftovers"}
     assert set(table["writes"][0]) == {
-        "write_id", "workflow", "target", "branch", "mode", "state", "engine", "buffer", "alive", "rows", "bytes",
-        "files", "seconds",
+        "write_id", "workflow", "target", "branch", "mode", "state", "engine", "buffer", "buffered", "alive", "rows",
+        "bytes", "files", "seconds",
     }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_writes_of_living_engines_are_not_recovered(invoke: Invoke, filled: Fill
     filled.open("r/j/open", owner=ALIVE)
     result = invoke("recover", "--yes")
     assert result.exit_code == 0
-    assert "the engines of 1 open writes were heard from" in result.stderr
+    assert "1 open writes belong to engines that are still alive" in result.stderr
     assert filled.states("r/j/open") == ["open"]
 
 

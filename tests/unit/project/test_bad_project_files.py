@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from catchment import project
-from catchment.cli import failures
+from catchment.cli import error_report
 from catchment.errors import Diagnostic, InvalidFiles
 
 
@@ -189,5 +189,5 @@ def test_a_password_in_a_bad_address_is_shown_neither_in_the_message_nor_in_the_
     written: str, tmp_path: Path
 ) -> None:
     found = problems(tmp_path, f"metastore: {written.format('pw7')}\n")
-    assert "pw7" not in failures.diagnostics_text(found)
-    assert "1 | metastore: " in failures.diagnostics_text(found)
+    assert "pw7" not in error_report.diagnostics_text(found)
+    assert "1 | metastore: " in error_report.diagnostics_text(found)

@@ -16,7 +16,7 @@ from catchment.errors import Position
 from catchment.events.hub import Event
 from catchment.plan.model import Dataset, EnginePlan, JobPlan, OutputPlan, Plan, StepPlan
 from catchment.project.model import Engine, Project
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 from catchment.spec.model import Retry
 
 WORKER = Path(__file__).parent / "scripted_worker.py"

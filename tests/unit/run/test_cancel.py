@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from catchment.plan.model import JobPlan
-from catchment.run import Run, history
+from catchment.run import Run, run_history
 from catchment.spec.model import Retry
 from tests.unit.run.conftest import QUICK, Lab, Recorder, job, statuses
 
@@ -48,7 +48,7 @@ def test_running_and_waiting_jobs_are_cancelled(lab: Lab, recorder: Recorder) ->
     assert seconds < 5
     assert recorder.kinds("a") == ["job-started", "job-cancelled"]
     assert [line["job"] for line in lab.trace("end")] == ["a"], "the engine was not asked to cancel"
-    assert history.show(lab.project, result.run_id).status == "cancelled"
+    assert run_history.show(lab.project, result.run_id).status == "cancelled"
     _nothing_left(lab)
 
 
@@ -100,7 +100,7 @@ def test_cancelling_while_the_engine_is_starting(lab: Lab) -> None:
 def test_an_interrupt_in_the_loop_leaves_nothing_and_is_recorded(lab: Lab) -> None:
     with pytest.raises(KeyboardInterrupt):
         lab.run(job("a", "hang"), stop=_Interrupting())
-    (summary,) = history.runs(lab.project, 1)
+    (summary,) = run_history.runs(lab.project, 1)
     assert summary.status == "cancelled"
     _nothing_left(lab)
 

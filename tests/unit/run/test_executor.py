@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from catchment.errors import RequestError
-from catchment.run import history
+from catchment.run import run_history
 from catchment.store import open_store
 from tests.unit.run.conftest import Lab, Recorder, job, statuses
 
@@ -30,11 +30,11 @@ def test_a_run_that_succeeds_tells_what_was_written(lab: Lab, recorder: Recorder
 
 def test_what_is_in_the_metastore_is_what_was_returned(lab: Lab) -> None:
     result = lab.run(job("a"), job("b", "fail job"), job("c", "", "b"))
-    kept = history.show(lab.project, result.run_id)
+    kept = run_history.show(lab.project, result.run_id)
     assert [(j.name, j.status, j.attempts, j.error, j.outputs) for j in kept.jobs] == [
         (j.name, j.status, j.attempts, j.error, j.outputs) for j in result.jobs
     ]
-    (summary,) = history.runs(lab.project, 10)
+    (summary,) = run_history.runs(lab.project, 10)
     assert (summary.run_id, summary.status, summary.jobs, summary.succeeded) == (result.run_id, "failed", 3, 1)
 
 
@@ -171,7 +171,7 @@ def test_two_runs_at_once_on_one_metastore(lab: Lab) -> None:
     for thread in threads:
         thread.join()
     assert [result.status for result in results] == ["succeeded", "succeeded"]
-    assert len(history.runs(lab.project, 10)) == 2
+    assert len(run_history.runs(lab.project, 10)) == 2
 
 
 def _at_once(lab: Lab) -> list[int]:

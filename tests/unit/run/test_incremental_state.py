@@ -18,7 +18,6 @@ from tests.unit.run.conftest import Lab
 JOB = ("flow", "load")
 WRITE = "r1/load/out"
 WANTED = State(*JOB, "orders", {"start": "7"}, "")
-OWN_LOG = "/lake/events/raw/t#r1.load.out.12345678"
 
 StateChange = Callable[..., tuple[incremental_state.StateChange, ...]]
 CHANGES: dict[str, StateChange] = {
@@ -40,7 +39,7 @@ def filled(project: Project) -> Iterator[Filled]:
     with open_store(project.metastore) as store:
         lease = store.leases.acquire(lease_name(*JOB), "me", 600.0)
         part = InputWindow({"start": "1", "end": "2"}, {"start": "2"}, "UTC")
-        store.states.open(lease, [Window(*JOB, 0, "run", "open", "r1", {"orders": part}, opened_by="run r1")])
+        store.states.open(lease, [Window(*JOB, 0, "run", "open", "r1", {"orders": part}, runs=("r1",))])
         store.leases.release(lease)
         yield Filled(store)
 
@@ -60,7 +59,7 @@ def test_a_window_whose_rows_are_or_may_be_in_the_table_is_not_dropped(
     elif left == "sealed":
         filled.seal(WRITE)
     else:
-        filled.open(WRITE, buffer=OWN_LOG)
+        filled.open(WRITE, buffered=False)
     with pytest.raises(RequestError) as caught:
         change(project, dry_run=dry_run)
     assert caught.value.code == ("window-sealed" if left == "sealed" else "window-written")
@@ -72,7 +71,7 @@ def test_a_window_whose_rows_are_or_may_be_in_the_table_is_not_dropped(
 @every_change
 def test_whoever_knows_better_drops_what_is_written(project: Project, filled: Filled, change: StateChange) -> None:
     filled.commit(WRITE, 1)
-    filled.open("r1/load/second", buffer=OWN_LOG)
+    filled.open("r1/load/second", buffered=False)
     [changed] = change(project, dry_run=False, drop_written=True)
     assert (changed.dropped, statuses(filled)) == (1, ["dropped"])
     assert filled.states(WRITE, "r1/load/second") == ["committed", "abandoned"]
@@ -81,8 +80,9 @@ def test_whoever_knows_better_drops_what_is_written(project: Project, filled: Fi
 @every_change
 def test_what_is_promised_is_not_dropped_by_anybody(project: Project, filled: Filled, change: StateChange) -> None:
     filled.seal(WRITE)
-    with pytest.raises(RequestError, match="sealed"):
+    with pytest.raises(RequestError) as caught:
         change(project, dry_run=False, drop_written=True)
+    assert caught.value.code == "window-sealed"
 
 
 @every_change
@@ -95,8 +95,9 @@ def test_a_window_of_which_nothing_is_written_is_dropped(project: Project, fille
 def test_of_several_states_none_is_changed_where_one_is_refused(project: Project, filled: Filled) -> None:
     filled.commit(WRITE, 1)
     other = State("flow", "another", "orders", {"start": "1"})
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError) as caught:
         incremental_state.import_states(project, [other, WANTED], dry_run=False)
+    assert caught.value.code == "window-written"
     assert filled.store.states.all() == ()
 
 
@@ -119,8 +120,9 @@ def test_a_name_that_nobody_knows_is_not_set_unless_it_is_new(
 def test_an_input_that_only_a_window_knows_may_be_set(project: Project, filled: Filled) -> None:
     [changed] = incremental_state.set_keys(project, WANTED, dry_run=True)
     assert changed.dropped == 1
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError) as caught:
         incremental_state.set_keys(project, replace(WANTED, input="oders"), dry_run=True)
+    assert caught.value.code == "no-state"
 
 
 def test_where_nothing_is_known_of_a_workflow_every_name_may_be_set(project: Project, filled: Filled) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from catchment.errors import RequestError
-from catchment.plan.model import EnginePlan
+from catchment.plan.model import Dataset, EnginePlan
 from catchment.project.model import Catalog, Depot, Project
 from catchment.run import recovery, tables
-from catchment.run.engines import Process
+from catchment.run.engine_pool import Process
 from catchment.store import open_store
 from tests.ledgers import TARGET, Filled
 from tests.unit.run.conftest import Lab, launch
@@ -63,7 +63,11 @@ def test_the_engine_is_told_which_tables(project: Project, filled: Filled, remov
 
 def test_the_engine_is_told_where_files_are_and_knows_their_depot(project: Project, filled: Filled) -> None:
     drop = Depot("drop", "files", "s3a://bucket")
-    filled.seal("r/j/1", target="s3a://bucket/c/d", buffer="s3a://bucket/c/d/.catchment-stage/r.j.1.0")
+    filled.seal(
+        "r/j/1",
+        target="s3a://bucket/c/d",
+        dataset=Dataset("dataos://drop:none/c/d", "drop", "csv", path="s3a://bucket/c/d"),
+    )
     told: list[Sequence[Depot]] = []
 
     def noting(engine: EnginePlan, **more: Any) -> Process:
@@ -84,7 +88,8 @@ def test_a_lost_write_without_files_of_its_own_is_recovered_and_removes_nothing(
 ) -> None:
     depot = Depot("events", "delta", "/events")
     project = replace(project, depots={"events": depot})
-    filled.open("r/j/1", target="dataos://events:raw/t", buffer="/events/raw/t#r.j.1.aaaa")
+    table = Dataset("dataos://events:raw/t", "events", "delta", namespace="raw", table="t", path="/events/raw/t")
+    filled.open("r/j/1", target=table.address, dataset=table, buffered=False)
     [found] = recovery.look(project)
     assert (found.recoverable, found.lost, found.buffers) == (True, ("r/j/1",), ())
     facts = recovery.recover(project, [found], remove=True, launch=launch)

@@ -18,7 +18,7 @@ from catchment import run
 from catchment.errors import InvalidFiles, LeaseHeld, LeaseLost, RequestError
 from catchment.plan import prepare
 from catchment.project.model import Project
-from catchment.run import history
+from catchment.run import run_history
 from catchment.run_model import Backfill, RunRequest
 from catchment.store import open_store
 from catchment.store.runs import lease_name
@@ -57,7 +57,7 @@ def test_only_what_did_not_succeed_runs_again(lab: Lab, recorder: Recorder) -> N
         f"{first.run_id}/{name}/s" for name in "abc"
     ]
     assert recorder.of("run-started")[0].data["resumed"] is True
-    shown = history.show(lab.project, first.run_id)
+    shown = run_history.show(lab.project, first.run_id)
     assert (shown.status, statuses(shown)) == ("succeeded", statuses(second))
 
 
@@ -102,7 +102,7 @@ def test_jobs_that_came_and_went_with_the_file(lab: Lab) -> None:
     first = _start(lab, {"a": ("fail job", []), "b": ("", [])})
     _write(lab, {"b": ("", []), "c": ("", ["b"])})
     assert statuses(_resume(lab, first.run_id)) == {"b": "succeeded", "c": "succeeded"}
-    assert statuses(history.show(lab.project, first.run_id)) == {"b": "succeeded", "c": "succeeded"}
+    assert statuses(run_history.show(lab.project, first.run_id)) == {"b": "succeeded", "c": "succeeded"}
 
 
 def test_an_unknown_run_cannot_be_resumed(lab: Lab) -> None:
@@ -118,7 +118,7 @@ def test_a_workflow_that_got_worse_is_refused_and_the_run_is_as_before(lab: Lab)
     file.write_text("name: [")
     with pytest.raises(InvalidFiles):
         run.resume(first.run_id, project, launch=launch, timing=QUICK)
-    assert history.show(project, first.run_id).status == "failed"
+    assert run_history.show(project, first.run_id).status == "failed"
 
 
 def test_a_run_that_is_alive_is_not_resumed(lab: Lab) -> None:
@@ -144,7 +144,7 @@ def test_a_run_that_is_taken_over_stops_and_writes_no_more(lab: Lab) -> None:
     with pytest.raises(LeaseLost):
         lab.run(job("a", "hang"), sinks=[TakesOver()], timing=replace(QUICK, lease=0.4))
     assert time.monotonic() - began < 15
-    (summary,) = history.runs(lab.project, 1)
+    (summary,) = run_history.runs(lab.project, 1)
     assert summary.succeeded == 0
     for line in lab.trace("start"):
         with pytest.raises(ProcessLookupError):
@@ -157,7 +157,7 @@ def test_a_run_longer_than_its_lease_stays_alive(lab: Lab) -> None:
     thread.start()
     _begun(lab, 1)
     time.sleep(2.0)
-    (summary,) = history.runs(lab.project, 1)
+    (summary,) = run_history.runs(lab.project, 1)
     thread.join()
     assert summary.status == "running"
 
@@ -173,16 +173,16 @@ def test_a_run_that_was_killed_is_dead_to_readers_and_can_be_resumed(lab: Lab) -
     project, file = _write(lab, {"a": ("", []), "b": ("hang", ["a"])})
     process = subprocess.Popen([sys.executable, "-m", "tests.unit.run.workflow_file", str(file), "3"])
     _begun(lab, 2)
-    (summary,) = history.runs(project, 1)
+    (summary,) = run_history.runs(project, 1)
     assert summary.status == "running"
     process.send_signal(signal.SIGKILL)
     process.wait()
     with pytest.raises(LeaseHeld):
         _resume(lab, summary.run_id)
     time.sleep(3.2)
-    dead = history.show(project, summary.run_id)
+    dead = run_history.show(project, summary.run_id)
     assert (dead.status, statuses(dead)) == ("dead", {"a": "succeeded", "b": "running"})
-    assert history.runs(project, 1)[0].status == "dead"
+    assert run_history.runs(project, 1)[0].status == "dead"
     assert len(lab.trace("stop")) == 1, "the worker outlived the run"
     _write(lab, {"a": ("", []), "b": ("", ["a"])})
     resumed = _resume(lab, summary.run_id)

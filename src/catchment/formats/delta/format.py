@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.formats.delta import catalog, history, inspection, writing
@@ -19,6 +18,7 @@ from catchment.formats.model import Earlier, Facts, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
+from catchment.store.writes import Base
 
 
 def open_format(name: str) -> Delta:

@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import own_commit
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.formats import reading_by_commits
 from catchment.formats.delta.conflicts import validates
@@ -16,6 +15,7 @@ from catchment.formats.delta.log import Log, log_of, require_head
 from catchment.formats.model import Earlier, Write, written
 from catchment.jvm.causes import is_a
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 ADD, REMOVE = "AddFile", "RemoveFile"
 NO_VERSION = "org.apache.spark.sql.delta.VersionNotFoundException"

@@ -10,7 +10,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from catchment.commit.model import Base
 from catchment.commit.own_commit import Committed
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.delta.catalog import located
@@ -18,6 +17,7 @@ from catchment.formats.stamps import WRITES
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
+from catchment.store.writes import Base
 
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 COMMIT = '{"commitInfo"'

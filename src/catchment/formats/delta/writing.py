@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -11,7 +12,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit import faults, own_commit
 from catchment.commit.leases import Right, turn
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
@@ -27,6 +27,7 @@ from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge
+from catchment.store.writes import Base, Entry, Intent
 
 NOTHING = Committed(None, 0, 0, 0)
 NO_TABLE = Base("", 0, -1, None)
@@ -39,7 +40,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     log = log_of(spark, write.output.dataset)
     _settle_lost(log, write, writer, listener)
     intent = _intent(log, write, writer.owner)
-    known = own_commit.begin(writer.ledger, intent)
+    known = writer.ledger.open(intent)
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
@@ -63,10 +64,13 @@ def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> 
 def _intent(log: Log, write: Write, owner: str) -> Intent:
     output, head = write.output, log.head()
     base = write.since or (head.base if head else NO_TABLE)
-    name = own_commit.attempt_name(log.path, write.id)
+    name = own_commit.attempt_name(write.id)
     return Intent(
         *(write.id, write.workflow, output.dataset.address, BRANCH, output.mode, output.conflict, owner, name, base),
+        dataset=asdict(output.dataset),
         inputs=write.inputs,
+        buffered=False,
+        place=log.path,
     )
 
 
@@ -93,7 +97,7 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Ent
 def _give_up(writer: Writer, known: Entry, why: CatchmentError) -> None:
     """The log does not have it, and nobody is at it any more: the ledger need not wait for it."""
     told = {"code": why.code, "message": why.message, "hint": why.hint}
-    own_commit.give_up(writer.ledger, known, told)
+    writer.ledger.abandon(known, told)
 
 
 def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.recovery import Recovered, keep_buffers, recover
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
@@ -18,6 +17,7 @@ from catchment.formats.files.writing import publisher_of, write_files
 from catchment.formats.frames import given_schema, sorted_rows
 from catchment.formats.model import Earlier, Write, Written, written
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 
 def open_format(name: str) -> Files:

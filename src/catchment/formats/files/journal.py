@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from catchment.commit.model import Contents
+from catchment.store.writes import Contents
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from catchment.commit import faults
-from catchment.commit.ledger import Ledger
-from catchment.commit.model import Contents, Entry
 from catchment.commit.publisher import Check, Outcome
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.files import journal as journal
 from catchment.formats.files.journal import Addition, Changes
 from catchment.formats.files.stage import dataset_of, from_dataset
 from catchment.formats.files.storage import Missing, Move, Storage
+from catchment.store.ledger import Ledger
+from catchment.store.writes import Contents, Entry
 
 TIMES = 3
 """How often a stage is looked at again because somebody else is publishing it as well."""

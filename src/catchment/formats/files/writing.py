@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults
 from catchment.commit.listener import Listener
-from catchment.commit.model import NO_BRANCH, Base, Contents, Entry, Intent
 from catchment.commit.publisher import Publisher
 from catchment.commit.writer import Writer
 from catchment.errors import EngineLost
@@ -20,6 +20,7 @@ from catchment.formats.files.publishing import Directory
 from catchment.formats.files.stage import new_stage
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset
+from catchment.store.writes import NO_BRANCH, Base, Contents, Entry, Intent
 
 NO_BASE = Base("", 0, 0, None)
 """Files have no states to begin from."""
@@ -65,6 +66,7 @@ def _intent(write: Write, shape: Shape, owner: str, stage: str) -> Intent:
     return Intent(
         *(write.id, write.workflow, output.dataset.target, NO_BRANCH, mode, "last-wins", owner, stage),
         base=NO_BASE,
+        dataset=asdict(output.dataset),
         inputs=write.inputs,
     )
 

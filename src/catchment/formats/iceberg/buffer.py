@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults
-from catchment.commit.model import Contents
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.traits import FORKS
+from catchment.store.writes import Contents
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.ledger import Ledger
 from catchment.commit.listener import Listener
-from catchment.commit.model import Contents, Entry, Intent
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import buffer
@@ -22,6 +20,8 @@ from catchment.formats.iceberg.consolidate import consolidate
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset
+from catchment.store.ledger import Ledger
+from catchment.store.writes import Contents, Entry, Intent
 
 BATCH = 256
 """Writes that one commit takes at most."""
@@ -37,24 +37,30 @@ class TableDestination:
     batch: int = BATCH
     removes_buffers: bool = False
     _table: LakeTable | None = None
+    _uuid: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def table(self) -> LakeTable:
         """An object of its own: a consolidation must not see the refreshes of those who write."""
         with self._lock:
-            self._table = self._table or LakeTable(self.session, require_table(self.session, self.dataset))
-            return self._table
+            return self._table or self._keep(LakeTable(self.session, require_table(self.session, self.dataset)))
 
     def adopt(self, table: LakeTable) -> None:
         """Take over a table that its writer is done with, so that it is not loaded again."""
         with self._lock:
-            self._table = self._table or table
+            if self._table is None:
+                self._keep(table)
 
     def is_of(self, table: LakeTable) -> bool:
         """Whether this is the same table; it may have been dropped and made anew since it was met."""
         with self._lock:
-            return self._table is None or self._table.uuid == table.uuid
+            return self._table is None or self._uuid == table.uuid
+
+    def _keep(self, table: LakeTable) -> LakeTable:
+        # Remembered, not asked for later: a table that was dropped since cannot be asked for anything any more.
+        self._table, self._uuid = table, table.uuid
+        return table
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
         """Publish a batch; the swap decides between two consolidators, so a lost lease does not matter."""
@@ -112,8 +118,9 @@ def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:
     return Intent(
         *(write.id, write.workflow, output.dataset.target, branch, output.mode, output.conflict, owner),
         f"{table.data_location}/{name}",
-        base,
-        write.inputs,
+        base=base,
+        dataset=asdict(output.dataset),
+        inputs=write.inputs,
     )
 
 

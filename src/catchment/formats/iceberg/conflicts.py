@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from catchment.commit.model import Entry
 from catchment.errors import CatchmentError, JobError
 from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.store.writes import Entry
 
 
 def refusal(table: LakeTable, write: Entry) -> CatchmentError | None:

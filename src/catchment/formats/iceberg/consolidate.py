@@ -16,12 +16,12 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from catchment.commit import faults
-from catchment.commit.model import FATE_UNKNOWN, Base, Entry
 from catchment.commit.publisher import Outcome
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.conflicts import is_overtaken, refusal, was_compacted
 from catchment.formats.iceberg.table import MAIN, WRITE_IDS, LakeTable
+from catchment.store.writes import FATE_UNKNOWN, Base, Entry
 
 PATIENCE_SECONDS = 300.0
 SHORTEST_PAUSE_SECONDS = 0.01

@@ -9,7 +9,6 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
@@ -22,6 +21,7 @@ from catchment.formats.model import Asker, Earlier, Facts, Needs, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
+from catchment.store.writes import Base
 
 
 def open_format(name: str) -> Iceberg:

@@ -9,13 +9,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import own_commit
-from catchment.commit.model import Base
 from catchment.commit.writer import Writer
 from catchment.formats import reading_by_commits
 from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Earlier, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
+from catchment.store.writes import Base
 
 ADDS = frozenset({"append", "replace"})
 """Operations that leave the rows that were there as they are; `replace` only moves them (compaction)."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, own_commit
 from catchment.commit.leases import turn
 from catchment.commit.listener import Listener
-from catchment.commit.model import Base, Entry, Intent
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, CommitConflict, EngineLost, Retryable
@@ -29,6 +29,7 @@ from catchment.formats.stamps import MODE, stamp
 from catchment.jvm.causes import is_a, stack_trace
 from catchment.jvm.classes import callback, java_class
 from catchment.plan.model import Clause, Merge
+from catchment.store.writes import Base, Entry, Intent
 
 VALIDATION = f"{EXCEPTIONS}ValidationException"
 OVERTAKEN = (f"{EXCEPTIONS}CommitFailedException", f"{EXCEPTIONS}CommitStateUnknownException", VALIDATION)
@@ -79,23 +80,16 @@ class _Rows:
     def _begin(self) -> Entry:
         write, output = self._write, self._write.output
         address, now = output.dataset.address, LakeTable(self._spark, self._table).base(branch_of(output))
-        name = own_commit.attempt_name(str(self._table.location()), write.id)
-        return own_commit.begin(
-            self._ledger,
+        name = own_commit.attempt_name(write.id)
+        return self._ledger.open(
             Intent(
-                *(
-                    write.id,
-                    write.workflow,
-                    address,
-                    branch_of(output),
-                    output.mode,
-                    output.conflict,
-                    self._owner,
-                    name,
-                ),
+                *(write.id, write.workflow, address, branch_of(output), output.mode, output.conflict, self._owner),
+                buffer=name,
                 base=self._since(now),
+                dataset=asdict(output.dataset),
                 inputs=write.inputs,
-            ),
+                buffered=False,
+            )
         )
 
     def _since(self, now: Base) -> Base:
@@ -156,7 +150,7 @@ class _Rows:
         conflict = is_a(error, VALIDATION) and not refused
         problem = _overtaken(known, error) if conflict else from_spark(error, otherwise="write-failed")
         if not isinstance(problem, Retryable):
-            own_commit.give_up(self._ledger, known, _told(problem))
+            self._ledger.abandon(known, _told(problem))
         place = statement.place(error)
         if place is None:
             return problem if conflict else error  # whoever asked for the write finds out which step is to blame

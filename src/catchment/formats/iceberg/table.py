@@ -10,8 +10,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.model import Base
 from catchment.formats.iceberg.java import Jvm
+from catchment.store.writes import Base
 
 WRITE_IDS = "catchment.write-ids"
 MAIN = "main"

@@ -14,12 +14,12 @@ from threading import Event
 
 from catchment.errors import CatchmentError
 from catchment.run.identity import new_run_id, owner
-from catchment.run.leases import held
 from catchment.run.schedule.due import Pending, ScheduleProgress
 from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together, read
 from catchment.run.schedule.tick_reports import TickReport, moment
 from catchment.run.schedule.tick_runs import Command, Tell, TickRuns
 from catchment.store import Store
+from catchment.store.holding import HeldLease
 from catchment.store.ticks import Claim, scheduler_lease
 
 
@@ -60,7 +60,7 @@ class Scheduler:
 
     def run(self, stop: Event) -> bool:
         """Follow the schedules until the end; returns whether no run was active then."""
-        with held(self._store, scheduler_lease(self._me), self._me, self._pace.lease):
+        with HeldLease.acquire(self._store.leases, scheduler_lease(self._me), self._me, self._pace.lease):
             try:
                 while not stop.is_set() and not self._is_over():
                     self._look_patiently()

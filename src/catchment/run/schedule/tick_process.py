@@ -15,13 +15,14 @@ from catchment.errors import CatchmentError, RequestError
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.execution import Execution
-from catchment.run.history import job_results, read_run
 from catchment.run.identity import RunFacts
-from catchment.run.leases import Heartbeat, held_lease
-from catchment.run.options import RunOptions
+from catchment.run.leases import held_lease
 from catchment.run.results import Run
+from catchment.run.run_history import job_results, read_run
+from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest
 from catchment.store import Store, open_store
+from catchment.store.holding import HeldLease
 from catchment.store.records import TickRecord
 
 WATCH_SECONDS = 0.5
@@ -59,7 +60,7 @@ def _facts(store: Store, run_id: str, tick: datetime, plan: Plan) -> RunFacts:
     return RunFacts(run_id, plan, request, resumed=begun, earlier=earlier)
 
 
-def _carry_out(facts: RunFacts, project: Project, options: RunOptions, store: Store, heartbeat: Heartbeat) -> Run:
+def _carry_out(facts: RunFacts, project: Project, options: RunOptions, store: Store, heartbeat: HeldLease) -> Run:
     with Execution(facts, project, options) as execution:
         execution.warm_up()
         return execution.carry_out(store, heartbeat)

@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from typing import Literal, cast
 
 from catchment.project.model import Project
-from catchment.run.history import job_results
 from catchment.run.results import ErrorReport
+from catchment.run.run_history import job_results
 from catchment.store import Store, open_store
 from catchment.store.records import TickRecord
 

@@ -14,7 +14,7 @@ from catchment.spec.validation import Flag, Text, Whole
 class IncrementalKey(Part):
     """A named value of the window."""
 
-    name: Text = required("Name of the key; $|name| stands for its value.")
+    name: Text = required("Name of the key; $|name| is its value.")
     sql: Text = required("Query that gives the value on the first run.")
 
 
@@ -32,8 +32,8 @@ class Incremental(Part):
         default="keys", description="What advances: a window over columns (keys), or the table's history (snapshot)."
     )
     since: Text | None = optional("Of `by: snapshot`: where the first run begins, a timestamp.")
-    context: ViewName | None = optional("View that stands for the whole dataset in sql.")
-    sql: Text | None = optional("Query that selects the window; $|key| stands for the value of a key.")
+    context: ViewName | None = optional("Name of the whole dataset in sql.")
+    sql: Text | None = optional("Query that selects the window; $|key| is the value of a key.")
     keys: list[IncrementalKey] = Field(default=[], description="The window's values, evaluated in order.")
     state: list[IncrementalState] = Field(default=[], description="Which keys the next run takes over.")
 

@@ -66,7 +66,7 @@ class DagNode(Part):
     description: Text | None = optional("What the job is for.")
     tags: list[Text] | None = optional("Tags of the job.")
     spec: Any = optional("What the job runs; either this or file.")
-    file: Text | None = optional("Another workflow file whose jobs stand here; relative to this file.")
+    file: Text | None = optional("Another workflow file whose jobs are included here; relative to this file.")
     dependencies: list[Text] | None = optional("Jobs that must succeed first.")
     retry: Retry | None = optional("Another attempt when the job fails.")
     gc_when_complete: Flag | None = optional("Remove the job from the cluster afterwards; ignored.")
@@ -81,9 +81,7 @@ class Schedule(Part):
     )
     end_on: Timestamp | None = optional("No run starts after this time (RFC 3339), and one in progress is ended.")
     timezone: TimeZone | None = optional("IANA time zone of the cron expression, such as Europe/Berlin; UTC if none.")
-    catchup: Catchup = Field(
-        default="none", description="Which ticks are made up for that nobody was there to follow: none, last or all."
-    )
+    catchup: Catchup = Field(default="none", description="Which missed ticks are run later: none, last or all.")
 
 
 class WorkflowBlock(Part):

@@ -8,37 +8,11 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import (
-    m0001_runs,
-    m0002_leases,
-    m0003_writes,
-    m0004_inputs,
-    m0005_states,
-    m0006_publications,
-    m0007_ticks,
-    m0008_readers,
-    m0009_asked_windows,
-    m0010_places,
-    m0011_window_outputs,
-    m0012_asked_backfill,
-)
+from catchment.store.migrations import m0001_metastore
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: Mapping[int, Migration] = {
-    1: m0001_runs.apply,
-    2: m0002_leases.apply,
-    3: m0003_writes.apply,
-    4: m0004_inputs.apply,
-    5: m0005_states.apply,
-    6: m0006_publications.apply,
-    7: m0007_ticks.apply,
-    8: m0008_readers.apply,
-    9: m0009_asked_windows.apply,
-    10: m0010_places.apply,
-    11: m0011_window_outputs.apply,
-    12: m0012_asked_backfill.apply,
-}
+MIGRATIONS: Mapping[int, Migration] = {1: m0001_metastore.apply}
 NEWEST = max(MIGRATIONS)
 
 _LOCK = 0x6361746368

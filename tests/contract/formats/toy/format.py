@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults
-from catchment.commit.ledger import Ledger
 from catchment.commit.listener import Listener
-from catchment.commit.model import NO_BRANCH, Base, Contents, Entry, Intent
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.commit.recovery import Recovered, keep_buffers, recover
 from catchment.commit.writer import Writer
 from catchment.formats.model import Earlier, Write, Written, written
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
+from catchment.store.ledger import Ledger
+from catchment.store.writes import NO_BRANCH, Base, Contents, Entry, Intent
 
 NO_BASE = Base("", 0, 0, None)
 EMPTY: dict[str, Any] = {"schema": "", "rows": [], "writes": []}
@@ -113,6 +113,7 @@ def _intent(write: Write, owner: str) -> Intent:
     buffer = f"{output.dataset.target}/{uuid.uuid4().hex}"
     return Intent(
         *(write.id, write.workflow, output.dataset.target, NO_BRANCH, output.mode, "last-wins", owner, buffer, NO_BASE),
+        dataset=asdict(output.dataset),
         inputs=write.inputs,
     )
 

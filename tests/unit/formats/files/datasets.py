@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from catchment.commit.ledger import Ledger
-from catchment.commit.model import NO_BRANCH, Base, Entry, Intent, WriteMode
 from catchment.commit.publisher import Outcome
 from catchment.formats.files import journal
 from catchment.formats.files.journal import Addition, Changes
@@ -16,6 +14,8 @@ from catchment.formats.files.publishing import Directory
 from catchment.formats.files.stage import is_hidden, new_stage, published_name
 from catchment.formats.files.storage import LocalStorage, Move, Storage
 from catchment.store import Store
+from catchment.store.ledger import Ledger
+from catchment.store.writes import NO_BRANCH, Base, Entry, Intent, WriteMode
 
 TARGET = "dataos://drop:none/d"
 Parts = Mapping[str, Sequence[str]]
@@ -63,12 +63,15 @@ class Dataset:
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.store.database)
+        self.ledger = self.store.ledger
 
     def sealed(self, write_id: str, parts: Parts, mode: WriteMode, stage: str = "") -> Entry:
         """A write whose files are staged and sealed."""
         stage = stage or new_stage(str(self.root), write_id)
-        intent = Intent(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None))
+        intent = Intent(
+            *(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None)),
+            dataset={"address": TARGET, "depot": "drop", "format": "text", "path": str(self.root)},
+        )
         self.ledger.open(intent)
         additions = [
             _staged(stage, part, number, row) for part, rows in parts.items() for number, row in enumerate(rows)

@@ -10,14 +10,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catchment.commit.ledger import WritesMoved
-from catchment.commit.model import Entry, WriteMode
 from catchment.commit.publisher import Publisher
 from catchment.commit.writer import recover_what_is_there
 from catchment.errors import LeaseLost, StorageUnavailable
 from catchment.formats.files.publishing import Directory
 from catchment.formats.files.storage import LocalStorage
 from catchment.store import open_store
+from catchment.store.ledger import WritesMoved
+from catchment.store.writes import Entry, WriteMode
 from tests.unit.formats.files.datasets import TARGET, Dataset, Died, Mortal, Parts, expected
 
 OLD: Parts = {"p=a": ("old a1", "old a2"), "p=b b": ("old b",), "p=c": ("old c",)}
@@ -232,6 +232,7 @@ def test_an_overwrite_that_lost_files_midway_says_what_is_published(dataset: Dat
     dataset.write("r0/j/out", OLD, "append")
     _half_published(dataset, "r1/j/out", "overwrite-partitions")
     refused = dataset.publish().refused["r1/j/out"]
+    assert refused.code == "stage-damaged"
     assert "these of its files are published: p=a/part-00000-r1.j.out" in refused.message
     assert dataset.rows()["p=a"]["new a"] == 1
 

@@ -11,7 +11,7 @@ import pytest
 
 from catchment.errors import LeaseHeld, RequestError
 from catchment.run import Run
-from catchment.run.options import RunOptions
+from catchment.run.run_options import RunOptions
 from catchment.run.schedule.tick_process import ENDED, run_tick
 from catchment.store import Store, open_store
 from catchment.store.records import TickRecord

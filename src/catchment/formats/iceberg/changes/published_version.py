@@ -59,7 +59,7 @@ def set_version(
         # Not for the pointer, which the swap guards, but for the record: nobody is between a move and its row in it.
         with turn(writer.store, address, writer.owner, listener, "published"):
             moved = _move(published, versions, value, dry_run=False)
-            _record(Publications(writer.store.database), address, catalog, moved, asker)
+            _record(writer.store.publications, address, catalog, moved, asker)
     before = Version(moved.before.location) if moved.before else None
     return {
         "catalog": catalog,

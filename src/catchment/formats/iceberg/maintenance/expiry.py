@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.maintenance.compaction import unhurried
@@ -18,6 +17,7 @@ from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
 from catchment.formats.model import Follower, MaintenanceResult
 from catchment.plan.model import Expire
+from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 Metadata = Mapping[str, Any]
 DAY_MS = 24 * 60 * 60 * 1000

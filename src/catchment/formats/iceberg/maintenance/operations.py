@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catchment.commit.model import Base
 from catchment.commit.own_commit import Committed
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.maintenance.compaction import (
@@ -20,15 +19,11 @@ from catchment.formats.iceberg.maintenance.retention import require_kept
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import MaintenanceResult
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
+from catchment.store.writes import Base
 
 
 class Operations(MaintainedTable):
     """A table, and what can be done to keep it in order."""
-
-    @property
-    def place(self) -> str:
-        """The table's own directory."""
-        return str(self.table.location())
 
     @property
     def branch(self) -> str:

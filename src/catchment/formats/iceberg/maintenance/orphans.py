@@ -14,7 +14,6 @@ from typing import Any
 
 from py4j.java_gateway import is_instance_of
 
-from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
@@ -23,6 +22,7 @@ from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import MaintenanceResult
 from catchment.jvm.classes import callback
 from catchment.plan.model import RemoveOrphans
+from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
 ADVISED_AGE_SECONDS = 24 * 60 * 60

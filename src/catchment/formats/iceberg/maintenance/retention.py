@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from catchment.commit.leases import turn
-from catchment.commit.needed import CLOCKS_APART_SECONDS
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.changes.published_version import FORGETS
@@ -17,6 +16,7 @@ from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.published import Published
 from catchment.jvm.causes import is_a
+from catchment.store.in_flight import CLOCKS_APART_SECONDS
 from catchment.store.publications import Publication
 
 NOT_THERE = f"{EXCEPTIONS}NotFoundException"

@@ -14,7 +14,7 @@ from catchment import project
 from catchment.run.schedule.scheduled_workflows import read
 from catchment.store import open_store
 from catchment.store.ticks import Claim
-from tests.unit.run.schedule.conftest import Project, wait_until
+from tests.concurrency.schedule.conftest import Project, wait_until
 
 NEVER = "0 0 1 1 *"
 DAILY = "0 0 * * *"
@@ -47,7 +47,7 @@ def test_killed_after_the_claim_the_tick_is_taken_over_with_its_own_time(flow: P
     with flow.scheduler() as scheduler:
         wait_until(lambda: scheduler.settled, "the tick is over")
     assert flow.begun() == [("20250304-000000-aaaaaa", LAST_YEAR.isoformat())]
-    assert "its scheduler ghost is gone" in scheduler.told
+    assert "its scheduler ghost is dead" in scheduler.told
     assert (scheduler.settled[0]["status"], scheduler.settled[0]["starts"]) == ("succeeded", 1)
 
 

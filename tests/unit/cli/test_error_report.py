@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catchment import errors
-from catchment.cli import failures, options, program, projects
+from catchment.cli import error_report, options, program, projects
 
 Invoke = Callable[..., Result]
 
@@ -109,5 +109,11 @@ def test_with_json_invalid_files_give_their_diagnostics(invoke: Invoke) -> None:
 
 
 def test_exit_codes_are_those_of_the_design() -> None:
-    codes = (failures.DONE, failures.JOB_FAILED, failures.WRONG_REQUEST, failures.LEASE_HELD, failures.INTERRUPTED)
+    codes = (
+        error_report.DONE,
+        error_report.JOB_FAILED,
+        error_report.WRONG_REQUEST,
+        error_report.LEASE_HELD,
+        error_report.INTERRUPTED,
+    )
     assert codes == (0, 1, 2, 4, 130)

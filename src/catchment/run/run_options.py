@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
 from catchment.events.hub import Sink
-from catchment.run.engines import Launch
+from catchment.run.engine_pool import Launch
 
 MOST_JOBS = 8
 """How many jobs run at once by default."""

@@ -1,4 +1,4 @@
-"""What the ledger knows of a write."""
+"""Writes, as the ledger knows them."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ class Intent:
     owner: str
     """The lease of the engine that fills the buffer."""
     buffer: str
-    """The directory of the data files; every attempt has one of its own."""
+    """The directory of this attempt's data files. Without a buffer, a name that tells the attempts apart."""
     base: Base
+    dataset: Mapping[str, Any]
+    """What the write is headed for, as the plan resolved it: enough to recover it without the workflow."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """The states of the job's inputs that its rows come from, by the inputs' names; empty where nobody will ask."""
-
-
-def is_directory(buffer: str) -> bool:
-    """Whether a buffer is a place with files of that write alone; otherwise its format commits by itself."""
-    return "#" not in buffer.rpartition("/")[2]
+    buffered: bool = True
+    """Whether the files wait in a buffer to be published. Otherwise the format commits them itself."""
+    place: str | None = None
+    """Where the table lies, if its lease is named after that and not after the target."""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, Select, case, func, select
 
-from catchment.commit.model import NO_BRANCH, is_directory
-from catchment.store.database import Database, database_time
+from catchment.store.database import Database, database_time, repeatable
 from catchment.store.leases import Holder
 from catchment.store.schema import leases, leftovers, writes
+from catchment.store.writes import NO_BRANCH
 
 RECENT_SECONDS = 300.0
 """How far back commits are counted."""
@@ -20,7 +20,7 @@ _TABLE = "table/"
 
 @dataclass(frozen=True)
 class ActiveWrite:
-    """A buffer that is being filled, or that is full and waits to be published."""
+    """A write that is under way, or that is sealed and waits to be published."""
 
     write_id: str
     workflow: str
@@ -30,6 +30,8 @@ class ActiveWrite:
     state: Literal["open", "sealed"]
     engine: str
     buffer: str
+    buffered: bool
+    """Whether the buffer is a directory of files. Otherwise it is only the name of the attempt."""
     alive: bool
     """Whether the engine that fills or filled the buffer is still heard from."""
     rows: int | None
@@ -55,22 +57,31 @@ class TableActivity:
     """Buffers of abandoned writes whose files are still there."""
 
 
-def active_writes(database: Database) -> tuple[ActiveWrite, ...]:
-    """The open and sealed writes of every table, in the order in which they were opened."""
-    with database.reading() as connection:
-        return _active_writes(connection)
+class Activity:
+    """Reads what goes on at the tables of the lake."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @repeatable
+    def writes(self) -> tuple[ActiveWrite, ...]:
+        """The open and sealed writes of every table, in the order in which they were opened."""
+        with self._database.reading() as connection:
+            return _active_writes(connection)
+
+    @repeatable
+    def tables(self) -> tuple[TableActivity, ...]:
+        """Every table with an active write, a held lease, leftovers or a commit in the last minutes."""
+        with self._database.reading() as connection:
+            return _tables(connection)
 
 
-def activity(database: Database) -> tuple[TableActivity, ...]:
-    """Every table with a buffer, a held lease, leftovers or a commit in the last minutes."""
-    with database.reading() as connection:
-        active = _active_writes(connection)
-        holders = _holders(connection)
-        recent = {row.target: row for row in connection.execute(_recent())}
-        left = {row.target: row.buffers for row in connection.execute(_leftovers())}
-    # A table with a log of its own has its lease by its place, which stands in the ledger as what comes before `#`.
-    places = {write.buffer.rpartition("#")[0]: write.target for write in active if not is_directory(write.buffer)}
-    holders = {places.get(name, name): holder for name, holder in holders.items()}
+def _tables(connection: Connection) -> tuple[TableActivity, ...]:
+    active = _active_writes(connection)
+    places = {row.place: row.target for row in connection.execute(_places())}
+    holders = {places.get(name, name): holder for name, holder in _holders(connection).items()}
+    recent = {row.target: row for row in connection.execute(_recent())}
+    left = {row.target: row.buffers for row in connection.execute(_leftovers())}
     targets = sorted({write.target for write in active} | {*holders, *recent, *left})
     return tuple(
         TableActivity(
@@ -93,7 +104,7 @@ def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
         select(
             *(writes.c.write_id, writes.c.workflow, writes.c.target, writes.c.branch, writes.c.mode, writes.c.state),
             writes.c.owner.label("engine"),
-            writes.c.buffer,
+            *(writes.c.buffer, writes.c.buffered),
             case((writes.c.owner.in_(alive), 1), else_=0).label("alive"),
             writes.c.rows_written.label("rows"),
             writes.c.bytes_written.label("bytes"),
@@ -115,6 +126,12 @@ def _holders(connection: Connection) -> dict[str, Holder]:
     held = select(leases.c.name, leases.c.owner, leases.c.fence, left)
     held = held.where(leases.c.name.startswith(_TABLE), leases.c.expires > database_time())
     return {row.name.removeprefix(_TABLE): Holder(row.owner, row.fence, row.left) for row in connection.execute(held)}
+
+
+def _places() -> Select[Any]:
+    """The tables whose leases are named after their places."""
+    placed = writes.c.state.in_(("open", "sealed")), writes.c.place.is_not(None)
+    return select(writes.c.place, writes.c.target).where(*placed)
 
 
 def _recent() -> Select[Any]:

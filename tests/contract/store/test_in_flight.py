@@ -7,12 +7,12 @@ import time
 import pytest
 from sqlalchemy import update
 
-from catchment.commit.model import FATE_UNKNOWN
-from catchment.commit.needed import CLOCKS_APART_SECONDS, needed
-from catchment.commit.reading import reading
+from catchment.commit.presence import reading
 from catchment.store import Store
 from catchment.store.database import database_time
+from catchment.store.in_flight import CLOCKS_APART_SECONDS
 from catchment.store.schema import readers, writes
+from catchment.store.writes import FATE_UNKNOWN
 from tests.ledgers import TARGET, Filled
 
 
@@ -20,7 +20,7 @@ def test_nothing_is_needed_of_a_table_that_nobody_writes(filled: Filled) -> None
     filled.commit("r/j/done", snapshot=1)
     filled.abandon("r/j/refused")
     filled.open("r/j/elsewhere", target="dataos://lake:raw/other")
-    found = needed(filled.store.database, TARGET)
+    found = filled.ledger.in_flight(TARGET)
     assert (found.buffers, found.sequence, found.snapshots) == (frozenset(), None, frozenset())
     assert abs(time.time() - CLOCKS_APART_SECONDS - found.oldest) < 30
 
@@ -28,25 +28,25 @@ def test_nothing_is_needed_of_a_table_that_nobody_writes(filled: Filled) -> None
 def test_open_and_sealed_writes_need_their_files_and_the_history_since_they_began(filled: Filled) -> None:
     filled.open("r/j/open", buffer="s3a://lake/data/open.1")
     filled.seal("r/j/sealed", buffer="/lake/data/sealed.2")
-    filled.open("r/j/merge", buffer="/lake/t#merge.3", mode="merge")
+    filled.open("r/j/merge", buffer="merge.3", buffered=False, mode="merge")
     with filled.store.database.writing() as connection:
         old = update(writes).where(writes.c.write_id == "r/j/merge")
         connection.execute(old.values(opened=database_time() - 1000, base_sequence=0, base_snapshot=77))
-    found = needed(filled.store.database, TARGET)
+    found = filled.ledger.in_flight(TARGET)
     assert (set(found.buffers), found.sequence, set(found.snapshots)) == ({"open.1", "sealed.2"}, 0, {77})
     assert abs(time.time() - 1000 - CLOCKS_APART_SECONDS - found.oldest) < 30
 
 
 def test_files_whose_fate_nobody_knows_stay(filled: Filled) -> None:
     filled.abandon("r/j/unknown", {"code": FATE_UNKNOWN, "message": "", "hint": ""}, buffer="/lake/data/unknown.1")
-    assert needed(filled.store.database, TARGET).buffers == {"unknown.1"}
+    assert filled.ledger.in_flight(TARGET).buffers == {"unknown.1"}
 
 
 def test_maintenance_needs_no_history_but_its_files(filled: Filled) -> None:
-    filled.open("r/j/rewrite", buffer="/lake/t#rewrite.1", mode="maintain")
+    filled.open("r/j/rewrite", buffer="rewrite.1", buffered=False, mode="maintain")
     with filled.store.database.writing() as connection:
         connection.execute(update(writes).values(opened=database_time() - 1000))
-    found = needed(filled.store.database, TARGET)
+    found = filled.ledger.in_flight(TARGET)
     assert (found.buffers, found.sequence, found.snapshots) == (frozenset(), None, frozenset())
     assert found.oldest < time.time() - 1000
 

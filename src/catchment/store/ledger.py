@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
-from catchment.commit.model import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 from catchment.errors import EngineLost, JobError
 from catchment.store.database import Database, database_time, insert_missing, repeatable
+from catchment.store.in_flight import InFlight, in_flight
 from catchment.store.schema import leases, leftovers, seals, writes
+from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 
 _OF_AN_ATTEMPT = (
     *("sealed", "finished", "number", "rows_written", "bytes_written", "files_written"),
@@ -212,12 +213,19 @@ class Ledger:
             return tuple(_write(row) for row in connection.execute(lost))
 
     @repeatable
-    def targets(self) -> tuple[str, ...]:
-        """The tables that have something to recover: sealed or open writes, or leftovers."""
-        unfinished = select(writes.c.target).where(writes.c.state.in_(("open", "sealed")))
+    def unfinished(self) -> Mapping[str, Mapping[str, Any]]:
+        """The datasets that have something to recover, by their targets: sealed or open writes, or leftovers."""
+        begun = select(writes.c.target, writes.c.dataset).where(writes.c.state.in_(("open", "sealed")))
         with self._database.reading() as connection:
-            found = connection.execute(unfinished.union(select(leftovers.c.target)))
-            return tuple(sorted(row.target for row in found))
+            found = connection.execute(begun.union_all(select(leftovers.c.target, leftovers.c.dataset)))
+            datasets = {row.target: row.dataset for row in found}
+        return dict(sorted(datasets.items()))
+
+    @repeatable
+    def in_flight(self, target: str) -> InFlight:
+        """What the writes of a table need that are open or sealed, or whose fate nobody knows."""
+        with self._database.reading() as connection:
+            return in_flight(connection, target)
 
     @repeatable
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
@@ -287,11 +295,12 @@ def _in_order(keys: Iterable[str]) -> list[str]:
 
 
 def _leave(connection: Connection, write: Entry, error: Mapping[str, Any] | None) -> None:
-    if error is not None and error.get("code") == FATE_UNKNOWN:
-        return
+    """Remember the buffer of a write that was given up, so that recovery removes its files."""
     intent = write.intent
-    left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
-    insert_missing(connection, leftovers, left)
+    fate_unknown = error is not None and error.get("code") == FATE_UNKNOWN
+    if intent.buffered and not fate_unknown:
+        left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
+        insert_missing(connection, leftovers, left | {"dataset": dict(intent.dataset)})
 
 
 def _row(intent: Intent) -> dict[str, Any]:
@@ -306,6 +315,9 @@ def _row(intent: Intent) -> dict[str, Any]:
         "tried": 0,
         "owner": intent.owner,
         "buffer": intent.buffer,
+        "buffered": intent.buffered,
+        "place": intent.place,
+        "dataset": dict(intent.dataset),
         "table_uuid": intent.base.table_uuid,
         "base_schema": intent.base.schema_id,
         "base_sequence": intent.base.sequence,
@@ -319,7 +331,10 @@ def _write(row: Row[Any]) -> Entry:
     base = Base(row.table_uuid, row.base_schema, row.base_sequence, row.base_snapshot)
     intent = Intent(
         *(row.write_id, row.workflow, row.target, row.branch, row.mode, row.conflict, row.owner, row.buffer, base),
+        dataset=row.dataset,
         inputs=row.inputs or {},
+        buffered=row.buffered,
+        place=row.place,
     )
     contents = None
     if row.sealed is not None:

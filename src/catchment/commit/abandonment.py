@@ -1,14 +1,14 @@
-"""Open writes of engines that are gone: nobody will ever seal them."""
+"""Giving up the open writes of engines that are gone, because nobody will ever seal them."""
 
 from __future__ import annotations
 
 import time
 
-from catchment.commit.ledger import Ledger
-from catchment.commit.model import Entry, is_directory
+from catchment.store.ledger import Ledger
+from catchment.store.writes import Entry
 
 ROUND_SECONDS = 30.0
-"""How often a publisher looks after them: as long as an engine may be silent before it counts as gone."""
+"""How often a publisher looks for them: as long as an engine may be silent before it counts as gone."""
 
 
 class Rounds:
@@ -30,13 +30,13 @@ class Rounds:
 def abandon_lost(ledger: Ledger, target: str) -> tuple[str, ...]:
     """Give up the open writes of engines that are gone; a run that wants one of them begins it anew.
 
-    Those that a format commits by itself may be committed: their format's log has to be asked (`own_commit.settle`).
+    Only buffered ones. A write that its format commits itself may be committed: `own_commit.settle` asks the log.
     """
-    gone = [write for write in ledger.ownerless(target) if is_directory(write.intent.buffer)]
-    return tuple(write.write_id for write in gone if ledger.abandon(write, lost(write)))
+    gone = [write for write in ledger.ownerless(target) if write.intent.buffered]
+    return tuple(write.write_id for write in gone if ledger.abandon(write, engine_lost(write)))
 
 
-def lost(write: Entry) -> dict[str, str]:
+def engine_lost(write: Entry) -> dict[str, str]:
     """The error of a write whose engine is gone."""
     return {
         "code": "engine-lost",

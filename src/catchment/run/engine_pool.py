@@ -1,4 +1,4 @@
-"""The engines of one run: started when first needed, shared by key, stopped when no job needs them."""
+"""The engine processes of one run: started when first needed, shared by key, stopped when no job needs them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunningEngine:
 Message = tuple[RunningEngine, Reply | EngineLost]
 
 
-class Engines:
+class EnginePool:
     """Starts, finds and ends the engine processes of a run, and receives their messages."""
 
     def __init__(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ import yaml
 from catchment import project
 from catchment.run.schedule import tick_reports
 from catchment.run.schedule.tick_reports import TickReport
-from tests.unit.run.schedule import program
+from tests.concurrency.schedule import program
 from tests.unit.run.workflow_file import write_workflow
 
-PATIENCE = 60.0
+PATIENCE = 150.0
 """Seconds; processes start slowly on a busy machine."""
 
 
@@ -54,6 +55,30 @@ class Project:
     """A project with one scheduled workflow whose jobs do what their script says."""
 
     root: Path
+    speed: float = 1.0
+    """Of the clock that its schedulers and runs go by."""
+
+    def __post_init__(self) -> None:
+        self._set_clock(time.time(), 0.0)
+
+    @property
+    def clock(self) -> Path:
+        return self.root / "clock"
+
+    def now(self) -> datetime:
+        """What the clock shows."""
+        program.Clock.file = self.clock
+        return program.Clock.now(timezone.utc)
+
+    def put_forward(self, seconds: float) -> None:
+        """Put the clock forward: so much time has passed for schedulers and runs."""
+        began, _, forward = json.loads(self.clock.read_text())
+        self._set_clock(began, forward + seconds)
+
+    def _set_clock(self, began: float, forward: float) -> None:
+        new = self.root / "clock.new"
+        new.write_text(json.dumps([began, self.speed, forward]))
+        new.replace(self.clock)
 
     @property
     def file(self) -> Path:
@@ -73,15 +98,16 @@ class Project:
         draft.replace(self.file)
 
     @contextmanager
-    def scheduler(self, *, fault: str = "", **pace: float) -> Iterator[Running]:
+    def scheduler(self, *, fault: str = "", cancel: float = 1.0, **pace: float) -> Iterator[Running]:
         """A scheduler at work; one that a test forgets is killed at the end."""
         number = len(list(self.root.glob("*.story")))
         story, answers = self.root / f"{number}.story", self.root / f"{number}.answers"
         given = json.dumps({"lease": program.LEASE, "look": 0.1, **pace})
+        env = {program.FAULT: fault, program.CANCEL: str(cancel), program.CLOCK: str(self.clock)}
         with story.open("w") as err, answers.open("w") as out:
             process = subprocess.Popen(
                 [sys.executable, "-m", program.__name__, "schedule", str(self.file), given],
-                env=os.environ | {program.FAULT: fault},
+                env=os.environ | env,
                 stdout=out,
                 stderr=err,
                 text=True,
@@ -118,7 +144,16 @@ class Project:
 
 @pytest.fixture
 def flow(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path)
+    yield from _cleared_away(Project(tmp_path))
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Iterator[Project]:
+    """The same, with a clock on which four seconds pass in one."""
+    yield from _cleared_away(Project(tmp_path, speed=4.0))
+
+
+def _cleared_away(made: Project) -> Iterator[Project]:
     yield made
     made.kill("schedule")
     made.kill("tick")  # runs go on without their scheduler

@@ -1,0 +1,97 @@
+"""Holding a right in the metastore while its owner works: a thread renews it until it is given back or lost."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
+from types import TracebackType
+
+from catchment.errors import CatchmentError, LeaseLost, MetastoreUnavailable
+from catchment.store.leases import Lease, Leases
+
+log = logging.getLogger(__name__)
+
+RENEWALS = 4
+"""Renewals in the time that a lease lasts; a few may fail before anybody takes its owner for dead."""
+
+
+class Renewal:
+    """Renews a right in a thread of its own, until it is stopped or the right is lost.
+
+    A metastore that does not answer is asked again at the next turn: renewals never wait.
+    """
+
+    def __init__(self, name: str, renew: Callable[[], None], every: float) -> None:
+        self.lost: LeaseLost | None = None
+        """Why there is nothing to renew any more."""
+        self._name, self._renew, self._every = name, renew, every
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name=f"renewal of {name}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop renewing; returns when no renewal is under way any more."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every):
+            try:
+                self._renew()
+            except LeaseLost as lost:
+                self.lost = lost
+                return
+            except CatchmentError as error:
+                log.warning("%s could not be renewed, trying again: %s", self._name, error.message)
+
+
+class HeldLease:
+    """A lease that was acquired, and is renewed until it is released.
+
+    Another process may take it over if this one is not heard from for too long. Work that must not go on then calls
+    `check` on its way; other work goes on, because something else decides between the two.
+    """
+
+    def __init__(self, leases: Leases, lease: Lease, seconds: float, *, every: float | None = None) -> None:
+        self.lease = lease
+        self._leases, self._seconds = leases, seconds
+        self._renewed = time.monotonic()
+        self._renewal = Renewal(f"the lease {lease.name}", self._renew, every or seconds / RENEWALS)
+
+    @classmethod
+    def acquire(cls, leases: Leases, name: str, owner: str, seconds: float, *, every: float | None = None) -> HeldLease:
+        """Take a lease that nobody holds; raises LeaseHeld if somebody does."""
+        return cls(leases, leases.acquire(name, owner, seconds), seconds, every=every)
+
+    def check(self, trust: float = math.inf) -> None:
+        """Raise LeaseLost if somebody took the lease over.
+
+        The last renewal is trusted for so many seconds. If it is older, the metastore is asked before this returns.
+        """
+        if self._renewal.lost is not None:
+            raise self._renewal.lost
+        if time.monotonic() - self._renewed > trust:
+            asked = time.monotonic()
+            self._leases.confirm(self.lease, self._seconds)
+            self._renewed = asked
+
+    def release(self) -> None:
+        """Give the lease back. If the metastore does not answer, the lease runs out by itself."""
+        self._renewal.stop()
+        with suppress(MetastoreUnavailable):
+            self._leases.release(self.lease)
+
+    def __enter__(self) -> HeldLease:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.release()
+
+    def _renew(self) -> None:
+        asked = time.monotonic()
+        self._leases.renew(self.lease, self._seconds)
+        self._renewed = asked

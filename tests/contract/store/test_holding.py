@@ -1,0 +1,93 @@
+"""A lease that is held: renewed while its owner works, lost if another takes it, given back at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import update
+
+from catchment.commit.presence import announce, reading
+from catchment.errors import LeaseHeld, LeaseLost
+from catchment.store import Lease, Store
+from catchment.store.holding import HeldLease
+from catchment.store.schema import leases, readers
+
+LONG = 600.0
+OFTEN = 0.02
+NEVER = 600.0
+PATIENCE = 60.0
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def taken_over(store: Store, name: str = "table/a") -> Lease:
+    """Another owner takes a lease whose owner was not heard from."""
+    with store.database.writing() as connection:
+        connection.execute(update(leases).where(leases.c.name == name).values(expires=0.0))
+    return store.leases.acquire(name, "you", LONG)
+
+
+def seconds_left(store: Store, name: str = "table/a") -> float:
+    holder = store.leases.holder(name)
+    return holder.seconds_left if holder else 0.0
+
+
+def test_a_held_lease_is_renewed_and_given_back(store: Store) -> None:
+    lease = store.leases.acquire("table/a", "me", 1.0)
+    with HeldLease(store.leases, lease, LONG, every=OFTEN) as held:
+        wait_until(lambda: seconds_left(store) > 100)
+        held.check()
+        with pytest.raises(LeaseHeld):
+            HeldLease.acquire(store.leases, "table/a", "you", LONG)
+    assert store.leases.holder("table/a") is None
+
+
+def test_whoever_lost_its_lease_hears_it_and_takes_nothing_away(store: Store) -> None:
+    with HeldLease.acquire(store.leases, "table/a", "me", LONG, every=OFTEN) as held:
+        other = taken_over(store)
+
+        def lost() -> bool:
+            try:
+                held.check()
+            except LeaseLost:
+                return True
+            return False
+
+        wait_until(lost)
+    holder = store.leases.holder("table/a")
+    assert holder is not None
+    assert (holder.owner, holder.fence) == ("you", other.fence)
+
+
+def test_an_old_renewal_is_not_trusted(store: Store) -> None:
+    with HeldLease.acquire(store.leases, "table/a", "me", LONG, every=NEVER) as held:
+        held.check(trust=-1.0)
+        taken_over(store)
+        held.check(trust=LONG)  # nobody has asked yet
+        with pytest.raises(LeaseLost):
+            held.check(trust=-1.0)
+
+
+def test_an_engine_is_alive_for_as_long_as_its_process(store: Store) -> None:
+    owner = announce(store, seconds=0.3)
+    for _ in range(5):
+        time.sleep(0.1)
+        wait_until(lambda: store.leases.holder(owner) is not None)
+    taken_over(store, owner)
+    time.sleep(0.2)
+    assert seconds_left(store, owner) > 100  # it does not take back what it lost
+
+
+def test_a_reader_that_was_taken_for_dead_announces_itself_again(store: Store) -> None:
+    with reading(store, "query", seconds=OFTEN * 6):
+        with store.database.writing() as connection:
+            connection.execute(readers.delete())
+        wait_until(lambda: store.readers.oldest() is not None)
+    assert store.readers.oldest() is None
