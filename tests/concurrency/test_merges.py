@@ -9,7 +9,7 @@ import pytest
 
 from catchment.engine.protocol import Facts, Failed
 from catchment.errors import EngineLost
-from catchment.formats.iceberg.row_changes import HOLDS_AFTER
+from catchment.formats.iceberg.row_changes import STARVED_AFTER
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import worker_of
@@ -164,7 +164,7 @@ def test_many_small_appends_do_not_keep_a_merge_from_finishing(
     pending.done()
     assert amounts(engine, fresh) == [1] * 4
     overtaken = [note for note in pending.notes if "evaluated again" in str(note.data)]
-    assert len(overtaken) <= HOLDS_AFTER
+    assert len(overtaken) <= STARVED_AFTER
     check(engine, fresh)
 
 

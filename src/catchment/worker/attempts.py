@@ -31,7 +31,7 @@ from catchment.engine.protocol import (
 )
 from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
 from catchment.formats.failures import from_spark
-from catchment.formats.model import Asker
+from catchment.formats.model import Requester
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
@@ -107,7 +107,7 @@ class Attempt:
                 return Facts(self.id, self._maintain_table(session, self.work, application.writer))
 
     def _change_table(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
-        return make_change(session, work.change, Asker(work.by), writer, self._story(), dry_run=work.dry_run)
+        return make_change(session, work.change, Requester(work.by), writer, self._story(), dry_run=work.dry_run)
 
     def _maintain_table(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
         table, operation = work.table, work.operation
