@@ -24,7 +24,7 @@ def make_change(
     *,
     dry_run: bool = False,
 ) -> Mapping[str, Any]:
-    """Make a change, or look what it would come to; one that was made already is not made twice."""
+    """Make a change, or preview it; a change that was made already is not made twice."""
     dataset = change.dataset
     try:
         facts = open_format(dataset.format, ChangesTables).change(
