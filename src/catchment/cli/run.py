@@ -13,7 +13,7 @@ from catchment.cli.interaction import stop_on_signal
 from catchment.cli.schedule import run_tick, tick_time
 from catchment.run_model import Backfill, RunRequest
 
-MOST_WINDOWS = 10_000
+MAX_WINDOWS = 10_000
 
 
 def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill | None:
@@ -61,7 +61,7 @@ def run(
     windows until its source has nothing newer, at most as many as --windows says (10,000 if not given). --backfill
     reads the windows of a range, whatever the state is, and does not change the state.
     """
-    most = windows or (MOST_WINDOWS if until_caught_up else 1)
+    most = windows or (MAX_WINDOWS if until_caught_up else 1)
     if backfill and (windows or until_caught_up):
         raise click.UsageError("--backfill reads all windows of its range: leave out --windows and --until-caught-up")
     request = RunRequest(windows=most, backfill=backfill, wait=wait)

@@ -16,6 +16,6 @@ class Listener(Protocol):
         """Raise where the write is no longer wanted."""
         ...
 
-    def await_turn(self) -> None:
+    def wait_to_seal(self) -> None:
         """The buffer is full: return when it may be sealed, raise where it is no longer wanted."""
         ...

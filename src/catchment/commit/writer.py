@@ -82,7 +82,7 @@ class Writer:
             listener.warn(f"{entry.write_id} was already committed; nothing is written again")
         elif entry.state == "open":
             contents = fill()
-            listener.await_turn()
+            listener.wait_to_seal()
             faults.point("before-sealed")
             self.ledger.seal(intent, contents)
             faults.point("sealed")

@@ -1,1 +1,1 @@
-"""Inside an engine: inputs, steps, outputs."""
+"""Runs jobs inside an engine: inputs, steps, outputs."""

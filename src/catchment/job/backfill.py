@@ -1,8 +1,7 @@
-"""Backfills: a range in windows, several at a time, beside the job's own state.
+"""Backfills: runs a job over a range in windows, several at a time, without changing its incremental state.
 
-Windows are computed in parallel and sealed one behind the other, so what is seen in the end is what one window after
-the other would have left, whichever partitions they touch. The list of windows is written down first: a backfill that
-was cut off goes on with those that are not done.
+Windows are computed in parallel but sealed in order, so the result is the same as if they had run one after the other.
+The list of windows is stored first, so that an interrupted backfill continues with the windows that are not done.
 """
 
 from __future__ import annotations
@@ -32,45 +31,45 @@ from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
 
 AT_ONCE = 4
-MOST_WINDOWS = 10_000
-LOOK_SECONDS = 0.2
+MAX_WINDOWS = 10_000
+POLL_SECONDS = 0.2
 
-Through = Callable[[SparkSession, Story, Window], tuple[OutputResult, ...]]
+RunWindow = Callable[[SparkSession, Story, Window], tuple[OutputResult, ...]]
 Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 
 @dataclass(frozen=True)
 class Backfiller:
-    """Carries out the backfill of one job."""
+    """Runs the backfill of one job."""
 
     sessions: Sessions
     command: RunJob
     story: Story
     writer: Writer
-    through: Through
+    run_window: RunWindow
 
     def run(self, wanted: Backfill) -> tuple[OutputResult, ...]:
-        """Every window of the range that is not done yet."""
+        """Run all windows of the range that are not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
-            windows = self._unfinished(lease, window, wanted) or self._done(window)
-            windows = windows or self._listed(lease, source, window, wanted)
-            return added_up(self._carried_out(lease, windows))
+            windows = self._unfinished(lease, window, wanted) or self._listed_before(window)
+            windows = windows or self._list_windows(lease, source, window, wanted)
+            return added_up(self._run_all(lease, windows))
 
-    def _done(self, window: Incremental) -> tuple[Window, ...]:
-        """What this run was to do, whoever has done it: nothing of it is written again."""
+    def _listed_before(self, window: Incremental) -> tuple[Window, ...]:
+        """The windows that this run has listed before; what is committed is not written again."""
         own = self._states.of_run(*self._job, self.command.run_id, "backfill")
         if any(each.status == "dropped" for each in own):
             raise JobError(
                 "windows of the backfill of this run were dropped",
                 code="window-dropped",
                 where=window.where,
-                hint="begin anew with `catchment run --backfill`; `catchment state show` tells which windows are done",
+                hint="start again with `catchment run --backfill`; `catchment state show` lists finished windows",
             )
         return own
 
     def _unfinished(self, lease: Lease, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
-        """What an earlier backfill of the same range has left."""
+        """The windows that an earlier backfill of the same range has not finished."""
         left = self._states.unfinished(*self._job, "backfill")
         ranges = {each.backfill.range for each in left if each.backfill}
         if ranges - {wanted.range}:
@@ -85,11 +84,13 @@ class Backfiller:
         with self.sessions() as session:
             for each in left:
                 check_fits(session, self.command.job, each)
-        self.story.warn(f"the backfill {wanted.range} goes on: {len(left)} of its windows are left")
-        # Were it not remembered, this run would begin the range anew when it is resumed.
+        self.story.warn(f"the backfill {wanted.range} continues: {len(left)} of its windows are left")
+        # Recorded for this run; otherwise the run would start the range again when it is resumed.
         return self._states.take_over(lease, left, self.command.run_id)
 
-    def _listed(self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill) -> tuple[Window, ...]:
+    def _list_windows(
+        self, lease: Lease, source: InputPlan, window: Incremental, wanted: Backfill
+    ) -> tuple[Window, ...]:
         with self.sessions() as session, reading(source):
             parts = list(_parts(session, source, window, wanted))
         run_id, outputs = self.command.run_id, dict(self.command.job.reported)
@@ -102,24 +103,24 @@ class Backfiller:
         ]
         return self._states.open(lease, windows)
 
-    def _carried_out(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
-        """One thread for each of a few windows at a time; each may seal when the one before it is done."""
+    def _run_all(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
+        """Run a few windows at a time in threads; each one seals after its predecessor is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
         at_once = windows_at_once(self.command.job, self.writer.single_writer)
 
-        def await_turn(number: int) -> None:
-            while number and not done[number - 1].wait(LOOK_SECONDS):
+        def wait_to_seal(number: int) -> None:
+            while number and not done[number - 1].wait(POLL_SECONDS):
                 self.story.check()
                 if any(each < number for each in failed):
                     raise Cancelled("a window before this one failed")
 
-        def carry_out(number: int, window: Window) -> tuple[OutputResult, ...]:
+        def run_one(number: int, window: Window) -> tuple[OutputResult, ...]:
             try:
                 if at_once == 1 or failed:
-                    await_turn(number)
+                    wait_to_seal(number)
                 self.story.check()
-                reports = self._through(window, partial(await_turn, number))
+                reports = self._run_window(window, partial(wait_to_seal, number))
                 self._states.finish(lease, window)
             except BaseException:
                 failed.append(number)
@@ -128,15 +129,15 @@ class Backfiller:
             return reports
 
         with ThreadPoolExecutor(at_once, "window") as threads:
-            futures = [threads.submit(carry_out, number, window) for number, window in enumerate(windows)]
+            futures = [threads.submit(run_one, number, window) for number, window in enumerate(windows)]
         _raise_first([error for future in futures if (error := future.exception())])
         return [future.result() for future in futures]
 
-    def _through(self, window: Window, turn: Callable[[], None]) -> tuple[OutputResult, ...]:
+    def _run_window(self, window: Window, wait_to_seal: Callable[[], None]) -> tuple[OutputResult, ...]:
         for name, part in window.inputs.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
         with self.sessions() as session:
-            return self.through(session, self.story.behind(turn), window)
+            return self.run_window(session, self.story.sealing_after(wait_to_seal), window)
 
     @property
     def _states(self) -> States:
@@ -148,10 +149,10 @@ class Backfiller:
 
 
 def windows_at_once(job: JobPlan, single_writer: Collection[str]) -> int:
-    """Several where computing and committing are two things, and no window needs what the one before it wrote."""
+    """How many windows may run at once: only one if a window may depend on what an earlier one has written."""
     read = {source.dataset.address for source in job.inputs}
     statements = list(_statements(job))
-    apart = not job.actions and all(
+    independent = not job.actions and all(
         traits_of(output.dataset.format).buffered
         and output.commit == "buffered"
         and output.mode != "merge"
@@ -161,18 +162,18 @@ def windows_at_once(job: JobPlan, single_writer: Collection[str]) -> int:
         and not any(may_name(sql, output.dataset) for sql in statements)
         for output in job.outputs
     )
-    return AT_ONCE if apart else 1
+    return AT_ONCE if independent else 1
 
 
 def _statements(job: JobPlan) -> Iterator[str]:
-    """The SQL that a window is computed with."""
+    """All SQL that a window runs."""
     yield from (step.sql for step in job.steps)
     for window in (source.incremental for source in job.inputs if source.incremental):
         yield window.window.filled({key.name: "0" for key in window.keys})
 
 
 def _raise_first(errors: Sequence[BaseException]) -> None:
-    """The reason, not what followed from it."""
+    """Raise the error that caused the others, which are only cancellations."""
     reasons = [error for error in errors if not isinstance(error, Cancelled)] or list(errors)
     if reasons:
         raise reasons[0]
@@ -183,8 +184,8 @@ def _only_window(job: JobPlan) -> tuple[InputPlan, Incremental]:
     window = moving[0].incremental if len(moving) == 1 else None
     if window is None or len(window.state) != 1:
         raise JobError(
-            f"job {job.name} cannot be backfilled: it needs one input with a window over a column, and one entry in "
-            "its `state`",
+            f"job {job.name} cannot be backfilled: it needs one input with a window over a column, and one entry "
+            "in its `state`",
             code="unsupported-backfill",
             where=job.where,
             hint="set the state with `catchment state set` and run it in windows instead",
@@ -198,21 +199,21 @@ def _parts(spark: SparkSession, source: InputPlan, window: Incremental, wanted: 
     at = wanted.first
     if not is_before(at, wanted.last):
         raise _not_moving(window, wanted, at, wanted.last)
-    for _ in range(MOST_WINDOWS):
+    for _ in range(MAX_WINDOWS):
         part = window_with(spark, source, window, {start: at})
         after = part.values[end]
         if not is_before(at, after) and any(key.live for key in window.keys if key.name == end):
-            return  # the data, or the clock, is not further yet
+            return  # the data or the clock has not reached this point yet
         if not is_before(at, after):
             raise _not_moving(window, wanted, at, after)
         if not is_before(after, wanted.last):
-            # Keys behind the end are made of it: they must not reach further than the range does.
+            # Keys that depend on the end are computed from the end of the range.
             yield replace(window_with(spark, source, window, {start: at, end: wanted.last}), after={})
             return
         yield replace(part, after={})
         at = after
     raise JobError(
-        f"the backfill {wanted.range} has more than {MOST_WINDOWS:,} windows",
+        f"the backfill {wanted.range} has more than {MAX_WINDOWS:,} windows",
         code="backfill-too-long",
         where=window.where,
         hint="backfill it in several ranges, or with longer windows",
@@ -221,8 +222,8 @@ def _parts(spark: SparkSession, source: InputPlan, window: Incremental, wanted: 
 
 def _not_moving(window: Incremental, wanted: Backfill, at: str, after: str) -> JobError:
     return JobError(
-        f"the backfill {wanted.range} does not get on: its window goes from {at} to {after}",
+        f"the backfill {wanted.range} does not advance: its window goes from {at} to {after}",
         code="window-does-not-move",
         where=window.where,
-        hint="a range needs numbers, dates or timestamps that the window moves over",
+        hint="a range needs increasing numbers, dates or timestamps",
     )

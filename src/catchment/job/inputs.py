@@ -1,4 +1,4 @@
-"""Inputs become views."""
+"""Opens inputs as views of the session."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Source
 from catchment.formats.registry import open_format
-from catchment.job.windows import look, read_window
+from catchment.job.windows import plan_window, read_window
 from catchment.plan.model import InputPlan
 from catchment.store.states import InputWindow, State
 
 
 def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
-    """Read an input, or the window of it that is meant, and make it a view of the session; returns all its views."""
+    """Read an input, or one window of it, and create its views; returns all views by name."""
     with reading(source):
         frames = _frames(spark, source, part)
         frames[source.name].createOrReplaceTempView(source.name)
@@ -25,14 +25,14 @@ def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None)
 
 
 def next_window(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
-    """What an input that moves reads next, from where it stands."""
+    """The window that an incremental input reads next."""
     with reading(source):
-        return look(spark, source, state)
+        return plan_window(spark, source, state)
 
 
 @contextmanager
 def reading(source: InputPlan) -> Iterator[None]:
-    """Whatever goes wrong inside is told of this input."""
+    """Report errors inside the context as errors of this input."""
     try:
         yield
     except Exception as error:

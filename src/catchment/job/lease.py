@@ -1,4 +1,4 @@
-"""The lease of a job whose state moves: of two runs at the same time, one goes on and the other waits or leaves."""
+"""The lease of an incremental job: of two concurrent runs, one waits or fails."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from catchment.store import Lease, Store
 from catchment.store.states import lease_name
 
 GRACE_SECONDS = LEASE_SECONDS + 2.0
-"""How long everybody waits: as long as a lease outlives a holder that died, and a little more."""
-LOOK_SECONDS = 0.25
+"""How long every run waits: a little longer than the lease of a dead holder lasts."""
+POLL_SECONDS = 0.25
 
 
 @contextmanager
 def job_lease(writer: Writer, command: RunJob, story: Story) -> Iterator[Lease]:
-    """Hold the job's lease; raises LeaseHeld where another run has it and we were not asked to wait."""
+    """Hold the job's lease; raises LeaseHeld if another run holds it and this one is not to wait."""
     name = lease_name(command.workflow, command.job.name)
-    lease = _taken(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.request.wait)
+    lease = _acquire(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.request.wait)
     with held(writer.store, lease):
         yield lease
 
 
-def _taken(store: Store, name: str, owner: str, story: Story, *, wait: bool) -> Lease:
+def _acquire(store: Store, name: str, owner: str, story: Story, *, wait: bool) -> Lease:
     until = time.monotonic() + GRACE_SECONDS
-    told = False
+    warned = False
     while True:
         try:
             return store.leases.acquire(name, owner, LEASE_SECONDS)
@@ -40,8 +40,8 @@ def _taken(store: Store, name: str, owner: str, story: Story, *, wait: bool) -> 
                     f"another run of this job is under way: {error.message}",
                     hint="wait until it is done, or let this one wait with `catchment run --wait`",
                 ) from error
-            if not told:
+            if not warned:
                 story.warn(f"another run of this job is under way, this one waits: {error.message}")
-                told = True
+                warned = True
         story.check()
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)

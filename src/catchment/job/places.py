@@ -1,4 +1,4 @@
-"""Why a place on this machine took no data. Where Java cannot make a directory it does not say why; we can ask."""
+"""Finds out why a local directory cannot be written, because Java does not say why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from catchment.plan.model import Dataset
 
 
 def refusal(spark: SparkSession, dataset: Dataset, problem: CatchmentError) -> CatchmentError | None:
-    """What the operating system says about writing there; None where it has no objection or the place is remote."""
+    """The operating system's error for writing there; None if writing works or the location is remote."""
     place = dataset.path or spark.conf.get(f"spark.sql.catalog.{dataset.depot}.warehouse", "")
     if not place or not place.startswith("/"):
         return None

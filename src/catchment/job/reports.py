@@ -1,4 +1,4 @@
-"""What several windows of one job came to."""
+"""Adds up the results of several windows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from catchment.run_model import OutputResult
 
 
 def added_up(reports: Sequence[tuple[OutputResult, ...]]) -> tuple[OutputResult, ...]:
-    """What several windows came to, output by output."""
+    """The sum of the results of several windows, by output."""
     total: dict[str, OutputResult] = {}
-    for report in (report for turn in reports for report in turn):
+    for report in (report for results in reports for report in results):
         before = total.get(report.name)
         rows, files = (_sum(before, report, count) for count in ("rows", "files"))
         total[report.name] = replace(report, rows=rows, files=files)

@@ -1,4 +1,4 @@
-"""Query results as JSON values."""
+"""Runs queries and returns their results as JSON values."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from catchment.project.model import Depot
 
 
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Rows:
-    """Run a query over the tables of these depots and return its rows, `limit` at most."""
+    """Run a query over the tables of these depots and return at most `limit` rows."""
     sql = query_published(query.sql, depots) if query.published else query.sql
     check_statement(sql, depots)
     try:
         frame = spark.sql(rewrite_for_spark(sql, depots).sql)
-        # One row more than asked for tells whether there would have been more.
+        # One row more than the limit shows whether the result is truncated.
         rows = (frame if query.limit is None else frame.limit(query.limit + 1)).collect()
     except Exception as error:
-        raise _explained(spark, from_spark(error, otherwise="query-failed"), sql, depots) from error
-    shown = rows if query.limit is None else rows[: query.limit]
+        raise _with_reason(spark, from_spark(error, otherwise="query-failed"), sql, depots) from error
+    limited = rows if query.limit is None else rows[: query.limit]
     types = [field.dataType for field in frame.schema.fields]
-    values = tuple(tuple(map(_json, row, types)) for row in shown)
-    return Rows(query.attempt, tuple(frame.columns), values, truncated=len(shown) < len(rows))
+    values = tuple(tuple(map(_json, row, types)) for row in limited)
+    return Rows(query.attempt, tuple(frame.columns), values, truncated=len(limited) < len(rows))
 
 
-def _explained(spark: SparkSession, problem: CatchmentError, sql: str, depots: Sequence[Depot]) -> CatchmentError:
-    """The error with its reason, where a table is not there because nobody has published it."""
+def _with_reason(spark: SparkSession, problem: CatchmentError, sql: str, depots: Sequence[Depot]) -> CatchmentError:
+    """The error, replaced by a better one if a table is missing because it was never published."""
     known = explain_missing(spark, sql, depots) if problem.code == "table-or-view-not-found" else None
     return known or problem
 
@@ -62,6 +62,6 @@ def _nested(value: Row | list[Any] | dict[Any, Any], kind: DataType) -> Any:
 
 def _text(value: Any, kind: DataType) -> str:
     if isinstance(value, datetime):
-        # The worker's own time zone is UTC, and that is how Spark hands moments over: without a zone.
+        # Spark returns timestamps without a zone, in the worker's time zone, which is UTC.
         return value.isoformat() + ("Z" if isinstance(kind, TimestampType) else "")
     return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,4 +1,4 @@
-"""One attempt of one job: inputs to views, steps to views, outputs to the lake."""
+"""Runs one attempt of a job: reads its inputs, runs its steps, writes its outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from catchment.formats.failures import from_spark
 from catchment.formats.model import EarlierWrite, Requester, Sink, Write, Written
 from catchment.formats.registry import open_format
 from catchment.job.backfill import Backfiller, Sessions
-from catchment.job.earlier import input_states, tell_moved
+from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input
 from catchment.job.places import refusal
@@ -31,27 +31,27 @@ from catchment.run_model import OutputResult
 from catchment.store.states import Window
 from catchment.who import who
 
-MOST_RERUNS = 3
-"""How often a job begins again because others changed the partitions that it replaces."""
+MAX_RERUNS = 3
+"""How often a job starts again because others changed the partitions that it replaces."""
 SESSION_VARIABLES_SINCE = 4
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """What the parts of one attempt have in common."""
+    """What all parts of one attempt need."""
 
     spark: SparkSession
     command: RunJob
     story: Story
     writer: Writer
     depots: Sequence[Depot]
-    """Those that the engine knows."""
+    """The depots of the engine."""
     window: Window | None = None
-    """What the inputs that move read this time."""
+    """The window that incremental inputs read."""
 
     @property
     def identity(self) -> str:
-        """What write ids begin with: the run, or whoever began the window."""
+        """The beginning of write ids: the run, or the identity of the window."""
         return self.window.identity if self.window else self.command.run_id
 
     @property
@@ -67,26 +67,33 @@ def run_job(
     sessions: Sessions,
     depots: Sequence[Depot],
 ) -> tuple[OutputResult, ...]:
-    """Run one attempt in a session of its own; what it leaves in shared caches goes with its views.
+    """Run one attempt in the given session, and drop its views afterwards.
 
-    `sessions` gives further ones to those who do several things at once.
+    `sessions` opens further sessions for windows that run at the same time.
     """
     attempt = _Attempt(spark, command, story, writer, depots)
     if attempt.job.moves and command.request.backfill is not None:
-        filling = Backfiller(partial(_prepared, attempt, sessions), command, story, writer, partial(_apart, attempt))
+        filling = Backfiller(
+            partial(_prepared, attempt, sessions), command, story, writer, partial(_backfill_window, attempt)
+        )
         return filling.run(command.request.backfill)
     _prepare(attempt)
     if command.job.change is not None:
         return (_change(attempt, command.job.change),)
     if not attempt.job.moves:
-        return _turn(attempt)
-    through, is_committed = (lambda window: _turn(replace(attempt, window=window))), partial(_is_committed, attempt)
-    return WindowLoop(spark, command, story, writer, through, is_committed).run()
+        return _run_with_reruns(attempt)
+    run_window, is_committed = (
+        (lambda window: _run_with_reruns(replace(attempt, window=window))),
+        partial(_is_committed, attempt),
+    )
+    return WindowLoop(spark, command, story, writer, run_window, is_committed).run()
 
 
-def _apart(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> tuple[OutputResult, ...]:
-    """One window in a session of its own."""
-    return _turn(replace(attempt, spark=session, story=story, window=window))
+def _backfill_window(
+    attempt: _Attempt, session: SparkSession, story: Story, window: Window
+) -> tuple[OutputResult, ...]:
+    """Run one window of a backfill in its own session."""
+    return _run_with_reruns(replace(attempt, spark=session, story=story, window=window))
 
 
 @contextmanager
@@ -96,29 +103,29 @@ def _prepared(attempt: _Attempt, sessions: Sessions) -> Iterator[SparkSession]:
         yield session
 
 
-def _turn(attempt: _Attempt) -> tuple[OutputResult, ...]:
-    """The job from its inputs to its outputs, again where others changed what it replaces and it wants that."""
+def _run_with_reruns(attempt: _Attempt) -> tuple[OutputResult, ...]:
+    """Run the job once, and again after a conflict if an output asks for that (`conflict: rerun`)."""
     if attempt.window is not None:
         check_outputs(attempt.job, attempt.window)
-    for _ in range(MOST_RERUNS):
+    for _ in range(MAX_RERUNS):
         try:
-            return _pass(attempt)
+            return _run_once(attempt)
         except CommitConflict as conflict:
             if conflict.code != "partitions-changed" or not _reruns(attempt.job):
                 raise
             attempt.story.warn(f"{conflict.message}; the job runs again on the new state")
-    return _pass(attempt)
+    return _run_once(attempt)
 
 
 def _change(attempt: _Attempt, change: ChangePlan) -> OutputResult:
-    """What a job of the toolbox does; it may be done again."""
+    """Make the change of a toolbox job; safe to repeat."""
     command, story, address = attempt.command, attempt.story, change.dataset.address
     story.tell("writing", f"{change.name} {dict(change.arguments)}: {address}", name=change.name)
     requester = Requester(who(), command.run_id, command.job.name)
     facts = make_change(attempt.spark, change, requester, attempt.writer, story)
     story.log.info("%s done: %s", change.name, facts)
     if not facts["changed"]:
-        story.warn(f"{change.name} of {address} has nothing to change: it is so already")
+        story.warn(f"{change.name}: nothing to change in {address}")
     write_id = f"{command.run_id}/{command.job.name}/{change.name}"
     return OutputResult(change.name, address, None, None, facts["snapshot_id"], write_id)
 
@@ -127,11 +134,13 @@ def _reruns(job: JobPlan) -> bool:
     return any(output.conflict == "rerun" for output in job.outputs)
 
 
-def _pass(attempt: _Attempt) -> tuple[OutputResult, ...]:
-    """Inputs to steps to outputs, once. What was committed in an earlier pass or attempt is not computed again."""
+def _run_once(attempt: _Attempt) -> tuple[OutputResult, ...]:
+    """Compute the outputs that no earlier attempt has committed."""
     outputs = attempt.job.writes
     earlier = {name: left for name, left in ((each.name, _earlier(attempt, each)) for each in outputs) if left}
-    done = {each.name: _kept(attempt, each, earlier[each.name]) for each in outputs if _is_done(earlier, each)}
+    done = {
+        each.name: _report_earlier(attempt, each, earlier[each.name]) for each in outputs if _is_done(earlier, each)
+    }
     if len(done) < len(outputs) or not outputs:
         done.update(_compute(attempt, [each for each in outputs if each.name not in done], earlier))
     return tuple(done[each.name] for each in outputs)
@@ -142,10 +151,10 @@ def _compute(
 ) -> dict[str, OutputResult]:
     views: dict[str, DataFrame] = {}
     try:
-        # Before anything is read: what others commit from here on, the job has not seen.
-        begun = [_begun(attempt, output) for output in outputs]
-        states = input_states(attempt.spark, attempt.job) | _windows(attempt)
-        tell_moved(attempt.story, attempt.job, earlier, states)
+        # Before anything is read: later commits of others are changes that the job has not seen.
+        begun = [_begin(attempt, output) for output in outputs]
+        states = input_versions(attempt.spark, attempt.job) | _window_texts(attempt)
+        warn_changed_inputs(attempt.story, attempt.job, earlier, states)
         _read(attempt, views)
         _transform(attempt, views)
         writes = [replace(write, inputs=states) for write in begun]
@@ -155,7 +164,7 @@ def _compute(
             attempt.spark.catalog.dropTempView(name)
 
 
-def _windows(attempt: _Attempt) -> dict[str, str]:
+def _window_texts(attempt: _Attempt) -> dict[str, str]:
     parts = attempt.window.inputs if attempt.window else {}
     return {name: described(part) for name, part in parts.items()}
 
@@ -166,8 +175,8 @@ def _is_committed(attempt: _Attempt, window: Window) -> bool:
     return bool(left) and all(each is not None and each.committed for each in left)
 
 
-def _begun(attempt: _Attempt, output: OutputPlan) -> Write:
-    with _blaming(attempt, output):
+def _begin(attempt: _Attempt, output: OutputPlan) -> Write:
+    with _locating_errors(attempt, output):
         since = open_format(output.dataset.format, Sink).begin(attempt.spark, output)
         return replace(_intended(attempt, output), since=since)
 
@@ -177,7 +186,7 @@ def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
 
 
 def _earlier(attempt: _Attempt, output: OutputPlan) -> EarlierWrite | None:
-    with _blaming(attempt, output):
+    with _locating_errors(attempt, output):
         intended = _intended(attempt, output)
         return open_format(output.dataset.format, Sink).earlier(attempt.spark, intended, attempt.writer)
 
@@ -186,7 +195,7 @@ def _is_done(earlier: Mapping[str, EarlierWrite], output: OutputPlan) -> bool:
     return output.name in earlier and earlier[output.name].committed
 
 
-def _kept(attempt: _Attempt, output: OutputPlan, left: EarlierWrite) -> OutputResult:
+def _report_earlier(attempt: _Attempt, output: OutputPlan, left: EarlierWrite) -> OutputResult:
     attempt.story.warn(f"output {output.name} was already committed; nothing is written again")
     return _report(attempt, _intended(attempt, output), left.written)
 
@@ -201,7 +210,7 @@ def _prepare(attempt: _Attempt) -> None:
         story.log.info("setting %s = %s", key, value)
         _set(attempt, key, value)
     if int(attempt.spark.version.partition(".")[0]) >= SESSION_VARIABLES_SINCE:
-        # The run's own clock: the same on every attempt, so that a retry around midnight writes the same rows.
+        # The run's reference time is the same on every attempt, so that a retry after midnight writes the same rows.
         attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.request.reference_time}'")
 
 
@@ -214,7 +223,7 @@ def _set(attempt: _Attempt, key: str, value: str) -> None:
             f"job {attempt.job.name}: Spark refuses the setting {key}={value}: {problem.message}",
             code="setting-refused",
             where=attempt.job.where,
-            hint="settings of the whole application belong into `conf` of the engine",
+            hint="settings of the whole application belong in `conf` of the engine",
             detail=problem.detail,
         ) from error
 
@@ -248,14 +257,14 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
     try:
         attempt.story.log.info("%s", frame._jdf.showString(count, 40, False))  # noqa: FBT003
     except Exception as error:
-        raise _blamed(attempt, error, f"preview of {name}") from error
+        raise _located(attempt, error, f"preview of {name}") from error
 
 
 def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
     output, dataset, story = write.output, write.output.dataset, attempt.story
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     action = next((each for each in attempt.job.actions if each.output.name == output.name), None)
-    with _blaming(attempt, output):
+    with _locating_errors(attempt, output):
         if action is not None:
             written = act(attempt.spark, action, write, attempt.writer, story)
         else:
@@ -272,15 +281,15 @@ def _report(attempt: _Attempt, write: Write, written: Written) -> OutputResult:
 
 
 @contextmanager
-def _blaming(attempt: _Attempt, output: OutputPlan) -> Iterator[None]:
+def _locating_errors(attempt: _Attempt, output: OutputPlan) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise _blamed(attempt, error, f"output {output.name}", output) from error
+        raise _located(attempt, error, f"output {output.name}", output) from error
 
 
-def _blamed(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> Exception:
-    """The error with its place: the SQL it comes from if that is known, else the output."""
+def _located(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> Exception:
+    """The error with its position: that of the SQL if it is known, otherwise that of the output."""
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem

@@ -1,4 +1,4 @@
-"""Steps: SQL over the views before them, each a view again."""
+"""Runs steps: SQL over earlier views, whose result is a view again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from catchment.project.model import Depot
 
 
 def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> DataFrame:
-    """Run a step's SQL, over views and tables of these depots, and make its result a view of the session."""
+    """Run a step's SQL over views and tables of these depots, and create a view of its result."""
     handed = rewrite_for_spark(step.sql, depots)
     try:
         check_statement(step.sql, depots)
         frame = spark.sql(handed.sql)
-        if frame.columns:  # a command such as CACHE TABLE has no result to look at
+        if frame.columns:  # a command such as CACHE TABLE has no result
             frame.createOrReplaceTempView(step.name)
     except Exception as error:
         problem = from_spark(error)
@@ -32,7 +32,7 @@ def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> Da
 def blame(
     error: BaseException, problem: CatchmentError, steps: Sequence[StepPlan], depots: Sequence[Depot]
 ) -> Position | None:
-    """Where the SQL stands that failed while data was moving, if exactly one step holds it."""
+    """The position of the SQL that failed during a write, if exactly one step contains it."""
     found = {place for step in steps for place in _blamed(error, step, rewrite_for_spark(step.sql, depots))}
     return problem.where or (found.pop() if len(found) == 1 else None)
 

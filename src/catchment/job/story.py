@@ -1,4 +1,4 @@
-"""What a job tells while it runs: short notes for the run, the whole story for its log file."""
+"""Reports what a job does: short notes to the run, details to the job's log file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEVELS: dict[LogLevel, int] = {
 
 
 class Story:
-    """Where a job writes down what it does, and where it learns that it should stop."""
+    """Reports the progress of a job, and tells the job when it is cancelled."""
 
     def __init__(
         self,
@@ -31,35 +31,35 @@ class Story:
         log: logging.Logger,
         send: Callable[[Note], None],
         cancelled: Event,
-        turn: Callable[[], None] = lambda: None,
+        wait_to_seal: Callable[[], None] = lambda: None,
     ) -> None:
         self.log = log
-        self.await_turn = turn
+        self.wait_to_seal = wait_to_seal
         self._attempt = attempt
         self._send = send
         self._cancelled = cancelled
 
     def tell(self, event: NoteEvent, text: str, **data: Any) -> None:
-        """Say what comes next; raises when somebody has asked to stop."""
+        """Report what comes next; raises if the job was cancelled."""
         self.check()
         self.log.info(text)
         self.note(event, **data)
 
     def note(self, event: NoteEvent, **data: Any) -> None:
-        """Tell the run what has just happened."""
+        """Send an event to the run."""
         self._send(Note(self._attempt, event, data))
 
     def check(self) -> None:
-        """Raise when somebody has asked to stop."""
+        """Raise if the job was cancelled."""
         if self._cancelled.is_set():
             raise Cancelled("the job was cancelled")
 
-    def behind(self, turn: Callable[[], None]) -> Story:
-        """The same story for a part of the job whose outputs must wait for their turn."""
-        return Story(self._attempt, self.log, self._send, self._cancelled, turn)
+    def sealing_after(self, wait_to_seal: Callable[[], None]) -> Story:
+        """The same story for a window that must wait for others before it seals."""
+        return Story(self._attempt, self.log, self._send, self._cancelled, wait_to_seal)
 
     def warn(self, text: str, **data: Any) -> None:
-        """Say what the user should look at; data for programs that look."""
+        """Warn the user; `data` is for programs."""
         self.log.warning(text)
         self.note("warning", message=text, **data)
 

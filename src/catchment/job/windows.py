@@ -1,4 +1,4 @@
-"""The window of an input: what its keys come to, whether there is anything in it, and its rows."""
+"""Computes the window of an incremental input: the values of its keys, whether it has rows, and the rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ESCAPES = "spark.sql.parser.escapedStringLiterals"
 FINISH_OR_DROP = "run the workflow as it was to finish it, or drop it with `catchment state set` or `state reset`"
 
 
-def look(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
-    """What an input that moves reads next. Without `after` there is nothing new, and its state stays where it is."""
+def plan_window(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
+    """The window that an incremental input reads next; without `after` there is nothing new and the state stays."""
     if source.incremental is not None:
-        return _look_at_keys(spark, source, source.incremental, state)
-    return _look_at_history(spark, source, state)
+        return _plan_by_keys(spark, source, source.incremental, state)
+    return _plan_by_history(spark, source, state)
 
 
 def window_with(spark: SparkSession, source: InputPlan, window: Incremental, given: Mapping[str, str]) -> InputWindow:
-    """The window of an input in which some keys are given, whatever is in it; the others follow from them."""
+    """The window for given values of some keys, whether it has rows or not; the other keys are computed."""
     _check_settings(spark, source, window, None, _zone(spark))
     _whole(spark, source, window)
     values = _values(spark, window, given)
@@ -41,7 +41,7 @@ def window_with(spark: SparkSession, source: InputPlan, window: Incremental, giv
 
 
 def read_window(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
-    """The rows of an input's window, and the views that it needs, by their names."""
+    """The rows of an input's window, and the views that it needs, by name."""
     if source.incremental is not None:
         return _read_keys(spark, source, source.incremental, part)
     name = source.dataset.format
@@ -56,7 +56,7 @@ def _read_keys(
 ) -> dict[str, DataFrame]:
     whole = _whole(spark, source, window)
     values = part.values if part else _values(spark, window, {})
-    # Where there was nothing new, nothing is read: what has come since then is read when the state moves over it.
+    # If there was nothing new, nothing is read; rows that have arrived since belong to the next window.
     nothing = len(values) < len(window.keys) or (part is not None and part.after is None)
     known = {key.name: values.get(key.name, "") for key in window.keys}
     frame = _query(spark, window.window, known, f"the window of input {source.name}")
@@ -64,14 +64,14 @@ def _read_keys(
 
 
 def check_fits(spark: SparkSession, job: JobPlan, window: Window) -> None:
-    """A window that was begun is finished with the values it began with, if the job still has a use for them."""
+    """Raise if an open window has other inputs, keys or another time zone than the job has now."""
     sources = [source for source in job.inputs if source.moves]
     zone = _zone(spark)
     if set(window.inputs) != {source.name for source in sources} or not all(
         _fits(source, window.inputs[source.name], zone) for source in sources
     ):
         raise JobError(
-            f"window {window.number} was begun ({window.opened_by}) with other inputs, keys or another time zone than "
+            f"window {window.number} was opened ({window.opened_by}) with other inputs, keys or another time zone than "
             "the job has now",
             code="window-mismatch",
             where=job.where,
@@ -80,16 +80,16 @@ def check_fits(spark: SparkSession, job: JobPlan, window: Window) -> None:
 
 
 def check_outputs(job: JobPlan, window: Window) -> None:
-    """Rows may be in an output under the name and address it had: under others they would be written again."""
+    """Raise if an output of a window has changed since: its rows would be written twice."""
     now = dict(job.reported)
     for name, address in (window.outputs or {}).items():
         if now.get(name) != address:
             raise JobError(
-                f"window {window.number} was begun ({window.opened_by}) with the output {name} to {address}, and the "
-                f"job has {f'it at {now[name]}' if name in now else 'no such output'} now",
+                f"window {window.number} was opened ({window.opened_by}) with the output {name} to {address}, but the "
+                f"job now has {f'it at {now[name]}' if name in now else 'no such output'}",
                 code="window-mismatch",
                 where=job.where,
-                hint="it is done: start a new run" if window.status == "done" else FINISH_OR_DROP,
+                hint="the window is done: start a new run" if window.status == "done" else FINISH_OR_DROP,
             )
 
 
@@ -106,7 +106,7 @@ def described(part: InputWindow) -> str:
 
 
 def ends_after(part: InputWindow, moment: str) -> str | None:
-    """The end of a window that lies after a moment, None where none does or where it is no time."""
+    """The end of a window if it is after a moment; None if it is not, or if it is not a time."""
     now = as_written(moment)
     for value in (part.after or {}).values():
         end, zone = _time(value), _known_zone(part.zone)
@@ -122,7 +122,7 @@ def _known_zone(name: str) -> ZoneInfo | None:
         return None  # Spark knows more names than Python does
 
 
-def _look_at_keys(spark: SparkSession, source: InputPlan, window: Incremental, state: State | None) -> InputWindow:
+def _plan_by_keys(spark: SparkSession, source: InputPlan, window: Incremental, state: State | None) -> InputWindow:
     zone = _zone(spark)
     _check_settings(spark, source, window, state, zone)
     _whole(spark, source, window)
@@ -144,7 +144,7 @@ def _whole(spark: SparkSession, source: InputPlan, window: Incremental) -> DataF
 
 
 def _values(spark: SparkSession, window: Incremental, stored: Mapping[str, str]) -> dict[str, str]:
-    """What the keys come to, in order; those from the first one on that the data has no value for are left out."""
+    """The values of the keys in order, up to the first one that has no value."""
     values: dict[str, str] = {}
     for key in window.keys:
         value = stored.get(key.name) or _value(spark, key, values)
@@ -170,7 +170,7 @@ def _value(spark: SparkSession, key: Key, values: Mapping[str, str]) -> str | No
 
 
 def _moves(window: Incremental, values: Mapping[str, str]) -> bool:
-    """Whether the window ends after it starts; one that data or clock keep in place has nothing new."""
+    """Whether the window ends after its start; raises if it does not and will not when data arrives or time passes."""
     for key, value in window.state.items():
         before, after = values[key], values[value]
         stays = before == after or is_before(after, before)
@@ -181,13 +181,13 @@ def _moves(window: Incremental, values: Mapping[str, str]) -> bool:
                 f"the window does not move: it starts at {key} = {before} and ends at {value} = {after}",
                 code="window-does-not-move",
                 where=next(each.where for each in window.keys if each.name == value),
-                hint=f"let the query of `{value}` give a value after `{key}`",
+                hint=f"the query of `{value}` must return a value after `{key}`",
             )
     return True
 
 
 def is_before(one: str, other: str) -> bool:
-    """Whether a value of a key comes before another one: as numbers, as times, otherwise nobody knows."""
+    """Whether one value is before another, as numbers or as times; False if they are neither."""
     numbers = _number(one), _number(other)
     if numbers[0] is not None and numbers[1] is not None:
         return numbers[0] < numbers[1]
@@ -216,11 +216,11 @@ def _has_rows(frame: DataFrame) -> bool:
 
 
 def _has_newer(spark: SparkSession, window: Incremental, values: Mapping[str, str]) -> bool:
-    """Whether rows come later than an empty window: then it is a gap, and the window moves on over it."""
+    """Whether there are rows after an empty window, so that the window is a gap to skip."""
     return window.newer is not None and _has_rows(_query(spark, window.newer, values, "the window without its end"))
 
 
-def _look_at_history(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
+def _plan_by_history(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
     if source.commits is not None:
         _check_state(source, state, {SNAPSHOT}, source.commits.where)
     known = state.keys.get(SNAPSHOT) if state else None
@@ -258,7 +258,7 @@ def _check_settings(
 ) -> None:
     if spark.conf.get(ESCAPES, "false") == "true":
         raise JobError(
-            f"input {source.name}: with {ESCAPES} no value can be filled into a query safely",
+            f"input {source.name}: with {ESCAPES} values cannot be put into a query safely",
             code="setting-refused",
             where=window.where,
             hint=f"remove {ESCAPES} from `sparkConf`",
@@ -266,20 +266,20 @@ def _check_settings(
     _check_state(source, state, set(window.state), window.where)
     if state is not None and state.keys and state.zone != zone:
         raise JobError(
-            f"input {source.name}: its state was stored in the time zone {state.zone}, and the session's is {zone}",
+            f"input {source.name}: its state was stored in the time zone {state.zone}, but the session uses {zone}",
             code="zone-changed",
             where=window.where,
-            hint=f"set {ZONE} back to {state.zone}, or write the state anew with `catchment state set`",
+            hint=f"set {ZONE} back to {state.zone}, or set the state again with `catchment state set`",
         )
 
 
 def _check_state(source: InputPlan, state: State | None, keys: set[str], where: Position) -> None:
-    """A state with other keys would be passed over, and the job would begin at the beginning."""
+    """Raise if the state has other keys: it would be ignored, and the job would start from the beginning."""
     if state is not None and state.keys and set(state.keys) != keys:
         raise JobError(
-            f"input {source.name}: its state has {', '.join(sorted(state.keys))}, and the workflow moves "
+            f"input {source.name}: its state has {', '.join(sorted(state.keys))}, but the workflow moves "
             f"{', '.join(sorted(keys))}",
             code="state-mismatch",
             where=where,
-            hint="write the state anew: `catchment state reset`, then `catchment state set`",
+            hint="replace the state: `catchment state reset`, then `catchment state set`",
         )

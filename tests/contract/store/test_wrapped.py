@@ -25,7 +25,7 @@ class Impatient:
         """Stop."""
         raise Cancelled("enough")
 
-    def await_turn(self) -> None:
+    def wait_to_seal(self) -> None:
         """Its turn is now."""
 
 

@@ -299,7 +299,7 @@ class Heard:
     def check(self) -> None:
         """Nobody wants it to stop."""
 
-    def await_turn(self) -> None:
+    def wait_to_seal(self) -> None:
         """It is always its turn."""
 
 
