@@ -131,7 +131,7 @@ def test_a_reader_keeps_what_it_reads(engine: LiveEngine, fresh: str) -> None:
         engine.run(writing("SELECT 7L AS id", target))
         upkeep = engine.start_job(maintaining(target, Expire(FAR)))
         upkeep.done()
-        assert "jobs or queries that run now may read them" in str([note.data for note in upkeep.notes])
+        assert "running jobs or queries may read them" in str([note.data for note in upkeep.notes])
     answer = query.answer()
     assert isinstance(answer, Rows)
     assert answer.rows == ((sum(range(1000)),),)

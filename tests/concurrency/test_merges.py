@@ -9,7 +9,7 @@ import pytest
 
 from catchment.engine.protocol import Facts, Failed
 from catchment.errors import EngineLost
-from catchment.formats.iceberg.row_changes import HOLDS_AFTER
+from catchment.formats.iceberg.row_changes import STARVED_AFTER
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import worker_of
@@ -143,7 +143,7 @@ def test_a_merge_that_is_overtaken_is_evaluated_again_on_what_others_left(
         rival.ask(f"INSERT INTO lake.raw.{fresh} VALUES ({10 + number}, 0)")
         pending.done()
         assert amounts(engine, fresh) == [number] * 4
-        if any("evaluated again" in str(note.data) for note in pending.notes):
+        if any("trying again" in str(note.data) for note in pending.notes):
             assert engine.value(f"SELECT amount FROM lake.raw.{fresh} WHERE id = {10 + number}") == 1
             break
     else:
@@ -163,8 +163,8 @@ def test_many_small_appends_do_not_keep_a_merge_from_finishing(
             break
     pending.done()
     assert amounts(engine, fresh) == [1] * 4
-    overtaken = [note for note in pending.notes if "evaluated again" in str(note.data)]
-    assert len(overtaken) <= HOLDS_AFTER
+    overtaken = [note for note in pending.notes if "trying again" in str(note.data)]
+    assert len(overtaken) <= STARVED_AFTER
     check(engine, fresh)
 
 

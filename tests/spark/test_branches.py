@@ -30,7 +30,7 @@ def test_a_branch_that_is_missing_begins_at_the_head_of_main(
     side = appending(fresh, 10, branch="audit")
     pending = engine.start_job(replace(side, outputs=(replace(side.outputs[0], commit=commit),)))
     pending.done()
-    assert "it begins at the head of main" in str([note.data for note in pending.notes])
+    assert "created it at the head of main" in str([note.data for note in pending.notes])
     assert (ids(engine, fresh), on_branch(engine, fresh)) == (list(range(5)), [*range(5), *range(10, 15)])
 
 

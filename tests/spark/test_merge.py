@@ -70,7 +70,7 @@ def test_a_repeated_merge_is_reported_and_not_done_again(engine: LiveEngine, fil
     first = engine.run(adding, run=f"r-{fresh}")
     assert engine.run(adding, run=f"r-{fresh}", number=2) == first
     assert filled.find(f"r-{fresh}/job/out").state == "committed"
-    # The ledger remembers after the history is gone, and the history tells where the ledger does not know.
+    # The ledger has_history_since after the history is gone, and the history tells where the ledger does not know.
     filled.lose(f"r-{fresh}/job/out")
     assert engine.run(adding, run=f"r-{fresh}", number=3) == first
     assert engine.value(f"SELECT amount FROM lake.raw.{fresh}") == 15

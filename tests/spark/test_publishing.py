@@ -153,7 +153,7 @@ def test_what_is_not_there_is_named_at_its_place(engine: LiveEngine, fresh: str,
     location = publish(engine, fresh, "v1")["after"]["location"]
     Path(location.removeprefix("file:")).rename(tmp_path / "elsewhere.json")
     gone = engine.start_change(version(fresh, "v1")).failed()
-    assert (gone.code, "is gone" in gone.message) == ("version-not-found", True)
+    assert (gone.code, "is missing" in gone.message) == ("version-not-found", True)
     assert [entry["readable"] for entry in versions(engine, fresh)] == [False, True]
 
 

@@ -32,7 +32,7 @@ Right = Literal["table", "rows", "published"]
 
 
 @contextmanager
-def turn(store: Store, target: str, owner: str, listener: Listener, right: Right = "table") -> Iterator[None]:
+def table_lease(store: Store, target: str, owner: str, listener: Listener, right: Right = "table") -> Iterator[None]:
     """Hold a lease of a table. If another writer holds it, wait, however long that one takes."""
     while (lease := store.leases.take(f"{right}/{target}", owner, LEASE_SECONDS)) is None:
         listener.check()

@@ -1,4 +1,4 @@
-"""Where downloads are kept between runs, and how they get there: one process at a time, whole or not at all."""
+"""The user's cache of downloads, with locks between processes: a download is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from threading import Event
 
 from catchment.errors import Cancelled, SetupError
 
-Tell = Callable[[str], None]
-"""Takes one line of progress."""
+Report = Callable[[str], None]
+"""Called with one line of progress."""
 
 
 def root() -> Path:
@@ -25,7 +25,7 @@ def root() -> Path:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold a lock among all processes of this machine; the system gives it back if we die."""
+    """Hold a lock between all processes of this machine; the system releases it if we die."""
     directory = root()
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def locked(name: str) -> Iterator[None]:
         raise SetupError(
             f"the cache directory {directory} cannot be written: {error.strerror}",
             code="cache-not-writable",
-            hint="make it writable, or point XDG_CACHE_HOME at a directory that is",
+            hint="make it writable, or set XDG_CACHE_HOME to a directory that is",
         ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -44,7 +44,7 @@ def locked(name: str) -> Iterator[None]:
 def run_quietly(
     command: Sequence[str], cancelled: Event, environment: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Run a program to its end and return its exit code and everything it printed; ends it when cancelled."""
+    """Run a program and return its exit code and everything it printed; cancelling kills the program."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
@@ -52,7 +52,7 @@ def run_quietly(
         try:
             while not _finished(process):
                 if cancelled.is_set():
-                    raise Cancelled("the installation of an engine's packages was stopped")
+                    raise Cancelled("installing the packages of an engine was cancelled")
         finally:
             process.kill()
             process.wait()

@@ -1,8 +1,8 @@
-"""Quick starts: the classes that Spark loads on its way to a first commit, archived for the JVM once.
+"""Faster engine starts: an archive of the classes that Spark loads up to its first commit (class data sharing).
 
 A cold engine spends half of its start on finding, parsing and verifying some 20,000 classes. Java can map them from
-an archive instead (class data sharing). It checks the archive against class path and jars by itself and quietly does
-without where they differ, so an archive can make a start quicker and never wrong.
+an archive instead. Java checks the archive against the class path and the jars, and ignores it if they differ. An
+archive can therefore make a start faster, but never wrong.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from catchment.engine.protocol import Start, encode
 from catchment.plan.model import EnginePlan
 from catchment.project.model import EMBEDDED, Catalog, Depot, Engine
 
-MOST_KEPT = 12
-"""Archives are large, and each fits one Java, one Spark and one set of jars."""
+MAX_ARCHIVES = 12
+"""Archives are large, and each one fits only one Java, one Spark and one set of jars."""
 
 SCRATCH = ".new-"
 
 NO_SHARING = "-Xshare:off"
-"""Java's own switch; a user who sets it wants no archive made either."""
+"""The Java option that turns archives off; then none is made either."""
 
 
 def java_options(
-    engine: EnginePlan, installed: Installed, java: Java, tell: cache.Tell, cancelled: Event
+    engine: EnginePlan, installed: Installed, java: Java, report: cache.Report, cancelled: Event
 ) -> tuple[str, ...]:
-    """What Java must be told to start quickly with this Spark and these jars."""
+    """The Java options that use the archive for this Spark and these jars; the archive is made if it is missing."""
     if NO_SHARING in engine.conf.get("spark.driver.extraJavaOptions", ""):
         return ()
     path = cache.root() / "archives" / f"{_fingerprint(installed, java)}.jsa"
     if not path.exists():
         with cache.locked("archives"):
             if not path.exists():
-                tell("preparing Spark for quick starts (once)")
+                report("preparing Spark for faster starts (once)")
                 _make(path, engine, installed, cancelled)
-    path.touch()  # what is in use is kept longest
+    path.touch()  # pruning removes the least recently used archives
     return (f"-XX:SharedArchiveFile={path}",) if path.stat().st_size else ()
 
 
@@ -65,13 +65,13 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
         variables = environment(installed.spark_home, installed.python_path, {}, scratch)
         cache.run_quietly(command, cancelled, variables)
         if not made.exists():
-            made.touch()  # a machine that cannot make one is not asked again at every start
+            made.touch()  # an empty file: where no archive can be made, later starts do not try again
         made.replace(path)
     _prune(path.parent)
 
 
 def _training_plan(engine: EnginePlan, scratch: str) -> EnginePlan:
-    """An engine like the one that is to start, on a lake of its own."""
+    """An engine like the one to be started, with a temporary lake of its own."""
     depot = Depot("lake", EMBEDDED, f"{scratch}/lake", Catalog("jdbc", database=f"{scratch}/catalog.db"))
     settings = Engine("training", spark=engine.engine.spark, master="local[2]")
     return EnginePlan("training", settings, depots=(depot,), metastore=f"sqlite:///{scratch}/metastore.db")
@@ -79,8 +79,8 @@ def _training_plan(engine: EnginePlan, scratch: str) -> EnginePlan:
 
 def _prune(directory: Path) -> None:
     archives = sorted(directory.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime, reverse=True)
-    for old in archives[MOST_KEPT:]:
+    for old in archives[MAX_ARCHIVES:]:
         with contextlib.suppress(FileNotFoundError):
             old.unlink()
-    for left in directory.glob(f"{SCRATCH}*"):  # whoever made it was killed: archives are made one at a time
+    for left in directory.glob(f"{SCRATCH}*"):  # archives are made one at a time, so these belong to killed processes
         shutil.rmtree(left, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Which packages for which Spark: only versions that were run together."""
+"""Which packages go with which Spark: only versions that have been run together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from catchment.project.model import Depot
 
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
 PACKAGES_SETTING = "spark.jars.packages"
-"""How workflows ask Spark for packages. We bring them, so that Spark need not do it anew at every start."""
+"""Spark's own setting for packages. Catchment installs them itself, so that Spark does not resolve them at every
+start."""
 POSTGRESQL = "org.postgresql:postgresql:42.7.13"
 
 
@@ -25,7 +26,7 @@ class SparkLine:
 
     pyspark: str
     python_packages: tuple[str, ...] = ()
-    """What its Python side needs and does not ask for."""
+    """Python packages that this pyspark needs but does not declare."""
 
 
 SPARK_LINES = {
@@ -48,14 +49,14 @@ def spark_line(engine: EnginePlan) -> SparkLine:
 
 
 def packages_of(engine: EnginePlan) -> tuple[Package, ...]:
-    """Everything that must be on the class path of an engine, without repeats, in a stable order."""
+    """All packages for the class path of an engine, each once, in a stable order."""
     spark_line(engine)
     line = engine.engine.spark
     needed = [Package(SQLITE), *_of_formats(engine, line)]
     needed += [package for depot in engine.depots for package in _of_depot(depot, line)]
     listed = engine.conf.get(PACKAGES_SETTING, "").split(",")
-    asked_for = (*engine.engine.packages, *(coordinate.strip() for coordinate in listed if coordinate.strip()))
-    needed += [_asked_for(coordinate, engine) for coordinate in asked_for]
+    requested = (*engine.engine.packages, *(coordinate.strip() for coordinate in listed if coordinate.strip()))
+    needed += [_requested_package(coordinate, engine) for coordinate in requested]
     return tuple(sorted(dict.fromkeys(needed), key=lambda package: package.coordinate))
 
 
@@ -70,15 +71,15 @@ def _of_depot(depot: Depot, line: str) -> Iterator[Package]:
     uri = depot.catalog.uri if depot.catalog else None
     if uri and uri.startswith("jdbc:postgresql:"):
         yield Package(POSTGRESQL)
-    # Where its tables are, a rest catalog says only when it is asked for one; nearly always it is S3.
+    # A rest catalog reveals where its tables are only when one is loaded; nearly always it is S3.
     if re.match(r"s3[an]?://", depot.location) or (depot.catalog and depot.catalog.type == "rest"):
         yield from S3[line]
 
 
-def _asked_for(coordinate: str, engine: EnginePlan) -> Package:
+def _requested_package(coordinate: str, engine: EnginePlan) -> Package:
     if coordinate.count(":") != 2 or not all(coordinate.split(":")):
         raise RequestError(
-            f"engine {engine.engine.name} asks for the package {coordinate!r}, which is no Maven coordinate",
+            f"engine {engine.engine.name} asks for the package {coordinate!r}, which is not a Maven coordinate",
             code="package-invalid",
             where=engine.engine.where,
             hint="write it as group:artifact:version",

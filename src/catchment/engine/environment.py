@@ -1,4 +1,4 @@
-"""The environment that an engine's process runs in, and what the engine finds there."""
+"""The environment variables of an engine's process, and what was installed for it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Installed:
-    """Everything an engine needs, in place."""
+    """Everything that was installed for an engine."""
 
     jars: tuple[str, ...] = ()
     python_path: tuple[str, ...] = ()
-    """Goes in front of PYTHONPATH."""
+    """Prepended to PYTHONPATH."""
     spark_home: str | None = None
     java_options: tuple[str, ...] = ()
 
 
-OF_ANOTHER_SPARK = frozenset(
+OTHER_SPARK_VARIABLES = frozenset(
     {
         "SPARK_HOME",
         "SPARK_CONF_DIR",
@@ -29,14 +29,14 @@ OF_ANOTHER_SPARK = frozenset(
         "PYSPARK_GATEWAY_SECRET",
     }
 )
-"""Settings in the user's shell that would steer the engine's Spark towards another one."""
+"""Variables of the user's shell that belong to another Spark installation."""
 
 
 def environment(
     spark_home: str | None, python_path: Sequence[str], envs: Mapping[str, str], scratch: str
 ) -> dict[str, str]:
-    """Our own environment, with the engine's Spark in front and its temporary files in the scratch directory."""
-    variables = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_SPARK}
+    """This process's environment, with the engine's Spark first and temporary files in the scratch directory."""
+    variables = {name: value for name, value in os.environ.items() if name not in OTHER_SPARK_VARIABLES}
     variables.update(envs)
     variables["TMPDIR"] = scratch
     if spark_home:

@@ -1,4 +1,4 @@
-"""Which Java an engine will run on, found without starting it."""
+"""Finds the Java that engines run on, and checks its version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from catchment.errors import SetupError
 
 SUPPORTED = (17, 21)
-INSTALL_HINT = "install OpenJDK 17 or 21 (for example the package openjdk-17-jre-headless), or point JAVA_HOME at one"
+INSTALL_HINT = "install OpenJDK 17 or 21 (for example the package openjdk-17-jre-headless), or set JAVA_HOME to one"
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class Java:
 
     @property
     def major(self) -> int:
-        """17 of `17.0.15`, 8 of `1.8.0_402`."""
+        """17 for `17.0.15`, 8 for `1.8.0_402`."""
         parts = [int(part) for part in re.findall(r"\d+", self.version)]
         return parts[1] if parts[:1] == [1] and len(parts) > 1 else (parts or [0])[0]
 
 
 def find() -> Java:
-    """The Java that engines use; raises when there is none or Spark does not run on it."""
+    """The Java that engines use; raises if there is none or Spark does not support it."""
     java = Java(executable := _executable(), _version(executable))
     if java.major not in SUPPORTED:
         raise SetupError(
-            f"Java {java.version} at {java.executable} does not fit: Spark needs Java 17 or 21",
+            f"Java {java.version} at {java.executable} is not supported: Spark needs Java 17 or 21",
             code="java-unsupported",
             hint=INSTALL_HINT,
         )
@@ -44,8 +44,8 @@ def _executable() -> str:
     found = shutil.which(str(Path(home) / "bin" / "java")) if home else shutil.which("java")
     if found:
         return found
-    place = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else "there is no java on the PATH"
-    raise SetupError(f"Spark needs Java, and {place}", code="java-missing", hint=INSTALL_HINT)
+    place = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java on the PATH"
+    raise SetupError(f"Spark needs Java: {place}", code="java-missing", hint=INSTALL_HINT)
 
 
 def _version(executable: str) -> str:
@@ -53,10 +53,10 @@ def _version(executable: str) -> str:
     text = release.read_text(errors="replace") if release.is_file() else ""
     if found := re.search(r'^JAVA_VERSION="(.+)"', text, re.MULTILINE):
         return found[1]
-    return _asked_version(executable)
+    return _version_from_command(executable)
 
 
-def _asked_version(executable: str) -> str:
+def _version_from_command(executable: str) -> str:
     try:
         answer = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError) as error:

@@ -1,4 +1,4 @@
-"""Maven packages to local jars, with the Ivy that Spark brings along. Done once; later starts only list a directory."""
+"""Downloads Maven packages with the Ivy that Spark includes. Later starts only list a directory of jars."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from catchment.engine.java import Java
 from catchment.errors import SetupError
 from catchment.formats.traits import Package
 
-# Ivy's answer is text alone: the summary of what it did not find, and what the network said.
+# Ivy answers only in text: a summary of what it did not find, and the errors of the network.
 NOT_FOUND = re.compile(r"::\s+(\S+?)#(\S+?);(\S+?)(?:!\S+|: not found)")
 MAVEN = "http://ant.apache.org/ivy/maven"
-"""The name space in which Ivy reads Maven's own words; a name, not an address."""
+"""The XML namespace of Maven's attributes in Ivy files; a name, not an address."""
 NO_NETWORK = re.compile(r"Host \S+ not found|SERVER ERROR|Connection (?:refused|timed out|reset)|UnknownHost|timed out")
 
 
-def jars(packages: Sequence[Package], java: Java, ivy: Path, tell: cache.Tell, cancelled: Event) -> tuple[str, ...]:
-    """The jars of these packages and of what they depend on, as paths in a stable order."""
+def jars(packages: Sequence[Package], java: Java, ivy: Path, report: cache.Report, cancelled: Event) -> tuple[str, ...]:
+    """The paths of the jars of these packages and their dependencies, in a stable order."""
     directory = cache.root() / "jars" / _fingerprint(packages)
     if not directory.is_dir():
         with cache.locked("jars"):
             if not directory.is_dir():
-                _resolve(packages, directory, java, ivy, tell, cancelled)
+                _resolve(packages, directory, java, ivy, report, cancelled)
     return tuple(sorted(str(jar) for jar in directory.glob("*.jar")))
 
 
@@ -38,9 +38,9 @@ def _fingerprint(packages: Sequence[Package]) -> str:
 
 
 def _resolve(
-    packages: Sequence[Package], directory: Path, java: Java, ivy: Path, tell: cache.Tell, cancelled: Event
+    packages: Sequence[Package], directory: Path, java: Java, ivy: Path, report: cache.Report, cancelled: Event
 ) -> None:
-    tell(f"downloading {len(packages)} packages for Spark (once): {', '.join(p.parts[1] for p in packages)}")
+    report(f"downloading {len(packages)} packages for Spark (once): {', '.join(p.parts[1] for p in packages)}")
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as text:
         work = Path(text)

@@ -1,4 +1,4 @@
-"""Everything an engine must find on the machine before it starts: a Java, a Spark and its jars."""
+"""Installs what an engine needs before it can start: Java, Spark and the jars."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ from catchment.errors import RequestError, SetupError
 from catchment.plan.model import EnginePlan
 
 
-def install(engine: EnginePlan, tell: cache.Tell, cancelled: Event | None = None) -> Installed:
-    """Find or bring what the engine needs; `tell` gets one line per download, and none when all is there."""
+def install(engine: EnginePlan, report: cache.Report, cancelled: Event | None = None) -> Installed:
+    """Find or download what the engine needs; `report` gets one line per download."""
     cancelled = cancelled or Event()
     found = java.find()
-    home, python_path = _spark(engine, tell, cancelled)
-    jars = maven.jars(packages_of(engine), found, _ivy(), tell, cancelled)
+    home, python_path = _spark(engine, report, cancelled)
+    jars = maven.jars(packages_of(engine), found, _ivy(), report, cancelled)
     installed = Installed(jars, python_path, str(home))
-    return replace(installed, java_options=class_archive.java_options(engine, installed, found, tell, cancelled))
+    return replace(installed, java_options=class_archive.java_options(engine, installed, found, report, cancelled))
 
 
-def _spark(engine: EnginePlan, tell: cache.Tell, cancelled: Event) -> tuple[Path, tuple[str, ...]]:
+def _spark(engine: EnginePlan, report: cache.Report, cancelled: Event) -> tuple[Path, tuple[str, ...]]:
     line = spark_line(engine)
     if engine.engine.spark_home:
-        return _given(Path(engine.engine.spark_home), engine)
+        return _configured_spark(Path(engine.engine.spark_home), engine)
     if importlib.metadata.version("pyspark") == line.pyspark:
         return _own_pyspark(), ()
     directory = cache.root() / f"pyspark-{line.pyspark}"
     if not directory.is_dir():
         with cache.locked("pyspark"):
             if not directory.is_dir():
-                _bring(line, directory, tell, cancelled)
+                _install_pyspark(line, directory, report, cancelled)
     return directory / "pyspark", (str(directory),)
 
 
-def _given(home: Path, engine: EnginePlan) -> tuple[Path, tuple[str, ...]]:
+def _configured_spark(home: Path, engine: EnginePlan) -> tuple[Path, tuple[str, ...]]:
     bridges = sorted(map(str, home.glob("python/lib/py4j-*-src.zip")))
     if not (home / "jars").is_dir() or not bridges:
         raise RequestError(
             f"engine {engine.engine.name}: there is no Spark at {home}",
             code="spark-home-invalid",
             where=engine.engine.where,
-            hint="spark_home is the directory that holds bin, jars and python of a Spark distribution",
+            hint="spark_home is the directory of a Spark distribution that contains bin, jars and python",
         )
     return home, (str(home / "python"), *bridges)
 
 
-def _bring(line: SparkLine, directory: Path, tell: cache.Tell, cancelled: Event) -> None:
-    tell(f"installing Spark {line.pyspark} (once; a large download)")
+def _install_pyspark(line: SparkLine, directory: Path, report: cache.Report, cancelled: Event) -> None:
+    report(f"installing Spark {line.pyspark} (once; a large download)")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as text:
         target = Path(text) / "packages"
         wanted = (f"pyspark=={line.pyspark}", *line.python_packages)
@@ -72,7 +72,7 @@ def _bring(line: SparkLine, directory: Path, tell: cache.Tell, cancelled: Event)
 
 
 def _own_pyspark() -> Path:
-    # Looked up, not imported: this side of the process boundary never pays for Spark.
+    # Found without importing it: the launcher must not spend time on loading Spark.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise SetupError("pyspark is not installed", code="spark-not-installed", hint="install Catchment again")

@@ -1,4 +1,4 @@
-"""The two streams that come out of a worker: replies, line by line, and everything else, which is its log."""
+"""The two output streams of a worker: replies, one per line, and the log."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ CHUNK = 256 * 1024
 
 
 class Silence(Exception):
-    """The other side has sent nothing for too long."""
+    """The worker has sent nothing for too long."""
 
 
-class Nonsense(Exception):
-    """The other side has sent something that is no message."""
+class InvalidMessage(Exception):
+    """The worker has sent something that is not a valid message."""
 
 
 def lines(stream: IO[bytes], patience: float) -> Iterator[bytes]:
-    """Yield whole lines until the stream ends; raise Silence when none of it moves for `patience` seconds."""
+    """Yield whole lines until the stream ends; raise Silence if nothing arrives for `patience` seconds."""
     pending = io.BytesIO()
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
-        # What has already arrived is always read before the clock is looked at: a launcher that was itself paused
-        # does not take its own absence for the worker's.
+        # What has already arrived is always read before the time-out counts: a launcher that was itself paused must
+        # not conclude that the worker was silent.
         while selector.select(patience):
             chunk = os.read(stream.fileno(), CHUNK)
             if not chunk:
@@ -42,12 +42,12 @@ def lines(stream: IO[bytes], patience: float) -> Iterator[bytes]:
                 pending = io.BytesIO()
             pending.write(rest)
             if pending.tell() > LONGEST_REPLY:
-                raise Nonsense(f"a line of more than {LONGEST_REPLY} bytes")
+                raise InvalidMessage(f"a line of more than {LONGEST_REPLY} bytes")
     raise Silence
 
 
 class LogPump:
-    """Copies a stream into a log file in a thread of its own, with secrets blacked out; remembers the last line."""
+    """Copies a stream to a log file in a thread of its own, without secrets; remembers the last line."""
 
     def __init__(self, stream: IO[bytes], path: Path, redactor: Redactor) -> None:
         self.path = path
@@ -64,5 +64,5 @@ class LogPump:
                 self.last_line = line.strip() or self.last_line
 
     def finish(self, patience: float) -> None:
-        """Wait until the stream has ended and everything is in the file."""
+        """Wait until the stream has ended and the file is complete."""
         self._thread.join(patience)

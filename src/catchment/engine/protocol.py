@@ -1,7 +1,7 @@
-"""What crosses between launcher and worker: versioned JSON messages, one per line.
+"""The protocol between launcher and worker: versioned JSON messages, one per line.
 
 Commands go to the worker's standard input, replies come from its standard output. Everything else the worker or
-its JVM prints goes to the engine's log. A closed standard input tells the worker that its launcher is gone.
+its JVM prints goes to the engine's log. The worker ends when its standard input is closed: its launcher is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEARTBEAT_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Start:
-    """First command: the settings of the application. The worker answers `Ready` or `Failed` (attempt None)."""
+    """The first command, with the settings of the application. Answered by `Ready` or `Failed` (attempt None)."""
 
     engine: EnginePlan
     jars: tuple[str, ...]
@@ -56,7 +56,7 @@ class RunJob:
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Run one SQL query for a person. Answered by `Rows` or `Failed`."""
+    """Run one ad-hoc SQL query. Answered by `Rows` or `Failed`."""
 
     attempt: str
     sql: str
@@ -68,19 +68,19 @@ class RunQuery:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Look at the lake. Answered by `Facts` or `Failed`."""
+    """Answer one question about a depot or a table. Answered by `Facts` or `Failed`."""
 
     attempt: str
     what: Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
     depot: Depot
     dataset: Dataset | None = None
-    """None where the question is about the depot."""
+    """None if the question is about the depot."""
     kind: Literal["inspect"] = "inspect"
 
 
 @dataclass(frozen=True)
 class Recover:
-    """Finish or give up what writes have left unfinished in these tables. Answered by `Facts` or `Failed`."""
+    """Finish or abandon unfinished writes to these tables. Answered by `Facts` or `Failed`."""
 
     attempt: str
     tables: tuple[Dataset, ...]
@@ -91,28 +91,28 @@ class Recover:
 
 @dataclass(frozen=True)
 class Change:
-    """Change a table beside writing rows into it. Answered by `Facts` or `Failed`."""
+    """Change the metadata of a table. Answered by `Facts` or `Failed`."""
 
     attempt: str
     change: ChangePlan
     by: str
-    """Who asks for it."""
+    """Who requested it."""
     dry_run: bool
-    """Whether only to look."""
+    """Whether only to report what would change."""
     kind: Literal["change"] = "change"
 
 
 @dataclass(frozen=True)
 class Maintain:
-    """Look after a table. Answered by `Facts` or `Failed`."""
+    """Run one maintenance action on a table. Answered by `Facts` or `Failed`."""
 
     attempt: str
     table: Dataset
     operation: Annotated[Maintenance, Field(discriminator="kind")]
     by: str
-    """Who asks for it."""
+    """Who requested it."""
     dry_run: bool
-    """Whether only to look; of what can be looked at."""
+    """Whether only to report what would be done, for the actions that can."""
     kind: Literal["maintain"] = "maintain"
 
 
@@ -129,7 +129,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Preparing:
-    """From the launcher itself: one line about a step that takes time before the worker can start."""
+    """One line of progress from the launcher itself, while it prepares the start of the worker."""
 
     message: str
     kind: Literal["preparing"] = "preparing"
@@ -146,14 +146,14 @@ class Ready:
 
 @dataclass(frozen=True)
 class Alive:
-    """Heartbeat, every HEARTBEAT_SECONDS, from the moment the worker starts."""
+    """A heartbeat, sent every HEARTBEAT_SECONDS from the moment the worker starts."""
 
     kind: Literal["alive"] = "alive"
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something worth telling while an attempt runs."""
+    """An event of a running attempt."""
 
     attempt: str
     event: NoteEvent
@@ -170,14 +170,14 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """An attempt failed; without an attempt, the engine itself could not start."""
+    """An attempt failed; if the attempt is None, the engine itself could not start."""
 
     attempt: str | None
     code: str
     message: str
     retryable: bool
     setup: bool = False
-    """True where the machine or the request is at fault, not the job."""
+    """True if the machine or the request is at fault, not the job."""
     hint: str | None = None
     where: Position | None = None
     detail: str | None = None
@@ -202,7 +202,7 @@ class Facts:
 
 
 Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain
-"""What takes time and is answered."""
+"""Commands that run as an attempt and are answered."""
 Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
 
@@ -211,13 +211,13 @@ replies: TypeAdapter[Reply] = TypeAdapter(Reply)
 
 
 def encode(message: Command | Reply) -> bytes:
-    """One message as one line."""
+    """A message as one line of JSON."""
     adapter: TypeAdapter[Any] = TypeAdapter(type(message))
     return adapter.dump_json(message) + b"\n"
 
 
 def failure(error: CatchmentError, attempt: str | None = None) -> Failed:
-    """An error as the message that crosses the boundary."""
+    """The message that reports an error."""
     return Failed(
         attempt=attempt,
         code=error.code,

@@ -1,4 +1,4 @@
-"""An engine's Spark settings, from its plan alone. Plain data: nothing here touches Spark."""
+"""The Spark settings of an engine, computed from its plan without Spark."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ AT_LAUNCH = (
     "spark.driver.extraJavaOptions",
     "spark.driver.extraLibraryPath",
 )
-"""What the JVM must know before it runs. It is handed over on a command line, which every user of the machine can
-read; all other settings follow over the gateway's own connection."""
+"""Settings that the JVM needs when it starts. They are passed on the command line, which every user of the machine can
+read; all other settings are sent later over the gateway's connection."""
 
-# Before it makes a file, Hadoop's S3 client asks whether a directory is there or above it a file, and after it has
-# removed one, whether the directory must be kept. Names of data files are new each time and need no
-# directories, so nobody wants to know; it is a fifth of the requests of a write. Older clients do not know the flags.
-FEWER_REQUESTS = {"spark.hadoop.fs.s3a.performance.flags": "create,mkdir,delete"}
+# Before Hadoop's S3 client creates a file, it checks for a directory of that name and for a file above it; after it
+# deletes one, it checks whether the directory must be kept. Data files always have new names and need no directories.
+# Skipping these checks saves a fifth of the requests of a write. Older clients ignore the flags.
+S3_FEWER_REQUESTS = {"spark.hadoop.fs.s3a.performance.flags": "create,mkdir,delete"}
 
 
 def spark_settings(start: Start) -> dict[str, str]:
-    """Every setting of the application: our defaults, then the depots', then what the user asks for."""
+    """Every setting of the application: the defaults, overridden by the depots', overridden by the user's."""
     engine = start.engine
     settings = {**_defaults(engine), **_of_formats(engine), **_of_depots(engine.depots), **engine.conf}
-    settings.pop(PACKAGES_SETTING, None)  # they are among the jars already
+    settings.pop(PACKAGES_SETTING, None)  # these packages are already among the jars
     extensions = [traits.extension for traits in _formats(engine) if traits.extension]
     _append(settings, "spark.sql.extensions", ",", extensions)
-    # Jars on the class path from the start load faster than jars added later; executors elsewhere must be sent them.
+    # Jars on the class path load faster than jars that are added later. Remote executors must be sent the jars.
     _append(settings, "spark.driver.extraClassPath", ":", start.jars)
     if not is_local(engine):
         _append(settings, "spark.jars", ",", start.jars)
@@ -54,25 +54,25 @@ def spark_settings(start: Start) -> dict[str, str]:
 
 
 def launch_settings(settings: Settings, secrets: Sequence[str]) -> dict[str, str]:
-    """The part that goes onto the command line; refuses to put a secret there."""
+    """The settings for the command line; raises if one of them contains a secret."""
     chosen = {key: settings[key] for key in AT_LAUNCH if key in settings}
     for key, value in chosen.items():
         if any(secret in value for secret in secrets if secret):
             raise SetupError(
-                f"{key} holds a secret, and Java takes it on a command line that everybody on this machine can read",
+                f"{key} contains a secret, and every user of this machine can read the command line it is passed on",
                 code="secret-on-command-line",
-                hint="pass the secret in `envs`, or in a setting that is not needed to start Java",
+                hint="pass the secret in `envs`, or in a setting that Java does not need to start",
             )
     return chosen
 
 
 def is_local(engine: EnginePlan) -> bool:
-    """Whether everything runs inside the driver."""
+    """Whether tasks run inside the driver."""
     return engine.engine.master.startswith("local")
 
 
 def single_writer(depots: Sequence[Depot]) -> frozenset[str]:
-    """The depots whose catalogs lose commits when two processes write a table at the same time."""
+    """The names of the depots whose catalogs lose commits if two processes write a table at the same time."""
     return frozenset(depot.name for depot in depots if _loses_commits(depot))
 
 
@@ -82,7 +82,7 @@ def _loses_commits(depot: Depot) -> bool:
 
 
 def published(depots: Sequence[Depot]) -> dict[str, str]:
-    """The published catalogs of the depots that have one."""
+    """The published catalogs by the names of their depots."""
     return {depot.name: depot.publish for depot in depots if depot.publish}
 
 
@@ -114,14 +114,14 @@ def _of_formats(engine: EnginePlan) -> dict[str, str]:
 
 
 def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
-    settings = dict(FEWER_REQUESTS) if any(depot.location.startswith("s3a://") for depot in depots) else {}
+    settings = dict(S3_FEWER_REQUESTS) if any(depot.location.startswith("s3a://") for depot in depots) else {}
     for depot in depots:
         settings |= dict(depot.conf)
     return settings
 
 
 def _in_scratch(settings: Settings, scratch: Path) -> dict[str, str]:
-    """Everything Spark and Java drop by the way goes to one directory that is removed with the engine."""
+    """Settings that send all temporary files of Spark and Java to a directory that is removed with the engine."""
     options = (
         settings.get("spark.driver.extraJavaOptions", ""),
         f'"-Djava.io.tmpdir={scratch}"',

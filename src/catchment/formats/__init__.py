@@ -1,4 +1,4 @@
-"""The formats of the lake: a folder for each, holding everything that is particular to it.
+"""The formats of the lake, one folder each, which holds everything that is particular to the format.
 
-Importing this package costs nothing: `registry` knows every format by its traits and loads its code when it is used.
+`registry` knows every format by its traits and loads its code only when it is used.
 """

@@ -1,4 +1,4 @@
-"""Exceptions of Spark, Java and the formats become Catchment's errors: by class and condition, never by text."""
+"""Translates exceptions of Spark, Java and the formats to Catchment's errors by class and condition, never by text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ UNAVAILABLE = Rule(
     StorageUnavailable,
     None,
     "a store or catalog did not answer",
-    "check that it runs and can be reached from this machine",
+    "check that it is running and can be reached from this machine",
 )
 
 RULES = (
@@ -60,8 +60,8 @@ RULES = (
         frozenset({"java.net.BindException"}),
         SetupError,
         "port-in-use",
-        "a port that the engine asks for is taken",
-        "choose another port in the engine's `conf`, or remove the setting and let Spark choose",
+        "a port that the engine needs is in use",
+        "choose another port in the engine's `conf`, or remove the setting so that Spark chooses one",
     ),
     *(rule for traits in all_traits() for rule in traits.rules),
     Rule(
@@ -75,42 +75,44 @@ RULES = (
         JobError,
         "no-permission",
         "access was refused",
-        "check who owns the place and the credentials of the depot",
+        "check the permissions of the location and the credentials of the depot",
     ),
     UNAVAILABLE,
 )
 
-# The JVM hands the system's error number on only as the system's own text for it.
+# The JVM does not pass on the error number of the operating system, only its text.
 SYSTEM_ERRORS = {
     errno.ENOSPC: ("disk-full", "the disk is full", "free some space, or move the depot's location"),
     errno.EDQUOT: ("disk-full", "the disk quota is used up", "free some space, or move the depot's location"),
-    errno.EACCES: ("no-permission", "access was refused", "check who owns the place and may write to it"),
-    errno.EPERM: ("no-permission", "access was refused", "check who owns the place and may write to it"),
-    errno.EROFS: ("no-permission", "the place is read-only", "make it writable, or move the depot's location"),
+    errno.EACCES: ("no-permission", "access was refused", "check the owner and the permissions of the location"),
+    errno.EPERM: ("no-permission", "access was refused", "check the owner and the permissions of the location"),
+    errno.EROFS: ("no-permission", "the location is read-only", "make it writable, or move the depot's location"),
 }
 
-ONE_FOR_EACH = "let the last step give one row for each row of the table, for example with row_number() or max_by()"
+ONE_FOR_EACH = (
+    "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
+)
 CONDITIONS = {
     "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
     "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
     "UNRESOLVED_FIELD": ("column-not-found", "check the spelling of the field"),
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
         "not-deterministic",
-        "this reads its rows more than once: write those with rand() or uuid() in them to a table first",
+        "the rows are read more than once: write rows that use rand() or uuid() to a table first",
     ),
     "MERGE_CARDINALITY_VIOLATION": ("merge-cardinality", ONE_FOR_EACH),
     "TABLE_OR_VIEW_NOT_FOUND": (
         "table-or-view-not-found",
-        "SQL sees the job's inputs and earlier steps by name, and tables as depot.collection.table",
+        "SQL can name the job's inputs, its earlier steps, and tables as depot.collection.table",
     ),
     "PATH_NOT_FOUND": ("input-not-found", "check the address, and where the depot's `location` points"),
     "UNABLE_TO_INFER_SCHEMA": ("input-empty", "put data there first, or give the input a schema"),
-    **{condition: told for traits in all_traits() for condition, told in traits.conditions.items()},
+    **{condition: known for traits in all_traits() for condition, known in traits.conditions.items()},
 }
 
 
 def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> CatchmentError:
-    """The error that a failure inside Spark means; `otherwise` is the code where nothing more is known."""
+    """The Catchment error for an exception of Spark; `otherwise` is the code if nothing more specific is known."""
     if isinstance(error, CatchmentError):
         return error
     detail = stack_trace(error)
@@ -120,27 +122,27 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
 
 
 def from_system(number: int, about: str, detail: str | None) -> CatchmentError | None:
-    """The error that a number of the operating system means, None for numbers that say nothing to a user."""
+    """The error for an error number of the operating system; None if that number has no message of ours."""
     if number not in SYSTEM_ERRORS:
         return None
     code, message, hint = SYSTEM_ERRORS[number]
     return JobError(f"{message}: {about}", code=code, hint=hint, detail=detail)
 
 
-def _says(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
+def _rule_error(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
     message = f"{rule.message}: {first_line(cause)}" if rule.message else first_line(cause)
     return rule.error(message, code=rule.code, hint=rule.hint, detail=detail)
 
 
 def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
-    return next((_says(rule, cause, detail) for rule, cause in found), None)
+    return next((_rule_error(rule, cause, detail) for rule, cause in found), None)
 
 
 def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
-    """A store that answers that it cannot answer."""
+    """The error if a store answered that it is overloaded or unavailable."""
     busy = (cause for cause in chain if cause.status is not None and (cause.status >= 500 or cause.status == 429))
-    return next((_says(UNAVAILABLE, cause, detail) for cause in busy), None)
+    return next((_rule_error(UNAVAILABLE, cause, detail) for cause in busy), None)
 
 
 def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
@@ -160,13 +162,13 @@ def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error
             return JobError(first_line(cause), code="sql-syntax", hint="correct the SQL at this place", detail=detail)
     if not chain:
         return JobError(f"{type(error).__name__}: {error}", code="internal", detail=detail)
-    # The innermost cause that Spark has a condition for tells most; the outermost often only says "job aborted".
-    telling = [cause for cause in chain if cause.condition] or chain
-    return JobError(first_line(telling[-1]), code=otherwise, hint="the job's log has the whole story", detail=detail)
+    # The innermost cause with a condition is the most specific; the outermost often only says "job aborted".
+    specific = [cause for cause in chain if cause.condition] or chain
+    return JobError(first_line(specific[-1]), code=otherwise, hint="the job's log has the details", detail=detail)
 
 
 def first_line(cause: Throwable) -> str:
-    """One paragraph of a JVM message, without Spark's decorations."""
+    """The first line of a JVM message, without Spark's error class and SQLSTATE."""
     text = cause.message.strip() or str(cause.java.getClass().getName())
     line = re.split(r"\n|; line \d+ pos \d+|\(line \d+, pos \d+\)", text, maxsplit=1)[0]
     line = re.sub(r"^\[[A-Z0-9_.]+\] ", "", line)

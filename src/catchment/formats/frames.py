@@ -1,4 +1,4 @@
-"""Rows on their way in and out: the schema that an input declares, the order that an output asks for."""
+"""DataFrames: the schema that an input declares, and the order that an output requires."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from catchment.plan.model import InputPlan
 
 
 def sorted_rows(frame: DataFrame, write: Write, partitions: Sequence[Column]) -> DataFrame:
-    """Order rows by partition first, so that each file is written from start to end, then by the columns given."""
+    """Sort rows by partition and then by the output's columns; a task then writes one file after the other."""
     sort = write.output.sort
     if sort is None:
         return frame
@@ -39,7 +39,7 @@ def sorted_rows(frame: DataFrame, write: Write, partitions: Sequence[Column]) ->
 
 
 def given_schema(spark: SparkSession, source: InputPlan) -> StructType | None:
-    """The schema that an input declares, None where it declares none."""
+    """The schema that an input declares; None if it declares none."""
     if source.schema is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What formats can be asked, in small protocols: each format keeps those that it can."""
+"""The protocols of formats: each format implements those that it supports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from catchment.store.publications import Publication
 from catchment.store.writes import Base, Entry
 
 Facts = Mapping[str, Any]
-"""An answer for people: plain JSON."""
+"""A report for users, as plain JSON."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Write:
     job: str
     run_id: str
     since: Base | None = None
-    """The state of the dataset when the job began, where a later change of it would matter."""
+    """The state of the dataset when the job began, if later changes of it count as conflicts."""
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """The states of the job's inputs by their names, where a later attempt may ask what the rows came from."""
+    """The versions of the job's inputs by name, if a later attempt may have to compare them."""
 
     @property
     def id(self) -> str:
@@ -47,7 +47,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Written:
-    """What a write came to."""
+    """The result of a write."""
 
     rows: int | None
     files: int | None
@@ -55,20 +55,20 @@ class Written:
 
 
 def written(done: Entry) -> Written:
-    """What a write of the ledger came to."""
+    """The result of a write that the ledger knows."""
     contents = done.contents
     return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """A write that an earlier attempt has computed: whole, durable, and not to be computed again."""
+class EarlierWrite:
+    """A write that an earlier attempt has completed: it is durable and must not be computed again."""
 
     written: Written
     committed: bool
-    """False where it is sealed and not published yet."""
+    """False if it is sealed but not published yet."""
     inputs: Mapping[str, str]
-    """The states of the inputs that it was computed from."""
+    """The versions of the inputs that it was computed from."""
 
 
 @runtime_checkable
@@ -79,25 +79,25 @@ class Source(Protocol):
         """The rows of a dataset."""
         ...
 
-    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """What the state of an input is called: another name, other rows. None where it cannot change or be told."""
+    def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """A text that differs if the rows of an input differ; None if they cannot change or it is not known."""
         ...
 
 
 @runtime_checkable
 class Sink(Protocol):
-    """A format that can be written: it fills a buffer, seals it, and its destination consolidates what is sealed."""
+    """A format that can be written."""
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
-        """The state of the dataset before the job reads anything; None where later changes do not matter."""
+        """The state of the dataset before the job reads anything; None if later changes are no conflict."""
         ...
 
-    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-        """What an earlier attempt has left of this very write, if it got as far as its seal."""
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
+        """This write as an earlier attempt has sealed or committed it; None if no attempt got that far."""
         ...
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-        """Put rows into a dataset, creating it where it is missing."""
+        """Write rows to a dataset, which is created if it is missing."""
         ...
 
 
@@ -106,10 +106,10 @@ class History(Protocol):
     """A format whose commits can be read one after the other."""
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
-        """What an input that reads by commits has before it: from after a commit (None: the beginning) to another.
+        """The commits that an input reads next, as (last commit already read or None, newest commit).
 
-        `known` is the last commit it has read. None where there is nothing at all; raises where the history between the
-        two is gone, or does not only add rows.
+        `known` is the last commit that the input has read. None if the table has no commit; raises if the history
+        between the two is gone or does not only add rows.
         """
         ...
 
@@ -120,7 +120,7 @@ class History(Protocol):
 
 @runtime_checkable
 class Inspects(Protocol):
-    """A format whose tables can be asked about; which questions it answers, its traits say."""
+    """A format whose tables can be inspected; its traits list the questions that it answers."""
 
     def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
         """Every table of a depot, with its address."""
@@ -133,16 +133,16 @@ class Inspects(Protocol):
 
 @runtime_checkable
 class Recovers(Protocol):
-    """A format whose datasets may be left unfinished by engines that are gone."""
+    """A format in which engines that died may leave unfinished writes."""
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
-        """Finish or give up what is unfinished; files of abandoned writes go only where `remove` says so."""
+        """Finish or abandon unfinished writes; files of abandoned writes are removed only if `remove` is set."""
         ...
 
 
 @dataclass(frozen=True)
-class Asker:
-    """Who asks for a change: a person, or a job of a run."""
+class Requester:
+    """Who requested a change: a person, or a job of a run."""
 
     by: str
     run_id: str | None = None
@@ -150,37 +150,37 @@ class Asker:
     request: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
-    def told(self) -> tuple[str, str | None, str | None]:
-        """For the record."""
+    def recorded(self) -> tuple[str, str | None, str | None]:
+        """The values that a record of the change keeps."""
         return self.by, self.run_id, self.job
 
     @property
     def id(self) -> str:
-        """Of the request: the same on every attempt of a job."""
+        """The id of the request, which is the same on every attempt of a job."""
         return f"{self.run_id}/{self.job}" if self.run_id else self.request
 
 
 @runtime_checkable
-class Changes(Protocol):
-    """A format whose tables can be changed beside writing rows; which changes it knows, its traits say."""
+class ChangesTables(Protocol):
+    """A format whose table metadata can be changed; its traits list the changes that it supports."""
 
     def change(
         self,
         spark: SparkSession,
         change: ChangePlan,
-        asker: Asker,
+        requester: Requester,
         writer: Writer,
         listener: Listener,
         *,
         dry_run: bool,
     ) -> Facts:
-        """Make a change, or look what it would come to; one that was made already is not made twice."""
+        """Make a change, or preview it; a change that was made already is not made twice."""
         ...
 
 
 @dataclass(frozen=True)
 class Follower:
-    """An input of an incremental job, and the snapshot from which its next window is read."""
+    """An input of an incremental job, and the snapshot that its next window starts from."""
 
     workflow: str
     job: str
@@ -191,10 +191,10 @@ class Follower:
 
     def __str__(self) -> str:
         where = f"job {self.job} of workflow {self.workflow} is at snapshot {self.snapshot} since {self._moment()}"
-        return f"{where} (`catchment state reset {self.workflow} {self.job}` lets go of it)"
+        return f"{where} (`catchment state reset {self.workflow} {self.job}` releases it)"
 
     def facts(self) -> Facts:
-        """For people."""
+        """The follower as part of a report."""
         named = {"workflow": self.workflow, "job": self.job, "input": self.input}
         return {**named, "snapshot_id": self.snapshot, "since": self._moment()}
 
@@ -203,14 +203,14 @@ class Follower:
 
 
 class Needs(Protocol):
-    """What others still need of a table, asked for when it matters: each answer is true of that moment."""
+    """What others still need of a table; each method answers for the moment of the call."""
 
     def writes(self) -> InFlight:
-        """What writes on their way need."""
+        """What unfinished writes need."""
         ...
 
     def readers_since(self) -> float | None:
-        """Since when the longest of those who read now has been reading, in seconds since 1970; None: nobody reads."""
+        """When the oldest reader of this moment began, in seconds since 1970; None if nobody is reading."""
         ...
 
     def followers(self, history: Collection[int]) -> Sequence[Follower]:
@@ -218,29 +218,29 @@ class Needs(Protocol):
         ...
 
     def publications(self) -> Sequence[Publication]:
-        """What readers of the published catalog were shown, oldest first."""
+        """The versions that were published for readers, oldest first."""
         ...
 
 
 @dataclass(frozen=True)
 class MaintenanceResult:
-    """What maintenance did."""
+    """The result of a maintenance action."""
 
     files: int = 0
-    """New data files, or files that were removed."""
+    """The number of new data files, or of files that were removed."""
     bytes: int = 0
     snapshot_id: int | None = None
     """The table's head afterwards."""
     facts: Facts = field(default_factory=dict)
-    """For people."""
+    """The report."""
 
 
 class MaintainedTable(Protocol):
-    """A table that is maintained."""
+    """A table and the maintenance actions that can run on it."""
 
     @property
     def branch(self) -> str:
-        """The branch that maintenance is about."""
+        """The branch that maintenance works on."""
         ...
 
     @property
@@ -249,69 +249,69 @@ class MaintainedTable(Protocol):
         ...
 
     def head(self) -> int | None:
-        """The newest commit, None where there is none."""
+        """The newest commit; None if there is none."""
         ...
 
     def find(self, write_id: str) -> Committed | None:
-        """What a write in the table's history came to; None where it is not there."""
+        """The commit of a write, if it is in the table's history."""
         ...
 
     def perform(self, operation: Maintenance) -> MaintenanceResult:
-        """Do what is asked for. It changes no row, so that doing it again does no harm."""
+        """Run an action. It changes no row, so it is safe to repeat."""
         ...
 
     def preview(self, operation: Maintenance) -> MaintenanceResult:
-        """What it would come to; nothing is written."""
+        """Report what an action would do; nothing is written."""
         ...
 
 
 @runtime_checkable
 class Maintains(Protocol):
-    """A format whose tables can be maintained; which operations it knows, its traits say."""
+    """A format whose tables can be maintained; its traits list the operations that it supports."""
 
     def maintained(
         self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener
     ) -> MaintainedTable:
-        """A table; raises where there is none."""
+        """The table of a dataset; raises if there is none."""
         ...
 
     def delete_rows(
         self, spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener
     ) -> Written:
-        """Delete the rows that meet a condition, unless this very write has been committed before."""
+        """Delete the rows that meet a condition, unless this write is committed already."""
         ...
 
 
 @runtime_checkable
 class RewritesSql(Protocol):
-    """A format whose tables Spark finds under other names than people use, or may not write everywhere."""
+    """A format whose tables have other names in Spark, or that must refuse some statements."""
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterable[Edit]:
-        """What must be replaced in a statement so that Spark finds the tables of these depots."""
+        """The replacements in a statement with which Spark finds the tables of these depots."""
         ...
 
     def check(self, sql: str, depots: Sequence[Depot]) -> None:
-        """Refuse a statement that must not run."""
+        """Raise if a statement must not run."""
         ...
 
 
 @runtime_checkable
 class Publishes(Protocol):
-    """A format whose depots may have a published catalog: its readers see chosen versions of tables."""
+    """A format whose depots may have a published catalog, whose readers see only published versions of tables."""
 
     def published(self, sql: str, depots: Sequence[Depot]) -> str:
         """A query with every table looked up in the published catalog of its depot."""
         ...
 
     def unpublished(self, spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
-        """Why a query finds no table: nobody has published it. None where that is not the reason."""
+        """The error if a query does not find a table because it was never published; otherwise None."""
         ...
 
 
 @runtime_checkable
 class ClosesSessions(Protocol):
-    """A format that keeps something open for a session of Spark's."""
+    """A format that holds resources for each Spark session."""
 
     def close(self, session: SparkSession) -> None:
-        """Give back what it has opened."""
+        """Release the resources of a session."""
         ...

@@ -1,4 +1,4 @@
-"""Every format there is. To add one: its folder, and one line at the end of this file."""
+"""The registry of formats. A new format needs its folder and one line at the end of this file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from catchment.formats.traits import Traits
 from catchment.project.model import EMBEDDED
 
 PLANNED = ("paimon", "jdbc")
-"""Kinds of depots that are known and not here yet."""
+"""Kinds of depots that are recognised but not supported yet."""
 
 Ability = TypeVar("Ability")
 
@@ -20,19 +20,19 @@ _folders: dict[str, str] = {}
 
 
 def register(folder: str) -> None:
-    """Make the format of a package known: `traits.TRAITS` says what it is, `format.open_format` gives its code."""
+    """Register the format of a package, which has `traits.TRAITS` and `format.open_format`."""
     traits: Traits = importlib.import_module(f"{folder}.traits").TRAITS
     _traits[traits.name] = traits
     _folders[traits.name] = folder
 
 
 def all_traits() -> tuple[Traits, ...]:
-    """Every format, in the order in which they are registered."""
+    """The traits of every format, in the order of registration."""
     return tuple(_traits.values())
 
 
 def format_names() -> tuple[str, ...]:
-    """Everything that `format` of a dataset may say."""
+    """All values that `format` of a dataset may have."""
     return tuple(name for traits in all_traits() for name in traits.formats)
 
 
@@ -52,7 +52,7 @@ def traits_of(format: str) -> Traits:
 
 
 def held_by(kind: str) -> tuple[Traits, ...]:
-    """The formats that a kind of depot can hold, those of tables first."""
+    """The formats that a kind of depot can hold, table formats first."""
     if kind == EMBEDDED:
         return tuple(sorted((each for each in all_traits() if each.embedded), key=lambda each: not each.is_table))
     return (_traits[kind],)
@@ -65,32 +65,32 @@ def in_use(kinds: Collection[str]) -> tuple[Traits, ...]:
 
 
 def supporting(trait: str, value: str | None = None) -> str:
-    """The formats that have a trait, for messages: `value` is looked for where the trait is a set."""
+    """The names of the formats with a trait, for messages; if the trait is a set, it must contain `value`."""
     able = [each for each in all_traits() if _has(getattr(each, trait), value)]
     return ", ".join(each.name for each in able) or "no format"
 
 
 def open_format(format: str, ability: type[Ability]) -> Ability:
-    """The code of a format, as one of the protocols of `formats.model`; raises where it does not keep that one."""
-    found = _opened(format)
+    """The code of a format as one of the protocols of `formats.model`; raises if it does not implement that one."""
+    found = _load(format)
     if not isinstance(found, ability):
         raise RequestError(
-            f"datasets of format {format} cannot do this: {ability.__name__}",
+            f"the format {format} does not support this: {ability.__name__}",
             code="unsupported-by-format",
-            hint="the reference of workflow files says what each format can do",
+            hint="the reference of workflow files lists what each format supports",
         )
     return found
 
 
 def open_all(kinds: Collection[str], ability: type[Ability]) -> Iterator[Ability]:
-    """The code of every format that depots of these kinds hold and that keeps a protocol."""
+    """The code of every format that depots of these kinds hold and that implements a protocol."""
     for traits in in_use(kinds):
-        found = _opened(traits.formats[0])
+        found = _load(traits.formats[0])
         if isinstance(found, ability):
             yield found
 
 
-def _opened(format: str) -> Any:
+def _load(format: str) -> Any:
     return importlib.import_module(f"{_folders[traits_of(format).name]}.format").open_format(format)
 
 

@@ -1,4 +1,4 @@
-"""Statements made of clauses that stand in a workflow: what fails in them is shown where it is written."""
+"""MERGE and DELETE statements built from clauses of a workflow; errors in them point to the workflow file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from catchment.plan.model import Clause, Merge
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL, and where in it the clauses of the workflow begin."""
+    """SQL, with the offsets at which the clauses of the workflow begin."""
 
     sql: str
     clauses: tuple[tuple[int, Clause], ...] = ()
 
     @classmethod
     def of(cls, *pieces: str | Clause) -> Statement:
-        """The pieces, one after the other."""
+        """A statement made of these pieces in order."""
         sql, clauses = "", []
         for piece in pieces:
             if isinstance(piece, Clause):
@@ -29,7 +29,7 @@ class Statement:
         return cls(sql, tuple(clauses))
 
     def place(self, error: BaseException) -> Position | None:
-        """Where in the workflow the SQL stands that an error of Spark blames; None where it blames none of this."""
+        """The position in the workflow of the SQL that an error of Spark names; None if it names no clause."""
         offsets = (offset for cause in causes(error) for offset in self._offsets(cause))
         return next((place for place in map(self._position, offsets) if place), None)
 
@@ -49,22 +49,22 @@ class Statement:
 
 
 def merge_statement(merge: Merge, table: str, view: str) -> Statement:
-    """The MERGE INTO that brings the rows of a view into a table."""
+    """The MERGE INTO that merges the rows of a view into a table."""
     head = f"MERGE INTO {table} AS {merge.target} USING {view} AS {merge.source} ON "
-    # On lines of their own: a clause may end with a comment.
+    # Each clause ends with a newline, because a clause may end with a comment.
     return Statement.of(head, merge.on, "\nWHEN ", merge.when, "\n")
 
 
 def delete_statement(condition: Clause, table: str) -> Statement:
-    """The DELETE FROM that removes what meets a condition, in which the table is called target."""
+    """The DELETE FROM for a condition, in which the table has the alias target."""
     return Statement.of(f"DELETE FROM {table} AS target WHERE ", condition, "\n")  # noqa: S608 - the user's own SQL
 
 
-def show_rows(frame: DataFrame, name: str) -> None:
-    """Make rows a view. Spark 4.1 finds no plan for a MERGE from a view with a table in it: it gets the rows alone."""
+def create_rows_view(frame: DataFrame, name: str) -> None:
+    """Create a view of rows. Spark 4.1 cannot plan a MERGE from a view on a table, so the view has only rows."""
     query = frame._jdf.queryExecution()
     if not query.analyzed().deterministic():
-        frame.createOrReplaceTempView(name)  # Spark itself says why it takes no rows that are others each time
+        frame.createOrReplaceTempView(name)  # Spark itself refuses non-deterministic rows, with a clear message
         return
     session = frame.sparkSession._jsparkSession
     alone = session.internalCreateDataFrame(query.toRdd(), frame._jdf.schema(), False)  # noqa: FBT003

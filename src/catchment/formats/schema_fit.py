@@ -1,4 +1,4 @@
-"""What stands between the rows of a write and the schema of its table, found before any data moves."""
+"""Compares the schema of rows with that of their table before any data is written."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ WIDER: dict[type[DataType], tuple[type[DataType], ...]] = {
     IntegerType: (LongType,),
     FloatType: (DoubleType,),
 }
-"""Types that hold every value of another: the promotions that Iceberg allows, and Spark's small integers."""
+"""Types that hold all values of another type: Iceberg's promotions, and Spark's small integers."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which rows and table differ."""
+    """One difference between the schemas of rows and table."""
 
     text: str
     mergeable: bool
-    """The two can be brought together without harm to what is in the table."""
+    """The difference can be resolved without damage to the table's rows."""
     grows: bool = False
-    """For that, the table must change."""
+    """Resolving it changes the table."""
     widens: bool = False
-    """For that, a column of the table needs another type, which not every format can give it."""
+    """Resolving it changes the type of a column, which not every format can do."""
 
 
 def differences(rows: StructType, table: StructType) -> list[Difference]:
-    """Everything in which rows differ from the schema of their table, whatever the order of columns."""
+    """All differences between the schemas of rows and table, whatever the order of columns."""
     return list(_of_fields(rows, table, ""))
 
 
 def missing_columns(rows: StructType, table: StructType) -> list[StructField]:
-    """Columns of the table that the rows do not bring."""
+    """Columns of the table that the rows do not have."""
     brought = {field.name.lower() for field in rows.fields}
     return [field for field in table.fields if field.name.lower() not in brought]
 
 
 def columns_without_type(rows: StructType) -> list[str]:
-    """Columns that are a bare NULL, or hold one: nobody can say what would be stored."""
+    """Columns that are a bare NULL, or contain one, and so have no type that could be stored."""
     return [field.name for field in rows.fields if _has_no_type(field.dataType)]
 
 
@@ -84,7 +84,7 @@ def _of_fields(rows: StructType, table: StructType, path: str) -> Iterator[Diffe
             yield Difference(text, mergeable=field.nullable and not path)
             continue
         if found.nullable and not field.nullable:
-            yield Difference(f"column {name} may be null in the rows, and in the table it must not", mergeable=False)
+            yield Difference(f"column {name} may be null in the rows but not in the table", mergeable=False)
         yield from _of_types(found.dataType, field.dataType, name)
     for field in brought.values():
         text = f"column {path}{field.name} ({field.dataType.simpleString()}) is not in the table"
@@ -105,7 +105,7 @@ def _of_types(rows: DataType, table: DataType, name: str) -> Iterator[Difference
 
 
 def fits(narrow: DataType, wide: DataType) -> bool:
-    """Whether every value of one type is a value of the other."""
+    """Whether the wide type holds every value of the narrow one."""
     if narrow == wide or isinstance(narrow, NullType):
         return True
     if isinstance(narrow, DecimalType) and isinstance(wide, DecimalType):
@@ -114,10 +114,12 @@ def fits(narrow: DataType, wide: DataType) -> bool:
 
 
 def check(write: Write, found: Sequence[Difference]) -> None:
-    """Raise where the differences cannot be brought together, or nobody asked for it."""
+    """Raise if a difference cannot be resolved, or if the output does not allow schema changes."""
     refused = [difference for difference in found if not (write.output.merge_schema and difference.mergeable)]
     if refused:
-        merge = "; `mergeSchema: true` would let the table grow" if all(each.mergeable for each in refused) else ""
+        merge = (
+            "; with `mergeSchema: true` the table would be extended" if all(each.mergeable for each in refused) else ""
+        )
         raise JobError(
             f"the rows do not fit {write.output.dataset.address}: {'; '.join(each.text for each in refused)}",
             code="schema-mismatch",
@@ -127,7 +129,7 @@ def check(write: Write, found: Sequence[Difference]) -> None:
 
 
 def not_storable(write: Write, store: str, what: str) -> JobError:
-    """A column of a type that the format does not have."""
+    """The error for a column whose type the format does not have."""
     return JobError(
         f"output {write.output.name} has a column that {store} cannot store: {what}",
         code="type-not-storable",

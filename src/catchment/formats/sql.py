@@ -1,4 +1,4 @@
-"""SQL on its way to Spark: what each format has to change in it, and what it must not do."""
+"""Prepares SQL for Spark: formats replace the names of their tables and refuse statements."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from catchment.formats.sql_names import Edited
 from catchment.project.model import Depot
 
 
-def handed_to_spark(sql: str, depots: Sequence[Depot]) -> Edited:
-    """The SQL with every table named as Spark finds it; nothing else is touched."""
+def rewrite_for_spark(sql: str, depots: Sequence[Depot]) -> Edited:
+    """The SQL with the names under which Spark finds the tables; nothing else is changed."""
     formats = open_all({depot.kind for depot in depots}, RewritesSql)
     return Edited.of(sql, [edit for format in formats for edit in format.edits(sql, depots)])
 
 
 def check_statement(sql: str, depots: Sequence[Depot]) -> None:
-    """Refuse a statement that some format does not let run."""
+    """Raise if a format refuses a statement."""
     for format in open_all({depot.kind for depot in depots}, RewritesSql):
         format.check(sql, depots)
 
 
-def in_published(sql: str, depots: Sequence[Depot]) -> str:
-    """A query over what was published of the depots' tables."""
+def query_published(sql: str, depots: Sequence[Depot]) -> str:
+    """The query over the published versions of the depots' tables."""
     for format in open_all({depot.kind for depot in depots}, Publishes):
         sql = format.published(sql, depots)
     return sql
 
 
 def explain_missing(spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
-    """Why a query finds no table, where a format knows."""
+    """The reason why a query does not find a table, if a format knows it."""
     formats = open_all({depot.kind for depot in depots}, Publishes)
     return next(filter(None, (format.unpublished(spark, sql, depots) for format in formats)), None)

@@ -1,4 +1,4 @@
-"""Names in SQL: where a query names tables of which catalogs, without a change to anything else."""
+"""Finds and replaces the names of tables in SQL."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 Edit = tuple[int, int, str]
-"""From where to where a text is replaced, and by what."""
+"""Start and end of a text that is replaced, and its replacement."""
 
 
 def parsed(sql: str, catalogs: Collection[str]) -> exp.Expr | None:
-    """The statement, where it names one of these catalogs and can be read; what is wrong with it is Spark's to say."""
+    """The parsed statement if it names one of these catalogs; None if it cannot be parsed, which Spark reports."""
     if not any(name in sql for name in catalogs):
         return None
-    import sqlglot  # slow to import, and needed only where such a catalog is named
+    import sqlglot  # slow to import, and needed only if the SQL names such a catalog
     from sqlglot.errors import SqlglotError
 
     try:
@@ -29,11 +29,11 @@ def parsed(sql: str, catalogs: Collection[str]) -> exp.Expr | None:
 
 
 def may_name(sql: str, dataset: Dataset) -> bool:
-    """Whether a statement names a dataset, or nobody can tell that it does not."""
+    """Whether a statement names a dataset; also true if that cannot be ruled out."""
     own = dataset.table or (dataset.path or "").rstrip("/").rpartition("/")[2]
     if own.lower() not in sql.lower() and "identifier" not in sql.lower():
         return False
-    import sqlglot  # slow to import, and needed only where such a word is there
+    import sqlglot  # slow to import, and needed only if the SQL contains the name
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
@@ -50,21 +50,21 @@ def may_name(sql: str, dataset: Dataset) -> bool:
 
 @dataclass(frozen=True)
 class Edited:
-    """SQL as Spark gets it, and what was changed in it, in order."""
+    """SQL after some edits, with the edits in order."""
 
     sql: str
     edits: tuple[Edit, ...] = ()
 
     @classmethod
     def of(cls, sql: str, edits: Iterable[Edit]) -> Edited:
-        """The text with every edit made."""
+        """Apply all edits to a text."""
         made = tuple(sorted(edits))
         for start, end, text in reversed(made):
             sql = sql[:start] + text + sql[end:]
         return cls(sql, made)
 
     def origin(self, offset: int) -> int:
-        """Where a place in this SQL was before it was changed; what replaced a name is where the name was."""
+        """The offset in the original SQL; every offset in a replacement maps to the start of the replaced name."""
         moved = 0
         for start, end, text in self.edits:
             if offset < start + moved:

@@ -1,4 +1,4 @@
-"""What a commit says about where it comes from; the same words in every format."""
+"""The properties that every commit carries about its origin, with the same names in every format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from catchment.formats.model import Write
 WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
 WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
 MODE = "catchment.mode"
-"""Of commits that change rows: what their counts mean depends on it."""
+"""The mode of a row-level commit: the meaning of its row counts depends on it."""
 
 
 def stamp(write: Write) -> dict[str, str]:

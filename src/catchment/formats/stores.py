@@ -1,4 +1,4 @@
-"""What Spark needs to reach a store that is not on this machine."""
+"""The packages that Spark needs to reach remote stores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from catchment.formats.traits import Package
 
-# Hadoop's S3 connector asks for an SDK bundle of 640 MB. Iceberg's holds the same in 69 MB, but for two parts.
+# Hadoop's S3 connector requires an SDK bundle of 640 MB. Iceberg's has 69 MB and lacks only two parts of it.
 S3: Mapping[str, tuple[Package, ...]] = {
     "4.1": (
         Package("org.apache.hadoop:hadoop-aws:3.4.2", without=("software.amazon.awssdk:bundle",)),

@@ -1,4 +1,4 @@
-"""What a format can do and needs, as data that project, spec, plan and engine ask. Nothing here touches Spark."""
+"""What a format supports and needs, as plain data for project, spec, plan and engine. No Spark here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAVE_MODES = frozenset({"append", "overwrite", "overwrite-partitions"})
 
 @dataclass(frozen=True)
 class Package:
-    """One Maven coordinate `group:artifact:version`, and which of its dependencies (`group:artifact`) stay away."""
+    """A Maven coordinate `group:artifact:version`, and the dependencies (`group:artifact`) to exclude."""
 
     coordinate: str
     without: tuple[str, ...] = ()
@@ -38,23 +38,23 @@ class CatalogTraits:
     """One type of catalog that can keep a format's tables."""
 
     uri: tuple[str, ...] = ()
-    """How its uri may begin; empty where it has none."""
+    """The allowed beginnings of its uri; empty if it has none."""
     needs_uri: bool = False
     location: Literal["required", "optional", "name"] = "required"
-    """Whether the depot must say where its tables are; `name`: a word between the catalog and us, not a path."""
+    """Whether the depot needs a `location`; `name`: it is a name that the catalog knows, not a path."""
     loses_commits: bool = False
-    """Two processes that write one table at the same time lose commits: writers must come one after the other."""
+    """Two processes that write one table at the same time lose commits, so only one may write at a time."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What it means that one of these Java classes is among the causes of an exception."""
+    """The error to raise if one of these Java classes is among the causes of an exception."""
 
     classes: frozenset[str]
     error: type[CatchmentError]
     code: str | None
     message: str
-    """What is said before the cause's own words; nothing where those say it all."""
+    """Put before the message of the cause; empty if that message is enough."""
     hint: str
 
 
@@ -62,7 +62,7 @@ Settings = Mapping[str, str]
 
 
 def no_settings(depots: Sequence[Depot], spark: str, *, local: bool) -> Settings:
-    """A format that needs no settings of Spark."""
+    """The settings of a format that needs none."""
     return {}
 
 
@@ -71,59 +71,59 @@ class Traits:
     """One format."""
 
     name: str
-    """Of its folder, and the kind of its depots."""
+    """The name of its folder and of its kind of depot."""
     formats: tuple[str, ...]
-    """What `format` of a dataset may say; the first one is meant where nothing is said."""
+    """The values of `format` of a dataset; the first one is the default."""
     is_table: bool
-    """Commits keep readers and writers apart; plain files have none."""
+    """Whether it has commits, which isolate readers from writers; plain files have none."""
 
     # Depots
     catalogs: Mapping[str, CatalogTraits] = field(default_factory=dict)
-    """Types of catalogs that can keep its tables; the first one is meant where nothing is said."""
+    """Types of catalogs that can keep its tables; the first one is the default."""
     catalog_required: bool = False
     one_catalog: bool = False
-    """Spark has a single catalog for it: all depots of a project must share it."""
+    """Spark has only one catalog for it, which all depots of a project must share."""
     publishes_with: frozenset[str] = frozenset()
     """Types of catalogs whose tables can be published in a second catalog."""
     embedded: bool = False
-    """Whether a depot that nobody configured holds it."""
+    """Whether embedded depots, which need no configuration, hold it."""
     by_path: bool = False
-    """Its tables lie at `collection/table` of the depot; a catalog may know their names."""
+    """Its tables are at the path `collection/table` of the depot, with or without a catalog."""
     forbidden_in_names: str = ""
-    """Characters that its catalogs do not take in names."""
+    """Characters that its catalogs do not allow in names."""
     reserved_depots: frozenset[str] = frozenset()
-    """Names of catalogs that it has of its own."""
+    """Names that it uses for catalogs of its own."""
     suffixes: Mapping[str, str] = field(default_factory=dict)
-    """Formats by the ending of a dataset's name."""
+    """Formats by the suffix of a dataset's name."""
 
     # Reads and writes
     save_modes: frozenset[str] = SAVE_MODES
     transforms: frozenset[str] = IDENTITY
-    """How partitions may be computed from columns."""
+    """The partition transforms that it supports."""
     merge: bool = False
     conflict: bool = False
-    """An overwrite can find out that others changed what it replaces (`conflict: fail | rerun`)."""
+    """An overwrite can detect that others changed what it replaces (`conflict: fail | rerun`)."""
     direct: bool = False
-    """A write may go past the buffer (`commit: direct`)."""
+    """A write may bypass the buffer (`commit: direct`)."""
     buffered: bool = True
-    """Rows are computed into a buffer and committed later, so that several can be computed at once."""
+    """Rows are written to a buffer and committed later, so that several writes can be computed at once."""
     branches: bool = False
     evolving: frozenset[str] = frozenset()
-    """Formats whose datasets can grow by columns."""
+    """Formats whose datasets can get new columns."""
     history: bool = False
-    """Its commits can be read one after the other (`by: snapshot`), and earlier states be read."""
+    """Its commits can be read one after the other (`by: snapshot`), and earlier versions can be read."""
     time_travel: frozenset[str] = frozenset()
-    """Options of an input that name a moment of the history."""
+    """Options of an input that select an earlier version."""
 
-    # Beside reading and writing
+    # Maintenance, metadata changes, inspection
     operations: frozenset[str] = frozenset()
-    """Actions on its tables, by their names."""
+    """The names of the actions that its tables support."""
     rewrite_options: frozenset[str] = frozenset()
-    """Properties that a rewrite of its files takes."""
+    """The properties that a rewrite of its files accepts."""
     changes: frozenset[str] = frozenset()
-    """Changes of its tables, by their names."""
+    """The names of the metadata changes that its tables support."""
     questions: frozenset[str] = frozenset()
-    """What can be asked of its tables."""
+    """The inspection questions that its tables answer."""
 
     # Spark
     packages: Mapping[str, tuple[Package, ...]] = field(default_factory=dict)
@@ -133,13 +133,13 @@ class Traits:
     extension: str | None = None
     """Its extension of Spark SQL."""
     settings: Callable[..., Settings] = no_settings
-    """Settings of Spark for depots of this format: of (depots, line of Spark, whether everything runs here)."""
+    """Spark's settings for depots of this format, from (depots, line of Spark, local master or not)."""
     rules: tuple[Rule, ...] = ()
-    """What its exceptions mean."""
+    """The errors for its exceptions."""
     unavailable: frozenset[str] = frozenset()
-    """Exceptions that mean: a store or catalog did not answer."""
+    """Exceptions that mean that a store or catalog did not answer."""
     refused: frozenset[str] = frozenset()
-    """Exceptions that mean: access was refused."""
+    """Exceptions that mean that access was refused."""
     conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Code and hint by Spark's error condition."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
-from catchment.formats.model import Earlier, Source
+from catchment.formats.model import EarlierWrite, Source
 from catchment.formats.registry import open_format
 from catchment.job.story import Story
 from catchment.plan.model import InputPlan, JobPlan
@@ -24,12 +24,12 @@ def input_states(spark: SparkSession, job: JobPlan) -> dict[str, str]:
 
 def _state(spark: SparkSession, source: InputPlan) -> str | None:
     try:
-        return open_format(source.dataset.format, Source).state(spark, source)
+        return open_format(source.dataset.format, Source).input_version(spark, source)
     except Exception:
         return None  # what is wrong with the input is told by whoever reads it next
 
 
-def tell_moved(story: Story, job: JobPlan, earlier: Mapping[str, Earlier], now: Mapping[str, str]) -> None:
+def tell_moved(story: Story, job: JobPlan, earlier: Mapping[str, EarlierWrite], now: Mapping[str, str]) -> None:
     """Say which inputs are no longer as they were when the outputs that are there were computed."""
     missing = ", ".join(output.name for output in job.writes if output.name not in earlier)
     for output, source, then in _moved(earlier, now) if missing else ():
@@ -43,7 +43,7 @@ def tell_moved(story: Story, job: JobPlan, earlier: Mapping[str, Earlier], now: 
         )
 
 
-def _moved(earlier: Mapping[str, Earlier], now: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def _moved(earlier: Mapping[str, EarlierWrite], now: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for output, write in earlier.items():
         for source, then in write.inputs.items():
             if now.get(source, then) != then:

@@ -14,16 +14,16 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 from catchment.engine.protocol import Rows, RunQuery
 from catchment.errors import CatchmentError
 from catchment.formats.failures import from_spark
-from catchment.formats.sql import check_statement, explain_missing, handed_to_spark, in_published
+from catchment.formats.sql import check_statement, explain_missing, query_published, rewrite_for_spark
 from catchment.project.model import Depot
 
 
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Rows:
     """Run a query over the tables of these depots and return its rows, `limit` at most."""
-    sql = in_published(query.sql, depots) if query.published else query.sql
+    sql = query_published(query.sql, depots) if query.published else query.sql
     check_statement(sql, depots)
     try:
-        frame = spark.sql(handed_to_spark(sql, depots).sql)
+        frame = spark.sql(rewrite_for_spark(sql, depots).sql)
         # One row more than asked for tells whether there would have been more.
         rows = (frame if query.limit is None else frame.limit(query.limit + 1)).collect()
     except Exception as error:

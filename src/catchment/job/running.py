@@ -13,7 +13,7 @@ from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.failures import from_spark
-from catchment.formats.model import Asker, Earlier, Sink, Write, Written
+from catchment.formats.model import EarlierWrite, Requester, Sink, Write, Written
 from catchment.formats.registry import open_format
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_states, tell_moved
@@ -114,8 +114,8 @@ def _change(attempt: _Attempt, change: ChangePlan) -> OutputResult:
     """What a job of the toolbox does; it may be done again."""
     command, story, address = attempt.command, attempt.story, change.dataset.address
     story.tell("writing", f"{change.name} {dict(change.arguments)}: {address}", name=change.name)
-    asker = Asker(who(), command.run_id, command.job.name)
-    facts = make_change(attempt.spark, change, asker, attempt.writer, story)
+    requester = Requester(who(), command.run_id, command.job.name)
+    facts = make_change(attempt.spark, change, requester, attempt.writer, story)
     story.log.info("%s done: %s", change.name, facts)
     if not facts["changed"]:
         story.warn(f"{change.name} of {address} has nothing to change: it is so already")
@@ -138,7 +138,7 @@ def _pass(attempt: _Attempt) -> tuple[OutputResult, ...]:
 
 
 def _compute(
-    attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, Earlier]
+    attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, EarlierWrite]
 ) -> dict[str, OutputResult]:
     views: dict[str, DataFrame] = {}
     try:
@@ -176,17 +176,17 @@ def _intended(attempt: _Attempt, output: OutputPlan) -> Write:
     return Write(output, attempt.command.workflow, attempt.job.name, attempt.identity)
 
 
-def _earlier(attempt: _Attempt, output: OutputPlan) -> Earlier | None:
+def _earlier(attempt: _Attempt, output: OutputPlan) -> EarlierWrite | None:
     with _blaming(attempt, output):
         intended = _intended(attempt, output)
         return open_format(output.dataset.format, Sink).earlier(attempt.spark, intended, attempt.writer)
 
 
-def _is_done(earlier: Mapping[str, Earlier], output: OutputPlan) -> bool:
+def _is_done(earlier: Mapping[str, EarlierWrite], output: OutputPlan) -> bool:
     return output.name in earlier and earlier[output.name].committed
 
 
-def _kept(attempt: _Attempt, output: OutputPlan, left: Earlier) -> OutputResult:
+def _kept(attempt: _Attempt, output: OutputPlan, left: EarlierWrite) -> OutputResult:
     attempt.story.warn(f"output {output.name} was already committed; nothing is written again")
     return _report(attempt, _intended(attempt, output), left.written)
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats.failures import from_spark
-from catchment.formats.sql import check_statement, handed_to_spark
+from catchment.formats.sql import check_statement, rewrite_for_spark
 from catchment.formats.sql_names import Edited
 from catchment.jvm.causes import causes
 from catchment.plan.model import StepPlan
@@ -17,7 +17,7 @@ from catchment.project.model import Depot
 
 def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> DataFrame:
     """Run a step's SQL, over views and tables of these depots, and make its result a view of the session."""
-    handed = handed_to_spark(step.sql, depots)
+    handed = rewrite_for_spark(step.sql, depots)
     try:
         check_statement(step.sql, depots)
         frame = spark.sql(handed.sql)
@@ -33,7 +33,7 @@ def blame(
     error: BaseException, problem: CatchmentError, steps: Sequence[StepPlan], depots: Sequence[Depot]
 ) -> Position | None:
     """Where the SQL stands that failed while data was moving, if exactly one step holds it."""
-    found = {place for step in steps for place in _blamed(error, step, handed_to_spark(step.sql, depots))}
+    found = {place for step in steps for place in _blamed(error, step, rewrite_for_spark(step.sql, depots))}
     return problem.where or (found.pop() if len(found) == 1 else None)
 
 

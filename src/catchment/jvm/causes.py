@@ -1,4 +1,4 @@
-"""What a JVM exception is: its classes and Spark's error condition. Never its text."""
+"""Identifies JVM exceptions by their classes and Spark's error condition, never by their text."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-MOST_CAUSES = 20
+MAX_CAUSES = 20
 
 
 @dataclass(frozen=True)
 class Throwable:
-    """One link of a chain of causes."""
+    """One exception of a chain of causes."""
 
     java: Any = field(repr=False)
 
     @cached_property
     def classes(self) -> frozenset[str]:
-        """Its class and all superclasses, by full name."""
+        """The full names of its class and of all superclasses."""
         names, current = set(), self.java.getClass()
         while current is not None:
             names.add(str(current.getName()))
@@ -31,19 +31,19 @@ class Throwable:
 
     @cached_property
     def condition(self) -> str | None:
-        """Spark's error condition (`UNRESOLVED_COLUMN.WITH_SUGGESTION`), where there is one."""
-        found = self._asked("getErrorClass")  # the name that Spark 3.5 and 4 have in common
+        """Spark's error condition (`UNRESOLVED_COLUMN.WITH_SUGGESTION`), if it has one."""
+        found = self._call_spark_method("getErrorClass")  # the name that both Spark 3.5 and Spark 4 have
         return str(found) if found is not None else None
 
     @cached_property
     def fragments(self) -> tuple[tuple[int, str], ...]:
         """The pieces of SQL that Spark blames: where each starts in its statement, and its text."""
-        contexts = self._asked("getQueryContext") or ()
+        contexts = self._call_spark_method("getQueryContext") or ()
         return tuple((int(context.startIndex()), str(context.fragment())) for context in contexts)
 
     @cached_property
     def place(self) -> tuple[int, int] | None:
-        """Line (from 1) and column (from 0) in the statement, where Spark's analysis gives them."""
+        """Line (from 1) and column (from 0) in the statement, if Spark's analysis gives them."""
         if "org.apache.spark.sql.AnalysisException" not in self.classes or self.java.line().isEmpty():
             return None
         column = self.java.startPosition()
@@ -51,12 +51,12 @@ class Throwable:
 
     @cached_property
     def status(self) -> int | None:
-        """The status of the answer (403, 503), where a service of AWS gave one."""
+        """The HTTP status (403, 503) that an AWS service answered with, if one did."""
         answered = "software.amazon.awssdk.core.exception.SdkServiceException" in self.classes
         return int(self.java.statusCode()) if answered else None
 
-    def _asked(self, method: str) -> Any:
-        """What an exception of Spark's kind, such as a format's, answers."""
+    def _call_spark_method(self, method: str) -> Any:
+        """The result of a method of SparkThrowable, which exceptions of formats implement too; None if it has none."""
         if not _implements(self.java.getClass(), "org.apache.spark.SparkThrowable"):
             return None
         try:
@@ -70,9 +70,9 @@ class Throwable:
 
 
 def causes(error: BaseException) -> Iterator[Throwable]:
-    """The JVM's side of an exception, outermost first; nothing where Python alone failed."""
-    current = _java(_unmasked(error))
-    for _ in range(MOST_CAUSES):
+    """The JVM exceptions behind a Python exception, outermost first; none if only Python failed."""
+    current = _java(_hidden_error(error))
+    for _ in range(MAX_CAUSES):
         if current is None:
             return
         yield Throwable(current)
@@ -80,7 +80,7 @@ def causes(error: BaseException) -> Iterator[Throwable]:
 
 
 def _implements(kind: Any, name: str) -> bool:
-    """Whether a Java class, or anything that it inherits from, has this name."""
+    """Whether a Java class, or a class or interface that it inherits from, has this name."""
     if kind is None:
         return False
     above = (kind.getSuperclass(), *kind.getInterfaces())
@@ -91,25 +91,25 @@ def _java(error: BaseException) -> Any:
     return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
 
 
-def _unmasked(error: BaseException) -> BaseException:
-    """PySpark cannot put errors into words that are not Spark's own, such as a format's: it raises an internal one."""
+def _hidden_error(error: BaseException) -> BaseException:
+    """The exception that PySpark has hidden: it replaces errors that are not Spark's own by an internal error."""
     original, java = error.__context__, _java(error)
     masked = isinstance(original, Py4JJavaError) and java is not None and Throwable(java).condition == "INTERNAL_ERROR"
     return original if masked and original is not None else error
 
 
 def is_a(error: BaseException, *classes: str) -> bool:
-    """Whether the exception, or one that caused it, is of one of these Java classes."""
+    """Whether the exception, or one of its causes, is of one of these Java classes."""
     return any(cause.classes.intersection(classes) for cause in causes(error))
 
 
 def stack_trace(error: BaseException) -> str:
-    """The whole story for a developer: the JVM's stack, and ours above it."""
+    """The Python stack followed by the JVM's, for developers."""
     ours = "".join(traceback.format_exception(error))
-    theirs = [_printed(cause) for cause in itertools.islice(causes(error), 1)]
+    theirs = [_format_stack(cause) for cause in itertools.islice(causes(error), 1)]
     return "\n".join((ours, *theirs))
 
 
-def _printed(throwable: Throwable) -> str:
+def _format_stack(throwable: Throwable) -> str:
     frames = (f"\tat {frame.toString()}" for frame in throwable.java.getStackTrace())
     return "\n".join((str(throwable.java.toString()), *frames))

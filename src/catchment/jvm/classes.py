@@ -1,4 +1,4 @@
-"""Java's classes, named in full, and methods of Java's objects as callbacks."""
+"""Access to Java classes by their full names, and Java methods as callbacks."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Jvm:
         return JavaClass(name, self.client)
 
     def static(self, name: str, method: str) -> Any:
-        """A static method of a class that has another, not static one of the same name."""
-        # The class itself would find either of them, as the JVM happens to list them.
+        """A static method of a class that also has an instance method of the same name."""
+        # Looked up on the class, py4j would find either of them, in the order in which the JVM lists them.
         return JavaMember(method, None, f"{STATIC_PREFIX}{name}", self.client)
 
 
 def callback(spark: SparkSession, interface: str, target: Any, method: str, kind: str, *arguments: Any) -> Any:
-    """`target.method`, which takes one value of a kind, as an interface of one method.
+    """`target.method`, which takes one value of type `kind`, as an instance of a functional interface.
 
-    With an argument the callback takes none; without, it takes the value itself.
+    If an argument is given, the callback takes none; otherwise the callback takes the value.
     """
     jvm = Jvm.of(spark)
     handles = jvm("java.lang.invoke.MethodHandles")
@@ -49,7 +49,7 @@ def callback(spark: SparkSession, interface: str, target: Any, method: str, kind
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """A class as an object."""
+    """The java.lang.Class object of a class."""
     return Jvm.of(spark)("java.lang.Class").forName(name)
 
 

@@ -1,1 +1,1 @@
-"""What is done to a table beside writing rows into it."""
+"""Maintenance and metadata changes of tables."""

@@ -1,7 +1,7 @@
-"""Actions: what a job or a person does to a table beside writing rows into it.
+"""Runs maintenance actions and deletes, for jobs and by hand, and records them in the ledger.
 
-An action is in the ledger while it runs, and what was done once is not done again. Maintenance changes no row: if its
-engine dies in the middle, doing it again does no harm.
+The ledger has an entry for each action, so that a finished action is not repeated. Maintenance changes no row, so it
+is safe to run it again after a crash.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from catchment.plan.model import ActionPlan, Dataset, Delete, Maintenance, Outpu
 from catchment.store.writes import Entry, Intent
 
 BY_HAND = "by hand"
-"""Stands for the workflow where a person asks."""
+"""The workflow of actions that a person requested."""
 
 
 def act(spark: SparkSession, action: ActionPlan, write: Write, writer: Writer, listener: Listener) -> Written:
-    """Do what an action of a job asks for, unless this very write has been committed before."""
+    """Run one action of a job, unless this write is committed already."""
     if isinstance(action.operation, Delete):
         format = open_format(write.output.dataset.format, Maintains)
         return format.delete_rows(spark, action.operation.condition, write, writer, listener)
@@ -47,7 +47,7 @@ def maintain_by_hand(
     by: str,
     dry_run: bool,
 ) -> Mapping[str, Any]:
-    """Do what a person asks for, or look what it would come to: the answer for `catchment table compact`, say."""
+    """Run or preview one maintenance action for a person; returns the report."""
     try:
         if dry_run:
             done = _table(spark, dataset, writer, listener).preview(operation)
@@ -71,7 +71,7 @@ def _perform(
 def _perform_once(
     spark: SparkSession, operation: Maintenance, write: Write, writer: Writer, listener: Listener
 ) -> MaintenanceResult | Entry:
-    """Perform an operation and record it in the ledger; what the ledger knows as done is not done again."""
+    """Run one maintenance action and record it in the ledger; one that is recorded as done is not run again."""
     dataset, ledger = write.output.dataset, writer.ledger
     with writer.admission(dataset.depot, dataset.target, write.id):
         table = _table(spark, dataset, writer, listener)
@@ -85,7 +85,7 @@ def _perform_once(
             done = table.perform(operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            ledger.abandon(known, _described(problem))
+            ledger.abandon(known, _error_facts(problem))
             raise problem from error
         done = replace(done, snapshot_id=table.head())
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
@@ -108,5 +108,5 @@ def _intent(table: MaintainedTable, write: Write, owner: str) -> Intent:
     )
 
 
-def _described(problem: CatchmentError) -> dict[str, str | None]:
+def _error_facts(problem: CatchmentError) -> dict[str, str | None]:
     return {"code": problem.code, "message": problem.message, "hint": problem.hint}

@@ -1,4 +1,4 @@
-"""What others still need of a table: writes on their way, readers, incremental jobs, and published versions."""
+"""What others still need of a table: unfinished writes, readers, incremental jobs and published versions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Retention:
     target: str
 
     def writes(self) -> InFlight:
-        """What writes on their way need."""
+        """What unfinished writes need."""
         return self.store.ledger.in_flight(self.target)
 
     def readers_since(self) -> float | None:
-        """Since when the longest of those who read now has been reading."""
+        """When the oldest current reader began."""
         return self.store.readers.oldest()
 
     def followers(self, history: Collection[int]) -> tuple[Follower, ...]:
@@ -32,32 +32,32 @@ class Retention:
         return followers(self.store.states, history)
 
     def publications(self) -> tuple[Publication, ...]:
-        """What readers of the published catalog were shown, oldest first."""
+        """The versions that were published for readers, oldest first."""
         return self.store.publications.of_table(self.target)
 
 
 def followers(states: States, history: Collection[int]) -> tuple[Follower, ...]:
     """The incremental jobs whose next window begins at a snapshot of this history.
 
-    Ids of snapshots are drawn at random, so the id alone tells the table, also where that was renamed.
+    Snapshot ids are random, so an id identifies its table, even if the table was renamed.
     """
     known = {str(snapshot): snapshot for snapshot in history}
     found = {
         (follower.workflow, follower.job, follower.input, follower.snapshot): follower
-        for follower in (*_begun(states, known), *_standing(states, known))
+        for follower in (*_open_windows(states, known), *_stored(states, known))
     }
     return tuple(found.values())
 
 
-def _standing(states: States, known: dict[str, int]) -> Iterator[Follower]:
+def _stored(states: States, known: dict[str, int]) -> Iterator[Follower]:
     for state in states.all():
         snapshot = known.get(state.keys.get(SNAPSHOT, ""))
         if snapshot is not None:
             yield Follower(state.workflow, state.job, state.input, snapshot, state.changed)
 
 
-def _begun(states: States, known: dict[str, int]) -> Iterator[Follower]:
-    """Whoever finishes a window reads it as it was begun."""
+def _open_windows(states: States, known: dict[str, int]) -> Iterator[Follower]:
+    """Inputs with an open window, which is finished with the snapshots it was opened with."""
     for window in states.begun():
         for name, part in window.inputs.items():
             snapshot = known.get(part.values.get(FIRST) or part.values.get(LAST, ""))

@@ -1,4 +1,4 @@
-"""From workflow to plan: the DAG, the engine of each job, who shares a table with whom, what will conflict."""
+"""Plans workflows: the DAG, the engine of each job, shared tables and their conflicts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
-    """Read a workflow and, unless it is given, its project, and plan it: every problem of both at once."""
-    # Engines import this room for its values alone and need not pay for YAML.
+    """Read a workflow and its project, unless that is given, and plan it; collects all problems of both."""
+    # Imported here, so that engines, which need only the model, do not load the YAML parser.
     from catchment.plan import preparation
 
     return preparation.prepare(file, env=env, project=project)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of a workflow, and what is wrong with it."""
+    """The plan of a workflow, and its problems."""
     from catchment.plan import preparation
 
     return preparation.build(workflow, project)

@@ -1,4 +1,4 @@
-"""A workflow and a project become a plan."""
+"""Builds a plan from a workflow and a project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.spec.model import Job, Workflow
 
 
 def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | None:
-    """The plan as far as there can be one; whether it may be used, the findings say."""
+    """The plan, if the jobs can be ordered; it may be used only if the findings have no error."""
     graph = _graph(workflow)
     findings.extend(_cycles(workflow, graph))
     findings.extend(_unknown_computes(workflow, project))
@@ -37,7 +37,7 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
 
 
 def _graph(workflow: Workflow) -> Graph[str]:
-    """Jobs by name; unknown and self dependencies are the workflow file's problem and told there."""
+    """The graph of jobs by name, without unknown and self dependencies, which the spec reports."""
     names = {job.name for job in workflow.jobs}
     needed = {
         job.name: tuple(name for name, _ in job.dependencies if name in names and name != job.name)
@@ -47,7 +47,7 @@ def _graph(workflow: Workflow) -> Graph[str]:
 
 
 def _cycles(workflow: Workflow, graph: Graph[str]) -> Iterator[Diagnostic]:
-    """Each cycle is shown so that its last arrow is the dependency that closes it: the one written last."""
+    """Report each cycle so that its last arrow is the dependency that appears last in the file."""
     number = {job.name: at for at, job in enumerate(workflow.jobs)}
     jobs = {job.name: job for job in workflow.jobs}
     for cycle in graph.cycles():

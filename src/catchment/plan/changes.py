@@ -1,4 +1,4 @@
-"""Changes of tables: which table is meant, and whether the change can be made there at all."""
+"""Plans metadata changes: finds the table, and checks that its format supports the change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.spec.model import ChangeName
 def of_change(
     text: str, name: ChangeName, arguments: Mapping[str, Any], project: Project, where: Position | None = None
 ) -> ChangePlan:
-    """The change of the table at an address; raises `RequestError` where it cannot be made there."""
+    """Plan the change of the table at an address; raises `RequestError` if it is not supported."""
     dataset = datasets.of_input(text, None, project)
     if name not in traits_of(dataset.format).changes:
         raise RequestError(
@@ -31,7 +31,7 @@ def of_change(
 
 
 def published_catalog(depot: Depot) -> str:
-    """The name of a depot's published catalog; raises `RequestError` where it has none."""
+    """The name of a depot's published catalog; raises `RequestError` if it has none."""
     if depot.publish is None:
         raise RequestError(
             f"depot `{depot.name}` has no published catalog: its readers always see the newest version",
@@ -43,8 +43,5 @@ def published_catalog(depot: Depot) -> str:
 
 def _how_to_get_one(depot: Depot) -> str:
     if depot.catalog is None or depot.catalog.type != "jdbc":
-        return (
-            f"depots of kind {supporting('publishes_with')} with a jdbc catalog can have one; leave the job or the "
-            "request out"
-        )
+        return f"only depots of kind {supporting('publishes_with')} with a jdbc catalog can have a published catalog"
     return f"add `publish: {depot.name}{depots.PUBLISHED}` to the depot in catchment.yaml"

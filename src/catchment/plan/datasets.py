@@ -1,4 +1,4 @@
-"""Addresses of a workflow become datasets: a table of a catalog or at a path, or a path of files."""
+"""Resolves addresses to datasets: tables of a catalog, tables at a path, or files at a path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Role = Literal["input", "output"]
 
 
 def of_input(text: str, given: str | None, project: Project) -> Dataset:
-    """The dataset that an input reads; raises `RequestError` where there is none."""
+    """The dataset that an input reads; raises `RequestError` if the address cannot be resolved."""
     address = parse(text)
     if address.dataset is None:
         raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="append /dataset to the collection")
@@ -27,12 +27,10 @@ def of_input(text: str, given: str | None, project: Project) -> Dataset:
 
 
 def of_output(text: str, name: str, given: str | None, project: Project) -> Dataset:
-    """The dataset that an output writes; an address without dataset takes the output's name."""
+    """The dataset that an output writes; if the address has no dataset, the output's name is used."""
     address = parse(text)
     if address.acl == "r":
-        raise RequestError(
-            f"`{text}` may only be read", code="read-only-output", hint="write `?acl=rw` if this output is meant"
-        )
+        raise RequestError(f"`{text}` may only be read", code="read-only-output", hint="use `?acl=rw` to write to it")
     if address.dataset is None:
         address = parse(str(replace(address, dataset=name)))
     dataset = _resolve(address, given, "output", project)
@@ -41,12 +39,12 @@ def of_output(text: str, name: str, given: str | None, project: Project) -> Data
 
 
 def nested(inner: str, outer: str) -> bool:
-    """Whether one path or URI is the other or lies below it."""
+    """Whether a path or URI is equal to another one or below it."""
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 
 def same_place(one: Dataset, other: Dataset) -> bool:
-    """Whether two datasets are the same table, or files of which one lies within the other."""
+    """Whether two datasets are the same table, or directories of files that overlap."""
     if one.is_table or other.is_table:
         return one.address == other.address and one.path == other.path
     return nested(str(one.path), str(other.path)) or nested(str(other.path), str(one.path))
@@ -66,7 +64,7 @@ def place_of_files(address: Address, depot: Depot) -> str:
 
 
 def _of_files(address: Address, depot: Depot) -> str:
-    """One spelling: `drop:none/a/b` and `drop:a/b` are the same files."""
+    """The canonical address of files: `drop:none/a/b` and `drop:a/b` are the same."""
     first, *rest = _segments(address)
     named = bool(rest) and first != "none"
     return str(Address(depot.name, first if named else None, "/".join(rest if named else [first, *rest]), None))
@@ -85,14 +83,14 @@ def _table(canonical: str, address: Address, format: str, depot: Depot) -> Datas
     for name in (address.collection, str(address.dataset)):
         if not is_identifier(name):
             raise BadAddress(
-                f"`{name}` in `{canonical}` is no name for a table or its collection",
+                f"`{name}` in `{canonical}` is not a valid name for a table or a collection",
                 hint="use letters, digits, `_` and `-`",
             )
     names, traits = (address.collection, str(address.dataset)), traits_of(format)
     named = depot.catalog is not None
     if named and (bad := next((name for name in names if set(name) & set(traits.forbidden_in_names)), None)):
         raise BadAddress(
-            f"`{bad}` in `{canonical}` is no name that the catalog of `{depot.name}` takes",
+            f"the catalog of `{depot.name}` does not accept the name `{bad}` in `{canonical}`",
             hint=f"use a name without `{traits.forbidden_in_names}`",
         )
     if not traits.by_path:
@@ -110,7 +108,7 @@ def _format(address: Address, given: str | None, role: Role, depot: Depot) -> st
         return written
     if role == "input" and not held[0].is_table:
         raise RequestError(
-            f"nothing says in which format `{address}` is",
+            f"the format of `{address}` is not known",
             code="no-format",
             hint=f"add `format`: one of {', '.join(held[0].formats)}",
         )
@@ -136,7 +134,7 @@ def _suffix(dataset: str) -> str:
 
 
 def _check_overlap(dataset: Dataset, project: Project) -> None:
-    """What is written around or into a place of other tables would destroy them."""
+    """Raise if files would be written over the location of tables of another depot."""
     if dataset.path is None or dataset.depot not in project.depots:
         return
     others = (depot for depot in project.depots.values() if depots.holds_tables(depot) and depot.name != dataset.depot)
@@ -144,7 +142,7 @@ def _check_overlap(dataset: Dataset, project: Project) -> None:
     for what, place in {**tables, "Catchment itself": str(project.home)}.items():
         if place and (nested(dataset.path, place) or nested(place, dataset.path)):
             raise RequestError(
-                f"`{dataset.address}` would write files over the place of {what}",
+                f"`{dataset.address}` would write files into the location of {what}",
                 code="depots-overlap",
                 hint="write to another dataset, or give the depots locations of their own",
             )

@@ -1,4 +1,4 @@
-"""Which engine processes a plan needs, and which jobs share one."""
+"""Decides which engine processes a plan needs, and which jobs share one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from catchment.spec.validation import did_you_mean
 
 DEFAULT = "default"
 _ANY_ENGINE = (None, "runnable-default")
-"""What the dialect writes where it does not care."""
+"""Values of `compute` that mean the default engine."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """What one job asks of its engine."""
+    """What one job needs of its engine."""
 
     job: str
     engine: Engine
@@ -28,11 +28,11 @@ class Need:
     envs: Mapping[str, str] = field(default_factory=dict)
     depots: tuple[Depot, ...] = ()
     guest: bool = False
-    """Whether any process of its engine will do: it runs nobody's SQL, so nobody's settings matter to it."""
+    """Whether any process of its engine will do: the job runs no SQL of the user, so settings do not matter."""
 
     @property
     def application(self) -> dict[str, str]:
-        """The settings of the whole application: the engine's, then the job's."""
+        """The settings of the application: the engine's, overridden by the job's."""
         return {**self.engine.conf, **self.conf}
 
     @property
@@ -44,7 +44,7 @@ class Need:
 
 
 def choose(project: Project, compute: str | None) -> Engine | None:
-    """The engine that a job's `compute` means, None where the project has no such engine."""
+    """The engine that a job's `compute` names; None if the project has no such engine."""
     return project.engines.get(DEFAULT if compute in _ANY_ENGINE else str(compute))
 
 
@@ -58,7 +58,7 @@ def assign(
     plans: dict[str, EnginePlan] = {}
     for members in groups.values():
         first = members[0]
-        # A process of one engine is never called like another engine.
+        # A process must not have the name of another engine.
         key = next(key for key in _keys(first) if key not in plans and (key == first.engine.name or key not in names))
         plans[key] = replace(_plan(key, members), metastore=metastore, settings=settings or Settings())
     keys = {need.job: key for key, members in zip(plans, groups.values(), strict=True) for need in members}
@@ -66,16 +66,16 @@ def assign(
 
 
 def _host(need: Need, groups: Mapping[Hashable, Sequence[Need]]) -> Hashable | None:
-    """The process that a guest joins, None where there is none."""
+    """The process that a guest joins; None if there is none."""
     if not need.guest or need.engine.isolation == "process":
         return None
     return next((key for key, hosts in groups.items() if hosts[0].engine == need.engine), None)
 
 
 def reading_engine(project: Project, name: str = DEFAULT, files: Collection[str] = ()) -> EnginePlan:
-    """An engine that knows every table depot of the project, embedded ones that exist on disk included.
+    """An engine that knows all depots with tables, including embedded ones that exist on disk.
 
-    `files` names further depots, whose files it must reach.
+    `files` names further depots whose files it must reach.
     """
     engine = project.engines.get(name)
     if engine is None:
@@ -98,7 +98,7 @@ def reading_engine(project: Project, name: str = DEFAULT, files: Collection[str]
 
 
 def _keys(need: Need) -> Iterator[str]:
-    """What an engine process may be called, best first: `name` or `name-job`, then with numbers."""
+    """Possible keys of an engine process in order of preference: `name` or `name-job`, then with numbers."""
     base = f"{need.engine.name}-{need.job}" if need.engine.isolation == "process" else need.engine.name
     yield base
     yield from (f"{base}-{number}" for number in count(2))

@@ -1,4 +1,4 @@
-"""A small directed graph on graphlib: order, cycles, and who comes before whom."""
+"""A directed graph based on graphlib: order, cycles and reachability."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 @dataclass(frozen=True)
 class Graph(Generic[Node]):
-    """Nodes and what each of them depends on; every dependency is a node."""
+    """Nodes and their dependencies; every dependency is a node."""
 
     dependencies: Mapping[Node, tuple[Node, ...]]
 
@@ -23,7 +23,7 @@ class Graph(Generic[Node]):
         return tuple(TopologicalSorter(self.dependencies).static_order())
 
     def cycles(self) -> Iterator[tuple[Node, ...]]:
-        """Cycles that have no node in common, each node followed by one it depends on."""
+        """Cycles without common nodes; in each, a node is followed by one that it depends on."""
         rest = self
         while True:
             try:
@@ -36,7 +36,7 @@ class Graph(Generic[Node]):
             rest = rest.without(cycle)
 
     def without(self, nodes: Iterable[Node]) -> Graph[Node]:
-        """The graph less some of its nodes."""
+        """The graph without some of its nodes."""
         gone = set(nodes)
         kept = {
             node: tuple(needed for needed in needs if needed not in gone)
@@ -46,7 +46,7 @@ class Graph(Generic[Node]):
         return Graph(kept)
 
     def ordered(self, one: Node, other: Node) -> bool:
-        """Whether dependencies say which of the two comes first."""
+        """Whether dependencies decide which of the two comes first."""
         mine, theirs = self._bit[one], self._bit[other]
         return mine == theirs or bool(self._before[one] & theirs) or bool(self._before[other] & mine)
 
@@ -56,7 +56,7 @@ class Graph(Generic[Node]):
 
     @cached_property
     def _before(self) -> Mapping[Node, int]:
-        """Everything a node waits for, directly or not, as a set of bits: one pass for the whole graph."""
+        """All direct and indirect dependencies of each node as bit sets, computed in one pass."""
         before: dict[Node, int] = {}
         for node in self.order:
             before[node] = 0

@@ -1,4 +1,4 @@
-"""One job of a workflow becomes its inputs, steps and outputs in a plan; what is wrong with them is collected."""
+"""Plans the inputs, steps and outputs of one job, and collects their problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step, Too
 
 @dataclass(frozen=True)
 class Parts:
-    """What a job is made of, as far as it could be resolved."""
+    """The parts of a job that could be resolved."""
 
     inputs: tuple[InputPlan, ...]
     steps: tuple[StepPlan, ...]
@@ -27,7 +27,7 @@ class Parts:
 
     @property
     def depots(self) -> tuple[str, ...]:
-        """Names of the depots that the job reads or writes."""
+        """The names of the depots that the job reads or writes."""
         read = (source.dataset.depot for source in self.inputs)
         written = (output.dataset.depot for output in self.outputs)
         changed = (self.change.dataset.depot,) if self.change else ()
@@ -57,7 +57,7 @@ class Resolver:
         try:
             dataset = datasets.of_input(given.dataset, given.format, self.project)
         except RequestError as error:
-            self._told(error, given.dataset_where)
+            self._report(error, given.dataset_where)
             return None
         if given.commits is not None:
             self._check_commits(given, dataset, given.commits.where)
@@ -70,11 +70,11 @@ class Resolver:
     def _check_commits(self, given: Input, dataset: Dataset, where: Position) -> None:
         traits = traits_of(dataset.format)
         if not traits.history:
-            message = f"{dataset.format} has no history to read by: `{given.dataset}` is plain files"
+            message = f"`{given.dataset}` has no history to read from: {dataset.format} is plain files"
             hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
             self.findings.error("unsupported-by-snapshot", message, where, hint)
         for name in sorted(traits.time_travel & set(given.options)):
-            message = f"`{name}` and `by: snapshot` both say what of the history is read"
+            message = f"`{name}` and `by: snapshot` both select what is read from the history"
             self.findings.error("misplaced-key", message, where, f"remove `{name}` from options")
 
     def _output(self, given: Output) -> OutputPlan | None:
@@ -83,7 +83,7 @@ class Resolver:
         try:
             dataset = datasets.of_output(given.dataset, given.name, given.format, self.project)
         except RequestError as error:
-            self._told(error, given.dataset_where)
+            self._report(error, given.dataset_where)
             return None
         if address.parse(given.dataset).acl is None:
             self._warn_no_acl(given)
@@ -91,7 +91,7 @@ class Resolver:
         return _output_plan(given, dataset)
 
     def _check_traits(self, given: Output, format: str) -> None:
-        """Refuse what the format of an output cannot do."""
+        """Report what the format of an output does not support."""
         traits = traits_of(format)
         if given.merge and not traits.merge:
             self._refuse_merge(given.merge.where, format)
@@ -108,7 +108,7 @@ class Resolver:
     def _action(self, given: Action, job: Job, inputs: tuple[InputPlan, ...]) -> ActionPlan | None:
         source = next((each for each in inputs if each.name == given.input), None)
         if source is None:
-            return None  # what is wrong with the input was told
+            return None  # the problem of the input has been reported
         written = next(each for each in job.inputs if each.name == given.input)
         self._check_writable(written.dataset, written.dataset_where, given.operation.kind)
         self._check_operation(given, source.dataset.format)
@@ -140,13 +140,13 @@ class Resolver:
         try:
             plan = of_change(given.dataset, given.change, given.arguments, self.project, given.where)
         except RequestError as error:
-            self._told(error, given.dataset_where)
+            self._report(error, given.dataset_where)
             return None
         self._check_writable(given.dataset, given.dataset_where, given.change)
         return plan
 
     def _check_own_input(self, output: OutputPlan, inputs: tuple[InputPlan, ...]) -> None:
-        """A table's snapshots keep reader and writer apart; plain files would be deleted while they are read."""
+        """Report an output that overwrites plain files while the job reads them; tables have snapshots for that."""
         if output.dataset.is_table:
             return
         for source in inputs:
@@ -160,7 +160,7 @@ class Resolver:
         self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
 
     def _refuse_conflict(self, given: Output) -> None:
-        message = f"`conflict: {given.conflict}` needs a table: plain files do not tell who changed them since when"
+        message = f"`conflict: {given.conflict}` needs a table: plain files do not record who changed them"
         hint = "keep the data in a table, or leave `conflict` out: the last one to replace a partition wins"
         self.findings.error("unsupported-conflict", message, given.where, hint)
 
@@ -170,12 +170,12 @@ class Resolver:
         )
         self.findings.error("unsupported-merge", f"rows cannot be merged into {format}", where, hint)
 
-    def _told(self, error: RequestError, where: Position) -> None:
+    def _report(self, error: RequestError, where: Position) -> None:
         self.findings.error(error.code, error.message, where, error.hint)
 
 
 def _is_known(format: str | None) -> bool:
-    """Any other format was refused when the workflow was read, and such a workflow gets no plan."""
+    """Whether a format is known; the spec reports others, and such a workflow gets no plan."""
     return format is None or format in format_names()
 
 

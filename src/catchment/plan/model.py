@@ -1,4 +1,4 @@
-"""The plan: plain, printable data. It is also what crosses into an engine, so nothing here knows YAML or Spark."""
+"""The plan as plain data. It is also sent to engines, so this module knows neither YAML nor Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from catchment.spec.model import Sort as Sort
 from catchment.spec.sql_template import Template as Template
 
 Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
-"""What changes how a table is kept, and no row of it."""
+"""Operations that change files or metadata of a table, but no rows."""
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,28 @@ class Dataset:
     """Canonical text, without acl."""
     depot: str
     format: str
-    """A name that the registry of formats knows."""
+    """A name in the registry of formats."""
     namespace: str | None = None
     """Tables only: the collection."""
     table: str | None = None
     path: str | None = None
-    """Absolute path or URI of files, or of a table that is found by its path."""
+    """Absolute path or URI of files, or of a table that is found by path."""
     named: bool = False
-    """The depot's catalog knows a table at a path by its name; the path is where a new one is made."""
+    """Whether the depot's catalog has a name for a table at a path; the path is then that of a new table."""
 
     @property
     def is_table(self) -> bool:
-        """Whether commits keep its readers and writers apart; plain files have none."""
+        """Whether it is a table, which has commits, and not plain files."""
         return self.table is not None
 
     @property
     def target(self) -> str:
-        """What the ledger and the lease call it: a table by its address, files by their place, however addressed."""
+        """Its name in the ledger and in leases: the address of a table, the path of files."""
         return self.path if self.path is not None and not self.is_table else self.address
 
     @property
     def identifier(self) -> str:
-        """How Spark SQL names the table: `depot`.`collection`.`table`, or by its path."""
+        """The table's name in Spark SQL: `depot`.`collection`.`table`, or its path."""
         if self.path is not None:
             return f"{self.format}.`{self.path}`"
         return ".".join(f"`{part}`" for part in (self.depot, self.namespace, self.table) if part)
@@ -77,7 +77,7 @@ class InputPlan:
 
     @property
     def moves(self) -> bool:
-        """Whether what is read depends on what was read before."""
+        """Whether the input has incremental state, so that a run reads on from the previous one."""
         return self.commits is not None or (self.incremental is not None and bool(self.incremental.state))
 
 
@@ -88,10 +88,10 @@ class StepPlan:
     where: Position
     sql_where: Position
     sql_lines: tuple[SourceLine, ...] = ()
-    """Where each line of the SQL stands in its file; read with `position`."""
+    """The position of each line of the SQL in its file; see `position`."""
 
     def position(self, line: int, column: int) -> Position:
-        """Where a place in the SQL stands in its file; counted as Spark counts, lines from 1 and columns from 0."""
+        """The position in the file of a place in the SQL; lines count from 1 and columns from 0, as in Spark."""
         return sql_position(self.sql, self.sql_where, self.sql_lines, line, column)
 
 
@@ -99,7 +99,7 @@ class StepPlan:
 class OutputPlan:
     name: str
     source: str
-    """The view that is written: a step's or an input's name."""
+    """The view to write: the name of a step or an input."""
     dataset: Dataset
     where: Position
     mode: SaveMode = "overwrite"
@@ -110,7 +110,7 @@ class OutputPlan:
     compression: str | None = None
     merge_schema: bool = False
     merge: Merge | None = None
-    """Given if and only if the mode is merge."""
+    """Set if and only if the mode is merge."""
     commit: CommitWay = "buffered"
     conflict: Conflict = "last-wins"
     comment: str | None = None
@@ -119,7 +119,7 @@ class OutputPlan:
 
 @dataclass(frozen=True)
 class ActionPlan:
-    """What a job does to the table of one of its inputs, as a write with an id like any other."""
+    """An action on the table of one of a job's inputs, with an output that gives it a write id."""
 
     operation: Operation
     output: OutputPlan
@@ -127,15 +127,15 @@ class ActionPlan:
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """What is done to a table beside writing rows into it."""
+    """A change of a table's metadata."""
 
     name: ChangeName
     dataset: Dataset
     arguments: Mapping[str, Any]
     published: str | None = None
-    """The published catalog of the table's depot, where it has one."""
+    """The published catalog of the table's depot, if it has one."""
     where: Position | None = None
-    """Where a workflow asks for it."""
+    """Its position in the workflow, if it is part of one."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ class JobPlan:
     outputs: tuple[OutputPlan, ...] = ()
     actions: tuple[ActionPlan, ...] = ()
     change: ChangePlan | None = None
-    """Of a job of the toolbox, which has nothing else."""
+    """The change that a toolbox job makes; such a job has no other parts."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the job's own session (what Spark can change at run time)."""
+    """Settings of the job's session, which Spark can change at run time."""
     log_level: LogLevel = "INFO"
     explain: bool = False
     preview_rows: int = 0
@@ -160,48 +160,48 @@ class JobPlan:
 
     @property
     def writes(self) -> tuple[OutputPlan, ...]:
-        """Everything the job writes, in order: its outputs, then what its actions change."""
+        """Everything the job writes, in order: its outputs, then those of its actions."""
         return (*self.outputs, *(action.output for action in self.actions))
 
     @property
     def reads(self) -> bool:
-        """Whether it reads rows of its inputs; maintenance and changes of tables alone do not."""
+        """Whether the job reads rows; jobs with only maintenance or a change do not."""
         idle = bool(self.writes) and all(output.mode == "maintain" for output in self.writes)
         return self.change is None and not idle
 
     @property
     def reported(self) -> tuple[tuple[str, str], ...]:
-        """Name and address of everything that the job reports when it is done."""
+        """Name and address of everything that the job reports at its end."""
         changed = ((self.change.name, self.change.dataset.address),) if self.change else ()
         return (*((output.name, output.dataset.address) for output in self.writes), *changed)
 
     @property
     def moves(self) -> bool:
-        """Whether it goes on from where the run before it ended."""
+        """Whether the job is incremental: it continues where the previous run ended."""
         return any(source.moves for source in self.inputs)
 
 
 @dataclass(frozen=True)
 class EnginePlan:
-    """One engine process to start: a configured engine plus what its jobs ask of the whole application."""
+    """One engine process to start: a configured engine with the application settings of its jobs."""
 
     key: str
-    """The engine's name; with a suffix where jobs of one engine cannot share a process."""
+    """The engine's name, with a suffix if jobs of one engine cannot share a process."""
     engine: Engine
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Static Spark settings: the engine's, then the jobs'."""
+    """Static Spark settings: the engine's, overridden by the jobs'."""
     envs: Mapping[str, str] = field(default_factory=dict)
     depots: tuple[Depot, ...] = ()
-    """Every depot the engine must know as a catalog or reach as a store."""
+    """Every depot that the engine needs as a catalog or as a store."""
     metastore: str = ""
-    """Where the engine keeps the ledger of its writes."""
+    """The URL of the metastore, which has the ledger."""
     settings: Settings = field(default_factory=Settings)
-    """The project's."""
+    """The project's settings."""
 
 
 @dataclass(frozen=True)
 class SharedTable:
-    """A dataset with several writers in one workflow, and what will happen."""
+    """A dataset with several writers in one workflow, and the effect of that."""
 
     address: str
     jobs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""From a workflow file to a plan, with every problem of workflow and project at once."""
+"""Reads a workflow file and plans it, collecting all problems of workflow and project."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from catchment.spec.model import Workflow
 
 @dataclass(frozen=True)
 class Prepared:
-    """What became of a workflow file."""
+    """A workflow file after reading and planning."""
 
     project: Project | None
     workflow: Workflow | None
     plan: Plan | None
-    """None where there are errors."""
+    """None if there are errors."""
     diagnostics: tuple[Diagnostic, ...]
 
     def require(self) -> tuple[Project, Plan]:
-        """Project and plan; raises `InvalidFiles` where the workflow cannot be run."""
+        """Project and plan; raises `InvalidFiles` if there are errors."""
         if self.project is None or self.plan is None:
             raise InvalidFiles(self.diagnostics)
         return self.project, self.plan
 
 
 def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
-    """Read a workflow and, unless it is given, its project, and plan it."""
+    """Read a workflow and its project, unless that is given, and plan it."""
     loaded = spec.load(file, env=env)
     findings = Findings()
     findings.extend(loaded.diagnostics)
@@ -47,7 +47,7 @@ def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Projec
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of a workflow, and what is wrong with it."""
+    """The plan of a workflow, and its problems."""
     findings = Findings()
     plan = draft(workflow, project, findings)
     diagnostics = findings.in_order(workflow.file)

@@ -1,4 +1,4 @@
-"""Which Spark settings belong to a job's own session and which to the whole application."""
+"""Separates the Spark settings of a job's session from those of the whole application."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ STATIC_SQL = frozenset(
         "spark.sql.warehouse.dir",
     }
 )
-"""Spark refuses to change these in a running application (its StaticSQLConf)."""
+"""Settings that Spark refuses to change in a running application (its StaticSQLConf)."""
 
 
 def is_session_setting(key: str) -> bool:
-    """Whether Spark can change this setting at run time; keys that are not Spark's reach Hadoop by the session."""
+    """Whether Spark can change this setting at run time; keys of Hadoop are passed on by the session."""
     if not key.startswith("spark."):
         return True
     return key.startswith("spark.sql.") and key not in STATIC_SQL and not key.startswith("spark.sql.hive.metastore.")
 
 
 def split(conf: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """A job's settings as (of its session, of the application)."""
+    """A job's settings as (session settings, application settings)."""
     session = {key: value for key, value in conf.items() if is_session_setting(key)}
     return session, {key: value for key, value in conf.items() if key not in session}

@@ -1,4 +1,4 @@
-"""Which jobs write the same dataset, and what will happen when they do."""
+"""Finds datasets that several jobs write, and reports conflicts between them."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Writers:
         return tuple(dict.fromkeys(writer.job for writer in self.all))
 
     @cached_property
-    def loose(self) -> tuple[Writer, Writer] | None:
-        """Two neighbours whose order nothing decides; if there are none, every two are ordered."""
+    def unordered_pair(self) -> tuple[Writer, Writer] | None:
+        """Two neighbours without a defined order; if there are none, all writers are ordered."""
         pairs = zip(self.all, self.all[1:], strict=False)
         return next((pair for pair in pairs if not self.ordered(*pair)), None)
 
     def ordered(self, one: Writer, other: Writer) -> bool:
-        """Whether dependencies decide who commits first; outputs of one job are written in turn."""
+        """Whether dependencies decide who commits first; outputs of one job are written in order."""
         return self.graph.ordered(one.job, other.job)
 
     def effect(self) -> str:
-        """What will happen, in words."""
+        """The effect of the sharing, in words."""
         modes = {writer.output.mode for writer in self.all}
         both = "both" if len(self.all) == 2 else "all"
         if modes == {"append"}:
@@ -61,16 +61,16 @@ class Writers:
         if modes == {"merge"}:
             return f"{both} merge: each sees what the others have committed"
         effects = [f"{writer.job} {_DOES[writer.output.mode]}" for writer in self.all]
-        if self.loose:
-            return f"{', '.join(effects)}: the order of commits decides what is seen"
+        if self.unordered_pair:
+            return f"{', '.join(effects)}: the order of commits decides the result"
         return f"one after the other: {', then '.join(effects)}"
 
 
 def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTable, ...], tuple[Diagnostic, ...]]:
-    """The shared datasets of a plan, and what is wrong or unwise about the sharing."""
+    """The shared datasets of a plan, and the problems of sharing them."""
     by_place: dict[str, list[Writer]] = {}
     for job in jobs:
-        # What changes no row of a table shares it with everybody.
+        # Maintenance changes no row, so it conflicts with nobody.
         for output in (each for each in job.writes if each.mode != "maintain"):
             by_place.setdefault(_place(output.dataset), []).append(Writer(job.name, output))
     shared = [Writers(found[0].output.dataset, tuple(found), graph) for found in by_place.values() if len(found) > 1]
@@ -101,7 +101,7 @@ def _partitions(writers: Writers) -> Iterator[Diagnostic]:
             yield Diagnostic("partition-specs-differ", message, differing.where, hint)
     for writer in silent if declared else ():
         message = f"job `{writer.job}` declares no partitions for {address}, job `{declared[0].job}` does"
-        hint = "declare the same partitions in both: whoever comes first creates the table"
+        hint = "declare the same partitions in both: the first one to write creates the table"
         yield Diagnostic("partition-spec-undeclared", message, writer.output.where, hint, Severity.WARNING)
 
 
@@ -130,13 +130,13 @@ def _properties(writers: Writers) -> Iterator[Diagnostic]:
         keys = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
         if keys:
             message = f"jobs `{first.job}` and `{writer.job}` differ in properties of one table: {', '.join(keys)}"
-            hint = "whoever comes first creates the table with its own; declare the same in both"
+            hint = "declare the same properties in both: the first one to write creates the table"
             yield Diagnostic("properties-differ", message, writer.output.where, hint, Severity.WARNING)
 
 
 def _order(writers: Writers) -> Iterator[Diagnostic]:
-    """Commits whose order decides what is left, where nothing decides the order."""
-    if writers.loose is None:
+    """Report writers whose order decides the result but is not defined."""
+    if writers.unordered_pair is None:
         return
     address = writers.dataset.address
     if (pair := _unordered_pair(writers, "overwrite", None)) is not None:

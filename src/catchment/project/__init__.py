@@ -8,7 +8,7 @@ from catchment.project.model import Project
 
 def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
     """The project that a file or directory belongs to; raises `InvalidFiles` with every problem of its file."""
-    # Engines import this room for its values alone and need not pay for YAML.
+    # Imported here, so that engines, which need only the model, do not load the YAML parser.
     from catchment.project import loading
 
     return loading.load(start, env=env)

@@ -1,4 +1,4 @@
-"""Addresses: `dataos://depot:collection/dataset?acl=rw` taken apart, and nothing let through that leaves its depot."""
+"""Parses addresses such as `dataos://depot:collection/dataset?acl=rw`, and refuses those that leave their depot."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from catchment.project.model import Address
 
 DEPOT_NAME = "[A-Za-z][A-Za-z0-9_-]*"
 RESERVED_DEPOTS = frozenset({"spark_catalog", "system"}).union(*(each.reserved_depots for each in all_traits()))
-"""Catalogs that Spark or a format has of its own."""
+"""Names that Spark or a format uses for its own catalogs."""
 
 _FORM = re.compile(
     r"(?:dataos|lake)://(?P<depot>[^:/?]*):(?P<collection>[^/?]*)(?:/(?P<dataset>[^?]*))?(?:\?(?P<query>.*))?"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]+")
-# `%` would be decoded by some layer below us, the rest are glob, query and separator characters of Hadoop paths.
+# Lower layers might decode `%`; the others are glob, query and separator characters of Hadoop paths.
 _FORBIDDEN = re.compile(r"""[\\%#*{}\[\]^|<>"':]""")
 _SHAPE_HINT = "write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection"
 
 
 class BadAddress(RequestError):
-    """The text is no address."""
+    """The text is not an address."""
 
     code = "bad-address"
 
 
 class BadAcl(BadAddress):
-    """The address asks for an access that does not exist."""
+    """The address has an unknown `acl`."""
 
     code = "bad-acl"
 
@@ -41,7 +41,7 @@ class AddressEscapes(BadAddress):
 
 
 def parse(text: str) -> Address:
-    """Take an address apart; raises `BadAddress` for what is not one."""
+    """Parse an address; raises `BadAddress` if it is not one."""
     if not text.isprintable():
         raise AddressEscapes(f"the address {text!r} has control characters", hint="remove them")
     match = _FORM.fullmatch(text)
@@ -49,7 +49,7 @@ def parse(text: str) -> Address:
         raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
     depot, collection, dataset = match["depot"], match["collection"], match["dataset"]
     if not is_depot_name(depot):
-        raise BadAddress(f"`{depot}` in `{text}` is no name for a depot", hint=_SHAPE_HINT)
+        raise BadAddress(f"`{depot}` in `{text}` is not a valid name for a depot", hint=_SHAPE_HINT)
     _check_segment(collection, text)
     for segment in dataset.split("/") if dataset else ():
         _check_segment(segment, text)
@@ -72,14 +72,14 @@ def _check_segment(segment: str, text: str) -> None:
     if segment.strip(" .") == "":
         _refuse(text, f"`{segment}` leads out of the depot")
     if (found := _FORBIDDEN.search(segment)) is not None:
-        _refuse(text, f"the character `{found[0]}` is not allowed, encoded forms and patterns neither")
+        _refuse(text, f"the character `{found[0]}` is not allowed, nor are encoded characters and patterns")
     # Hidden names belong to Catchment and to Spark: `.catchment`, staging directories, checksums.
     if segment.startswith("."):
         _refuse(text, f"`{segment}` is a hidden name")
 
 
 def _refuse(text: str, why: str) -> NoReturn:
-    raise AddressEscapes(f"`{text}` is refused: {why}", hint="name the dataset plainly, below its depot")
+    raise AddressEscapes(f"`{text}` is refused: {why}", hint="use a plain name for the dataset, below its depot")
 
 
 def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
@@ -89,5 +89,7 @@ def _acl(query: str | None, text: str) -> Literal["r", "rw"] | None:
     if key != "acl" or "&" in value:
         raise BadAddress(f"`?{query}` in `{text}` is not understood", hint="only `?acl=r` or `?acl=rw` may follow")
     if value not in ("r", "rw"):
-        raise BadAcl(f"`acl={value}` in `{text}` is no access", hint="use `acl=r` to read or `acl=rw` to write")
+        raise BadAcl(
+            f"`acl={value}` in `{text}` is not a valid access", hint="use `acl=r` to read or `acl=rw` to write"
+        )
     return cast(Literal["r", "rw"], value)

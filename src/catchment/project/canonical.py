@@ -1,4 +1,4 @@
-"""From the grammar of `catchment.yaml` to the frozen project: paths made absolute, what contradicts itself refused."""
+"""Turns a parsed `catchment.yaml` into a project: makes paths absolute and reports contradictions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME_HINT = "begin with a letter or digit, then letters, digits, `_` and `-`"
 
 @dataclass
 class Canonical:
-    """Turns one project file into a project; tells what is wrong with it."""
+    """Turns one project file into a project, and collects its problems."""
 
     file: Path
     node: Node
@@ -35,7 +35,7 @@ class Canonical:
         return self.file.parent
 
     def project(self, entry: ProjectFile) -> Project:
-        """The project; to be used only where no error was found."""
+        """The project, which is valid only if no error was found."""
         engines = {name: self._engine(name, engine) for name, engine in entry.engines.items()}
         engines.setdefault("default", Engine("default"))
         depots = {name: self._depot(name, depot) for name, depot in entry.depots.items()}
@@ -60,7 +60,7 @@ class Canonical:
     def _engine(self, name: str, entry: EngineEntry) -> Engine:
         where = self._at("engines", name).key_where
         if not re.fullmatch(ENGINE_NAME, name):
-            self.findings.error("bad-engine-name", f"`{name}` is no name for an engine", where, _NAME_HINT)
+            self.findings.error("bad-engine-name", f"`{name}` is not a valid name for an engine", where, _NAME_HINT)
         home = entry.spark_home and self._path(entry.spark_home, "engines", name, "spark_home")
         return Engine(
             name, entry.spark, entry.master, entry.isolation, entry.conf, tuple(entry.packages), home, where=where
@@ -70,7 +70,9 @@ class Canonical:
         where = self._at("depots", name).key_where
         if not is_depot_name(name):
             own = name in RESERVED_DEPOTS
-            message = f"`{name}` is a catalog of Spark's own" if own else f"`{name}` is no name for a depot"
+            message = (
+                f"`{name}` is reserved for a catalog of Spark" if own else f"`{name}` is not a valid name for a depot"
+            )
             hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
             self.findings.error("bad-depot-name", message, where, hint)
         (traits,) = held_by(entry.kind)
@@ -110,17 +112,17 @@ class Canonical:
         elif catalog and catalog.type not in traits.publishes_with:
             message = f"not supported: a published catalog beside the {catalog.type} catalog of `{name}`"
             known = " or ".join(sorted(traits.publishes_with))
-            hint = (
-                f"only in the database of a {known} catalog can what readers see be moved in one step; remove `publish`"
-            )
+            hint = f"remove `publish`: only a {known} catalog can switch the published version in one step"
             self.findings.error("unsupported-publish", message, found.node.where, hint)
         elif not is_depot_name(entry.publish):
             hint = "begin with a letter, then letters, digits, `_` and `-`"
-            self.findings.error("bad-publish", f"`{entry.publish}` is no name for a catalog", found.node.where, hint)
+            self.findings.error(
+                "bad-publish", f"`{entry.publish}` is not a valid name for a catalog", found.node.where, hint
+            )
         return entry.publish
 
     def _check_published(self, depots: Mapping[str, Depot]) -> None:
-        """In SQL, depots and published catalogs stand side by side."""
+        """Report name clashes: depots and published catalogs share one namespace in SQL."""
         taken = set(depots)
         for depot in depots.values():
             if depot.publish in taken:
@@ -130,7 +132,7 @@ class Canonical:
             taken.add(depot.publish or depot.name)
 
     def _check_one_catalog(self, depots: Mapping[str, Depot]) -> None:
-        """Where Spark has a single catalog for a format, the depots of a project share it."""
+        """Report depots with different catalogs of a format for which Spark has only one catalog."""
         for traits in (each for each in all_traits() if each.one_catalog):
             known = [depot for depot in depots.values() if depot.kind == traits.name and depot.catalog]
             for depot in (each for each in known if each.catalog != known[0].catalog):
@@ -165,7 +167,7 @@ class Canonical:
         self._check_uri(name, entry, traits)
         database = None
         if entry.type == "jdbc" and entry.uri is None:
-            # Beside the tables, so that every project on this lake sees one catalog; a remote store cannot hold it.
+            # Next to the tables, so that all projects on this lake share the catalog; a remote store cannot hold it.
             keeper = home_of(self.root, name) if is_uri(location) else Path(location)
             database = str(keeper / "catalog.db")
         return Catalog(entry.type, entry.uri, database, entry.properties)
@@ -182,7 +184,7 @@ class Canonical:
                 f"begin with {' or '.join(known.uri)}" if known.uri else "remove it: its tables are found by `location`"
             )
             where = self._at("depots", name, "catalog", "uri").node.where
-            self.findings.error("bad-catalog-uri", f"a {entry.type} catalog has no such uri", where, hint)
+            self.findings.error("bad-catalog-uri", f"this is not a valid uri for a {entry.type} catalog", where, hint)
 
     def _at(self, *path: str) -> Found:
         return follow(self.node, path)

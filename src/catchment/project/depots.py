@@ -1,4 +1,4 @@
-"""Finding the depot an address names, and the place in it."""
+"""Finds the depot of an address, and the path inside it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from catchment.project.model import EMBEDDED, Catalog, Depot, Project
 from catchment.spec.validation import did_you_mean
 
 SYNONYMS = {"icebase": "lakehouse", "lakehouse": "icebase"}
-"""The dialect's two names of its own lake: published workflows use either."""
+"""Two names for the same lake: workflows of the dialect use either."""
 
 PUBLISHED = "_published"
-"""What the published catalog of an embedded depot is called, behind the depot's own name."""
+"""The suffix of the published catalog of an embedded depot."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -51,25 +51,25 @@ def _refuse_published(name: str) -> None:
     depot = name.removesuffix(PUBLISHED)
     if depot != name:
         raise UnknownDepot(
-            f"`{name}` is no depot: it is what readers see of the tables of `{depot}`",
+            f"`{name}` is not a depot but the published catalog of `{depot}`",
             hint=f"name the depot `{depot}`; SQL may name tables as {name}.collection.table",
         )
 
 
 def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
-    """Every embedded depot that an earlier run left behind, in order of name."""
+    """The embedded depots that earlier runs have created, in order of name."""
     catalogs = sorted((project.home / "depots").glob("*/catalog.db"))
     names = (catalog.parent.name for catalog in catalogs)
     return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
 
 
 def holds_tables(depot: Depot) -> bool:
-    """Whether there are tables in it, and not plain files alone."""
+    """Whether a depot can hold tables, not only plain files."""
     return any(traits.is_table for traits in held_by(depot.kind))
 
 
 def home_of(root: Path, name: str) -> Path:
-    """Where Catchment keeps what belongs to one depot."""
+    """The directory in which Catchment keeps the data of one depot."""
     return root / ".catchment" / "depots" / name
 
 
@@ -82,12 +82,12 @@ def place(depot: Depot, segments: Sequence[str]) -> str:
     """The path or URI of files inside a depot; on this machine symbolic links may not lead out of it."""
     if is_uri(depot.files):
         return "/".join([depot.files.rstrip("/"), *segments])
-    # Not `Path.resolve`: before Python 3.13 it raises where a link leads to itself.
+    # Not `Path.resolve`, which raises before Python 3.13 if a link points to itself.
     base = Path(realpath(depot.files))
     path = Path(realpath(base.joinpath(*segments)))
     if base not in path.parents:
         raise AddressEscapes(
             f"`{'/'.join(segments)}` is a symbolic link that leads to depot `{depot.name}` itself or out of it",
-            hint="put the data inside the depot, or configure a depot for the place it is in",
+            hint="put the data inside the depot, or configure a depot for its real location",
         )
     return str(path)

@@ -1,4 +1,4 @@
-"""The grammar of `catchment.yaml`: pydantic at the edge, and the source of its JSON Schema."""
+"""The grammar of `catchment.yaml` as pydantic models, from which its JSON Schema is generated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COORDINATE = re.compile(r"[\w.-]+(:[\w.-]+){2,3}")
 
 
 def _nothing_as_empty(value: object) -> object:
-    """A section whose every entry is commented out."""
+    """Treat a section without entries, which may be commented out, as empty."""
     return {} if value is None else value
 
 
@@ -50,7 +50,7 @@ def _spark_line(value: str) -> str:
 def _master(value: str) -> str:
     if not _MASTER.fullmatch(value):
         hint = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
-        raise PydanticCustomError("bad-master", "`{master}` is no Spark master", {"master": value, "hint": hint})
+        raise PydanticCustomError("bad-master", "`{master}` is not a Spark master", {"master": value, "hint": hint})
     return value
 
 
@@ -58,7 +58,7 @@ def _coordinate(value: str) -> str:
     if not _COORDINATE.fullmatch(value):
         raise PydanticCustomError(
             "bad-package",
-            "`{package}` is no Maven coordinate",
+            "`{package}` is not a Maven coordinate",
             {"package": value, "hint": "write group:artifact:version"},
         )
     return value
@@ -67,7 +67,7 @@ def _coordinate(value: str) -> str:
 if TYPE_CHECKING:
     Kind: TypeAlias = str
     CatalogType: TypeAlias = str
-else:  # pydantic refuses any other, and the JSON Schema lists them
+else:  # pydantic refuses other values, and the JSON Schema lists these
     Kind = Literal[depot_kinds()]
     CatalogType = Literal[tuple(dict.fromkeys(kind for traits in all_traits() for kind in traits.catalogs))]
 _KINDS = "; ".join(
@@ -139,7 +139,7 @@ class EngineEntry(_Entry):
 
 
 class SettingsEntry(_Entry):
-    """What holds for the whole project."""
+    """Settings of the whole project."""
 
     max_pending: Whole = Field(
         Settings.max_pending,
@@ -177,7 +177,7 @@ class ProjectFile(_Entry):
 
 
 def project_schema() -> dict[str, Any]:
-    """The schema as plain data."""
+    """The JSON Schema of `catchment.yaml`."""
     root = ProjectFile.model_json_schema(ref_template="#/definitions/{model}")
     parts = root.pop("$defs")
     return {

@@ -1,4 +1,4 @@
-"""Finding and reading `catchment.yaml`."""
+"""Finds and reads `catchment.yaml`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
 
 
 def _read(file: Path, env: Mapping[str, str]) -> Project:
-    document = read_text(read_file(file), _shown(file))
+    document = read_text(read_file(file), _display_path(file))
     findings = Findings()
     references = References(file.parent, env, findings)
     node = references.resolve(document.root)
@@ -41,7 +41,7 @@ def _read(file: Path, env: Mapping[str, str]) -> Project:
     entry, problems = _parse(node)
     judged.extend(problems)
     project = Canonical(file, node, judged).project(entry)
-    # A value that could not be filled in is not judged a second time.
+    # A value whose reference failed is reported only once.
     findings.extend(each for each in judged.in_order(document.file) if each.where not in references.failed)
     found = _redacted(findings.in_order(document.file), Redactor(references.secrets))
     if any(each.is_error for each in found):
@@ -50,7 +50,7 @@ def _read(file: Path, env: Mapping[str, str]) -> Project:
 
 
 def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
-    """What the file says; a broken entry is left out, so that it does not hide what is wrong with the next one."""
+    """Parse the file; broken entries are left out, so that they do not hide the problems of others."""
     whole, problems = parse(ProjectFile, node)
     if whole is not None:
         return whole, problems
@@ -64,7 +64,7 @@ def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
 
 
 def _pieces(node: Node) -> Iterator[MapNode]:
-    """The same file with one entry only, for each of its entries."""
+    """Copies of the file, each with only one of its entries."""
     if not isinstance(node, MapNode):
         return
     for key, section in node.entries.items():
@@ -76,14 +76,14 @@ def _pieces(node: Node) -> Iterator[MapNode]:
             yield replace(node, entries={key: section})
 
 
-def _shown(file: Path) -> str:
-    """How people name the file: from where they stand, if it lies below."""
+def _display_path(file: Path) -> str:
+    """The path of the file for messages: relative if it is below the working directory."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def _redacted(found: Iterable[Diagnostic], redactor: Redactor) -> tuple[Diagnostic, ...]:
-    """Messages quote values, and a value may be a secret."""
+    """The diagnostics without secrets, which quoted values may contain."""
     return tuple(
         replace(each, message=redactor.text(each.message), hint=each.hint and redactor.text(each.hint))
         for each in found

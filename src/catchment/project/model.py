@@ -1,4 +1,4 @@
-"""What `catchment.yaml` says, and what addresses mean."""
+"""The model of a project: depots, engines, settings and addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from catchment.errors import Diagnostic, Position
 
 EMBEDDED = "embedded"
-"""The kind of depots that nobody configured: tables and plain files, side by side under `.catchment/`."""
+"""The kind of depots without configuration: tables and plain files under `.catchment/`."""
 Isolation = Literal["shared", "process"]
 
 
@@ -19,7 +19,7 @@ class Catalog:
     type: str = "jdbc"
     uri: str | None = None
     database: str | None = None
-    """Absolute path of the SQLite file of a jdbc catalog that nobody gave a uri."""
+    """Absolute path of the SQLite file of a jdbc catalog without a uri."""
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -27,25 +27,25 @@ class Catalog:
 class Depot:
     name: str
     kind: str
-    """The format that it holds, or `embedded`."""
+    """A format, or `embedded`."""
     location: str
-    """An absolute path or a URI; of a rest or hive catalog the warehouse as written, empty where none is given."""
+    """An absolute path or a URI; for a rest or hive catalog the warehouse as written, or empty."""
     catalog: Catalog | None = None
-    """Set for every depot whose tables a catalog knows."""
+    """The catalog of its tables, if it has one."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
     where: Position | None = None
     publish: str | None = None
-    """A second catalog in the catalog's database, whose readers see published versions of the tables alone."""
+    """The published catalog: a second one in the same database, whose readers see only published versions."""
 
     @property
     def warehouse(self) -> str:
-        """Where the catalog puts its tables."""
+        """Where the catalog stores its tables."""
         return f"{self.location}/tables" if self.kind == EMBEDDED else self.location
 
     @property
     def files(self) -> str:
-        """Where plain files live, and tables that are found by their path."""
+        """Where plain files are, and tables that are found by path."""
         return f"{self.location}/files" if self.kind == EMBEDDED else self.location
 
 
@@ -57,14 +57,14 @@ class Engine:
     isolation: Isolation = "shared"
     conf: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
-    """Maven coordinates beyond those that the depots need."""
+    """Maven coordinates in addition to those that the depots need."""
     spark_home: str | None = None
     where: Position | None = None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for the whole project."""
+    """Settings of the whole project."""
 
     max_pending: int = 1000
     """Sealed writes of one table that may wait to be published; beyond it, writers wait before they write."""
@@ -75,33 +75,33 @@ class Project:
     root: Path
     """The directory that relative paths start from and that holds `.catchment/`."""
     file: Path | None
-    """None where no `catchment.yaml` was found."""
+    """None if there is no `catchment.yaml`."""
     metastore: str
     """sqlite:///ABSOLUTE-PATH or postgresql://…; may hold a password."""
     depots: Mapping[str, Depot]
     engines: Mapping[str, Engine]
     """Always has `default`."""
     secrets: tuple[str, ...] = ()
-    """Every value that came from the environment or a file: redacted everywhere."""
+    """Every value from the environment or a file; redacted everywhere."""
     warnings: tuple[Diagnostic, ...] = ()
-    """What the project file says that is allowed and unwise."""
+    """Warnings about the project file."""
     settings: Settings = Settings()
 
     @property
     def home(self) -> Path:
-        """Where Catchment keeps its own things."""
+        """The directory of Catchment's own files."""
         return self.root / ".catchment"
 
 
 @dataclass(frozen=True)
 class Address:
-    """`dataos://depot:collection/dataset?acl=rw`, taken apart."""
+    """The parts of `dataos://depot:collection/dataset?acl=rw`."""
 
     depot: str
     collection: str | None
-    """None for the dialect's `none`."""
+    """None if the address has `none`."""
     dataset: str | None
-    """None where the address stops at the collection."""
+    """None if the address ends with the collection."""
     acl: Literal["r", "rw"] | None
 
     def __str__(self) -> str:

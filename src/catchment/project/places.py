@@ -1,4 +1,4 @@
-"""Paths and the metastore's address, as the project file writes them."""
+"""Resolves paths and the metastore's URL in the project file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from catchment.project.depots import is_uri
 
 
 def absolute(text: str, root: Path) -> str:
-    """A URI as it is, anything else as an absolute path of this machine; `file:` is a path too."""
+    """A URI unchanged, anything else (also `file:`) as an absolute path of this machine."""
     if text.startswith("file:"):
         text = unquote(urlsplit(text).path)
     elif is_uri(text):
         return text.rstrip("/")
     if not text.strip():
-        raise RequestError("the path is empty", code="bad-location", hint="write `.` for the project's own directory")
+        raise RequestError("the path is empty", code="bad-location", hint="write `.` for the project's directory")
     try:
         return str((root / Path(text).expanduser()).resolve())
     except (OSError, ValueError, RuntimeError) as error:
         hint = "write a path relative to the project file, or a URI"
-        raise RequestError(f"`{text}` is no usable path: {error}", code="bad-location", hint=hint) from error
+        raise RequestError(f"`{text}` is not a usable path: {error}", code="bad-location", hint=hint) from error
 
 
 _SQLITE = "sqlite:///"
@@ -31,7 +31,7 @@ _HINT = f"write {_SQLITE}.catchment/metastore.db or {_POSTGRESQL}user:password@h
 
 
 def metastore_url(url: str, root: Path) -> str:
-    """The metastore's URL, of a file with its absolute path; raises `RequestError` for what is not supported."""
+    """The metastore's URL, with an absolute path for SQLite; raises `RequestError` if it is not supported."""
     if url.startswith(_POSTGRESQL):
         return _postgresql(url)
     path = url.removeprefix(_SQLITE)
@@ -40,7 +40,7 @@ def metastore_url(url: str, root: Path) -> str:
     database = re.match(r"[A-Za-z][\w+.-]*(?=://)", url)
     if database and not database[0].startswith(("sqlite", "postgres")):
         raise RequestError(f"a metastore on {database[0]} is not supported", code="unsupported-metastore", hint=_HINT)
-    raise RequestError("this is no address of a metastore", code="bad-metastore", hint=_HINT)
+    raise RequestError("this is not the URL of a metastore", code="bad-metastore", hint=_HINT)
 
 
 def _postgresql(url: str) -> str:
@@ -52,14 +52,14 @@ def _postgresql(url: str) -> str:
 
 
 def _problem(url: str) -> str | None:
-    """Why this cannot be meant: a password with unwritten special characters must not be taken for a host."""
+    """What is wrong with a URL; special characters in a password must not end up in the host."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - reading it is the check
     except ValueError:
         return "has no usable host and port"
     if re.search(r"[\s#]", url) or parts.netloc.count("@") > 1 or "@" in parts.path:
-        return "cannot be told apart into user, password, host and database"
+        return "cannot be split into user, password, host and database"
     if not re.fullmatch(r"/[^/]+", parts.path):
         return "names no database"
     return None

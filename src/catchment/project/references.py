@@ -1,7 +1,7 @@
-"""`${env:NAME}` and `${file:PATH}` in the project file: looked up, and remembered as secrets.
+"""Resolves `${env:NAME}` and `${file:PATH}` in the project file; their values are secrets.
 
-`${user.name}` and the like belong to Hadoop and Spark and stay as they are; a bare `${NAME}` is always a slip.
-`$${env:NAME}` stands for a literal `${env:NAME}`.
+`${user.name}` and the like belong to Hadoop and Spark and stay as they are; a bare `${NAME}` is an error.
+`$${env:NAME}` is a literal `${env:NAME}`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _REFERENCE = re.compile(r"\$?\$\{(?:(?P<kind>env|file):(?P<name>[^}]*)|(?P<bare>
 
 @dataclass
 class References:
-    """Replaces the references of one file; remembers what was secret and which values failed."""
+    """Replaces the references of one file, and collects the secrets and the values that failed."""
 
     directory: Path
     env: Mapping[str, str]
     findings: Findings
     secrets: list[str] = field(default_factory=list)
     failed: set[Position] = field(default_factory=set)
-    """Where a value stands that could not be filled in."""
+    """The positions of values that could not be resolved."""
 
     def resolve(self, node: Node) -> Node:
         """The same tree with every reference replaced by its value."""
@@ -72,6 +72,6 @@ class References:
         try:
             return read_file(self.directory / name, where).rstrip("\r\n")
         except InvalidFiles as error:
-            # It is no file of ours: what is wrong with it is shown where it is named.
+            # The referenced file is not a project file, so its problems are reported at the reference.
             self.findings.extend(replace(problem, where=where) for problem in error.diagnostics)
             return None

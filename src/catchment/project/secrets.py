@@ -1,4 +1,4 @@
-"""Keeping secrets out of everything that is printed, logged or stored."""
+"""Redacts secrets in everything that is printed, logged or stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 MASK = "***"
 SHORTEST = 4
-"""Shorter values are words of everyday text; masking them would hide the message and protect nothing."""
+"""Shorter values occur in ordinary text; masking them would make messages unreadable and protect nothing."""
 
 _REFERENCE = r"\$\{[^{}]*\}"
 _IN_URL = re.compile(rf"(://[^\s:/@]*:)(?!{_REFERENCE}@)[^\s/@]+@|([?&;](?:ssl)?password=)(?!{_REFERENCE})[^\s&;'\"]+")
@@ -19,11 +19,11 @@ _IN_LINE = re.compile(rf"(?P<kept>{_KEPT})|:(?!\s|//).*@")
 
 
 class Redactor:
-    """Replaces every secret, in each form it may be written in, and every password in a URL by `***`."""
+    """Replaces every secret, in all its encoded forms, and every password in a URL by `***`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets for form in _forms(secret)}
-        # Longest first: a secret that contains another one must not leave its rest behind.
+        # Longest first: if one secret contains another, all of it must be masked.
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
 
@@ -44,7 +44,7 @@ class Redactor:
 
 
 def source_line(line: str) -> str:
-    """A line of a file as messages show it: a password in an address is hidden, however it is misspelt."""
+    """A source line for messages, with the password of a URL masked even if the URL is malformed."""
     if "://" not in line and "metastore" not in line:
         return line
     return _IN_LINE.sub(lambda found: found["kept"] or f":{MASK}@", line)
@@ -55,7 +55,7 @@ def _masked_password(found: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    # Logs are read line by line, so each line of a key file is a secret of its own.
+    # Logs are redacted line by line, so each line of a key file is a secret of its own.
     for value in {secret, *(line.strip() for line in secret.splitlines())}:
         if len(value) >= SHORTEST:
             yield from (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])

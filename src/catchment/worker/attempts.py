@@ -1,4 +1,4 @@
-"""One attempt inside a worker: a command, run in a session, a job group and a scheduler pool of its own."""
+"""One attempt inside a worker: a command that runs in its own session, job group and scheduler pool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from catchment.engine.protocol import (
 )
 from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
 from catchment.formats.failures import from_spark
-from catchment.formats.model import Asker
+from catchment.formats.model import Requester
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
@@ -44,14 +44,14 @@ from catchment.worker.session import Application
 
 
 class Attempt:
-    """A command that takes time, from the moment it arrives until it is answered."""
+    """A command of the launcher, from its arrival until it is answered."""
 
     def __init__(self, work: Work, start: Start, channel: Channel) -> None:
         self.work = work
         self._start = start
         self._channel = channel
         self._cancelled = threading.Event()
-        self._talking = threading.Lock()
+        self._sending = threading.Lock()
         self._answered = False
 
     @property
@@ -63,28 +63,28 @@ class Attempt:
         self._cancelled.set()
 
     def run(self, application: Application) -> None:
-        """Do what was asked and send the answer; raises only when the JVM is gone."""
+        """Run the command and send the answer; raises only if the JVM is gone."""
         try:
-            _claim(application.context, self.work)
+            _join_job_group(application.context, self.work)
             with application.session() as session:
                 reply: Reply = self._answer(session, application)
         except Exception as error:
-            if (ending := application.ending()) is not None:
-                raise EngineLost(ending) from error
-            reply = failure(self._meaning(error), self.id)
-        with self._talking:
+            if (reason := application.stop_reason()) is not None:
+                raise EngineLost(reason) from error
+            reply = failure(self._to_catchment_error(error), self.id)
+        with self._sending:
             self._answered = True
             self._channel.send(reply)
 
     def stop_if_cancelled(self, context: SparkContext) -> None:
-        """Once cancelled, end whatever Spark job the attempt has just started."""
+        """If the attempt was cancelled, end the Spark jobs that it has started since."""
         if self._cancelled.is_set():
             context.cancelJobGroup(self.id)
 
-    def tell_progress(self, context: SparkContext) -> None:
-        """Tell how far the Spark jobs of the attempt are."""
+    def send_progress(self, context: SparkContext) -> None:
+        """Report the progress of the attempt's Spark jobs."""
         progress = _progress(context, self.id) if isinstance(self.work, RunJob) else None
-        with self._talking:
+        with self._sending:
             if progress and not self._answered:
                 done, total = progress
                 self._channel.send(Note(self.id, "progress", {"done": done, "total": total}))
@@ -93,7 +93,7 @@ class Attempt:
         match self.work:
             case RunJob():
                 with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
-                    return self._job(session, self.work, application)
+                    return self._run_job(session, self.work, application)
             case RunQuery():
                 with application.reading("query"):
                     return run_query(session, self.work, self._start.engine.depots)
@@ -102,22 +102,22 @@ class Attempt:
             case Recover():
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
             case Change():
-                return Facts(self.id, self._changed(session, self.work, application.writer))
+                return Facts(self.id, self._change_table(session, self.work, application.writer))
             case Maintain():
-                return Facts(self.id, self._maintained(session, self.work, application.writer))
+                return Facts(self.id, self._maintain_table(session, self.work, application.writer))
 
-    def _changed(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
-        return make_change(session, work.change, Asker(work.by), writer, self._story(), dry_run=work.dry_run)
+    def _change_table(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
+        return make_change(session, work.change, Requester(work.by), writer, self._story(), dry_run=work.dry_run)
 
-    def _maintained(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
+    def _maintain_table(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
         table, operation = work.table, work.operation
         return maintain_by_hand(session, table, operation, writer, self._story(), by=work.by, dry_run=work.dry_run)
 
     def _story(self) -> Story:
-        """For what is no job and has no log of its own."""
+        """The story of a command that is not a job and has no log of its own."""
         return Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
 
-    def _job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
+    def _run_job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
@@ -125,37 +125,37 @@ class Attempt:
                 sessions, depots = self._sessions(application), self._start.engine.depots
                 return Done(self.id, run_job(session, work, story, application.writer, sessions, depots))
             except Exception as error:
-                problem = self._meaning(error)
+                problem = self._to_catchment_error(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
                 raise problem from error
 
     def _sessions(self, application: Application) -> Callable[[], AbstractContextManager[SparkSession]]:
-        """Sessions for threads of this attempt; what runs in them is cancelled with it."""
+        """Opens sessions for threads of this attempt; what runs in them is cancelled with the attempt."""
 
         @contextmanager
         def opened() -> Iterator[SparkSession]:
-            _claim(application.context, self.work)
+            _join_job_group(application.context, self.work)
             with application.session() as session:
                 yield session
 
         return opened
 
-    def _meaning(self, error: Exception) -> CatchmentError:
-        # A cancelled Spark job fails in many ways; that somebody asked for it is the only thing worth saying.
+    def _to_catchment_error(self, error: Exception) -> CatchmentError:
+        # A cancelled Spark job fails in many ways, and none of those errors says that it was cancelled.
         if self._cancelled.is_set():
             return Cancelled("the job was cancelled")
         problem = from_spark(error)
         return with_amounts(problem, self._start.engine) if problem.code == EngineOutOfMemory.code else problem
 
 
-def _claim(context: SparkContext, work: Work) -> None:
+def _join_job_group(context: SparkContext, work: Work) -> None:
     name = work.job.name if isinstance(work, RunJob) else work.kind
     context.setJobGroup(work.attempt, name, interruptOnCancel=True)
     context.setLocalProperty("spark.scheduler.pool", name)
 
 
 def _progress(context: SparkContext, group: str) -> tuple[int, int] | None:
-    """Tasks done and tasks in all, of the Spark jobs that the group is running."""
+    """Finished tasks and all tasks of the Spark jobs that the group is running."""
     tracker = context.statusTracker()
     jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number))]
     stages = {stage for job in jobs if job.status == "RUNNING" for stage in job.stageIds}

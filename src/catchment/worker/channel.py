@@ -1,4 +1,4 @@
-"""The worker's end of the conversation."""
+"""The worker's side of the protocol: reads commands and sends replies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catchment.project.secrets import Redactor
 
 
 class Channel:
-    """Takes commands from standard input and sends replies where standard output used to go."""
+    """Reads commands from standard input and sends replies to the original standard output."""
 
     def __init__(self, commands_from: IO[bytes], replies_to: int) -> None:
         self._commands = commands_from
@@ -24,24 +24,24 @@ class Channel:
 
     @classmethod
     def take_over(cls, stdin: IO[bytes]) -> Channel:
-        """Keep standard output for replies alone: whatever else is printed from now on goes to the log."""
+        """Reserve standard output for replies: everything else that is printed from now on goes to the log."""
         replies = os.dup(1)
         os.dup2(2, 1)
         return cls(stdin, replies)
 
-    def keep_secret(self, secrets: tuple[str, ...]) -> None:
-        """Black out these texts in everything sent from now on, query results excepted."""
+    def redact(self, secrets: tuple[str, ...]) -> None:
+        """Redact these texts in everything sent from now on, except in query results."""
         self._redactor = Redactor(secrets)
 
     def commands(self) -> Iterator[Command]:
-        """Commands until the launcher closes its end."""
+        """Yield commands until the launcher closes its end."""
         for line in self._commands:
             yield commands.validate_json(line)
 
     def send(self, reply: Reply) -> None:
         """Send one reply, whole."""
         data = encode(self._redacted(reply))
-        # A launcher that is gone also closes our standard input, and that is where its end is dealt with.
+        # If the launcher is gone, standard input is closed too, and whoever reads commands deals with that.
         with self._sending, contextlib.suppress(OSError):
             while data:
                 data = data[os.write(self._replies, data) :]

@@ -1,4 +1,4 @@
-"""Questions about the lake, and its recovery: each is put to the format that the dataset is in."""
+"""Answers inspection and recovery commands with the format of each dataset."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def inspect(spark: SparkSession, question: Inspect) -> Facts:
 
 
 def recover_tables(spark: SparkSession, command: Recover, writer: Writer) -> Mapping[str, Any]:
-    """Recover datasets one after the other; trouble with one does not keep the others waiting."""
-    return {"tables": [_recovered(spark, table, writer, remove=command.remove) for table in command.tables]}
+    """Recover datasets one after the other; an error in one does not stop the others."""
+    return {"tables": [_recover(spark, table, writer, remove=command.remove) for table in command.tables]}
 
 
-def _recovered(spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Mapping[str, Any]:
+def _recover(spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Mapping[str, Any]:
     done, problem = NOTHING, None
     try:
         done = open_format(dataset.format, Recovers).recover(spark, dataset, writer, remove=remove)
     except Exception as error:
-        problem = _described(from_spark(error, otherwise="recovery-failed"))
+        problem = _error_facts(from_spark(error, otherwise="recovery-failed"))
     return {"table": dataset.address, **asdict(done), "error": problem}
 
 
-def _described(error: CatchmentError) -> Mapping[str, Any]:
+def _error_facts(error: CatchmentError) -> Mapping[str, Any]:
     return {"code": error.code, "message": error.message, "hint": error.hint}

@@ -1,4 +1,4 @@
-"""The Spark application inside a worker: one context, and a session of its own for everything that runs."""
+"""The Spark application inside a worker: one context, and a separate session for each attempt."""
 
 from __future__ import annotations
 
@@ -26,41 +26,43 @@ from catchment.formats.model import ClosesSessions
 from catchment.formats.registry import open_all
 from catchment.store import PATIENCE_SECONDS, open_store
 
-PATIENCE = 5.0
+CONNECT_SECONDS = 5.0
 
 
-def require(master: str) -> None:
-    """Raise unless the master of a standalone cluster (or one of several) takes connections."""
+def require_master(master: str) -> None:
+    """Raise unless the master of a standalone cluster (or one of several) accepts connections."""
     if not master.startswith("spark://"):
         return
-    problems = [problem for address in master.removeprefix("spark://").split(",") if (problem := _problem(address))]
+    problems = [
+        problem for address in master.removeprefix("spark://").split(",") if (problem := _connection_problem(address))
+    ]
     if len(problems) == master.count(",") + 1:
         raise unreachable(master, "; ".join(problems))
 
 
 def unreachable(master: str, why: str, detail: str | None = None) -> SetupError:
-    """The error for a master that does not take us."""
+    """The error for a master that cannot be reached."""
     return SetupError(
         f"the Spark master {master} cannot be reached: {why}",
         code="master-unreachable",
-        hint="check that the master runs and that `master` of the engine names its host and port (spark://host:7077)",
+        hint="check that the master is running and that the engine's `master` has its host and port (spark://host:7077)",
         detail=detail,
     )
 
 
-def _problem(address: str) -> str | None:
+def _connection_problem(address: str) -> str | None:
     host, _, port = address.strip().rpartition(":")
     if not host or not port.isdigit():
-        return f"{address} is no host:port"
+        return f"{address} is not host:port"
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
     except OSError as error:
         return f"{address}: {error.strerror or error}"
     return None
 
 
-FAREWELL_SECONDS = 10.0
-"""How long a JVM may take from the end of its application to its own."""
+EXIT_SECONDS = 10.0
+"""How long a JVM may take to exit after its application has ended."""
 
 
 class Application:
@@ -77,45 +79,45 @@ class Application:
     @classmethod
     def start(cls, start: Start) -> Application:
         """Start the JVM and the application in it."""
-        require(start.engine.engine.master)
-        _make_places(start)
+        require_master(start.engine.engine.master)
+        _make_directories(start)
         settings = spark_settings(start)
         gateway = _launch(launch_settings(settings, start.secrets))
         try:
             context = SparkContext(gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
             return cls(SparkSession(context), gateway, start)
         except Exception as error:
-            raise _refused(start, error) from error
+            raise _start_failure(start, error) from error
 
     @property
     def writer(self) -> Writer:
-        """The engine's way into tables; from the first use on, the metastore knows that this engine is alive."""
+        """Writes tables for this engine; its first use registers the engine as alive in the metastore."""
         with self._opening:
             self._writer = self._writer or self._open_writer()
             return self._writer
 
     def reading(self, who: str) -> contextlib.AbstractContextManager[None]:
-        """Tell the metastore that somebody reads, for as long as it takes."""
+        """Record in the metastore that somebody is reading, for as long as the context lasts."""
         if not self._start.engine.metastore:
             return contextlib.nullcontext()
         return reading(self.writer.store, f"{who} on {self.writer.owner}")
 
     def _open_writer(self) -> Writer:
         store = open_store(self._start.engine.metastore, patience=PATIENCE_SECONDS)
-        # A session that is never closed: its catalogs are opened once for all jobs.
+        # This session is never closed, so that its catalogs are opened only once for all jobs.
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending
         depots = self._start.engine.depots
         return Writer(session, store, announce(store), max_pending, single_writer(depots), published(depots))
 
     def ready(self) -> Ready:
-        """What the launcher is told once the application runs."""
+        """The reply that the application is running."""
         context = self.context
         return Ready(spark_version=context.version, application_id=str(context.applicationId), ui=context.uiWebUrl)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[SparkSession]:
-        """A session of one's own (views, settings, catalogs), active in the calling thread."""
+        """A new session with its own views, settings and catalogs, active in the calling thread."""
         session = self._spark.newSession()
         sessions = getattr(self.context._jvm, "org.apache.spark.sql.SparkSession")
         sessions.setActiveSession(session._jsparkSession)
@@ -127,14 +129,14 @@ class Application:
             sessions.clearActiveSession()
 
     def answers(self) -> bool:
-        """Ask the JVM for a sign of life; does not return while it hangs."""
+        """Whether the JVM answers; does not return while the JVM hangs."""
         try:
             return self.process.poll() is None and bool(self._gateway.jvm.System.nanoTime())
         except (Py4JError, OSError):
             return False
 
-    def ending(self) -> str | None:
-        """Why nothing can run here any more; None where it can."""
+    def stop_reason(self) -> str | None:
+        """Why the application cannot run anything any more; None if it can."""
         if not self.answers():
             return "Java has ended"
         try:
@@ -142,16 +144,16 @@ class Application:
         except (Py4JError, OSError):
             return "Java has ended"
 
-    def last_code(self) -> int | None:
-        """The exit code of a JVM that is ending, which takes a while; None where it does not end."""
+    def java_exit_code(self) -> int | None:
+        """Wait for the JVM to end and return its exit code; None if it does not end in time."""
         try:
-            return self.process.wait(FAREWELL_SECONDS)
+            return self.process.wait(EXIT_SECONDS)
         except TimeoutExpired:
             return None
 
     @property
     def process(self) -> Popen[bytes]:
-        """The JVM."""
+        """The JVM's process."""
         process: Popen[bytes] = self._gateway.proc
         return process
 
@@ -169,14 +171,14 @@ def _launch(settings: Mapping[str, str]) -> Any:
         return launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings.items())))
     except PySparkRuntimeError as error:
         raise SetupError(
-            "Java started and ended at once",
+            "Java ended right after its start",
             code="engine-not-started",
-            hint="the engine's log has Java's own words; often spark.driver.memory is more than this machine has",
+            hint="the engine's log has Java's messages; often spark.driver.memory is more than this machine has",
         ) from error
 
 
-def _refused(start: Start, error: Exception) -> CatchmentError:
-    """Why there is no application although there is a JVM."""
+def _start_failure(start: Start, error: Exception) -> CatchmentError:
+    """The error for an application that did not start although its JVM did."""
     problem = from_spark(error, otherwise="engine-not-started")
     master = start.engine.engine.master
     if problem.code == "engine-not-started" and master.startswith("spark://"):
@@ -186,7 +188,7 @@ def _refused(start: Start, error: Exception) -> CatchmentError:
     return SetupError(problem.message, code=problem.code, hint=problem.hint, detail=problem.detail)
 
 
-def _make_places(start: Start) -> None:
+def _make_directories(start: Start) -> None:
     Path(start.scratch).mkdir(parents=True, exist_ok=True)
     for depot in start.engine.depots:
         if depot.catalog and depot.catalog.database:

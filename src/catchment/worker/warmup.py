@@ -1,6 +1,6 @@
-"""A dress rehearsal: `python -m catchment.worker.warmup START` does what a first job does, and throws it away.
+"""Runs a sample job, so that Java can archive the classes it loads: `python -m catchment.worker.warmup START`.
 
-Java notes which classes that takes and archives them when it ends (see `archive`).
+Java writes the archive when it ends (see `engine.class_archive`). The job's results are thrown away.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = Position("training", 1, 1)
 ROWS = '{"vendor_id": 1, "pickup_datetime": 1577836800000}\n{"vendor_id": 2, "pickup_datetime": 1580515200000}\n'
 
 
-def rehearse(start: Start) -> None:
+def run_sample_job(start: Start) -> None:
     """Read JSON, run SQL, write a partitioned table and query it."""
     application = Application.start(start)
     with application.session() as session:
@@ -55,4 +55,4 @@ def _table_format() -> str:
 if __name__ == "__main__":
     command = commands.validate_json(Path(sys.argv[1]).read_bytes())
     if isinstance(command, Start):
-        rehearse(command)
+        run_sample_job(command)

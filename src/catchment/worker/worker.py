@@ -1,6 +1,6 @@
-"""Their side of the process boundary: `python -m catchment.worker.worker`, one Spark application.
+"""The worker process of an engine, which runs one Spark application: `python -m catchment.worker.worker`.
 
-Ends itself and its JVM when its launcher is gone, which it learns from the end of its standard input.
+It ends itself and its JVM when its standard input is closed, because then its launcher is gone.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from catchment.engine.protocol import (
 from catchment.errors import CatchmentError, EngineLost, RequestError
 from catchment.worker.channel import Channel
 
-if TYPE_CHECKING:  # Spark is imported while the launcher already hears our heart beat
+if TYPE_CHECKING:  # Spark is imported after the first heartbeat, because that takes time
     from catchment.worker.attempts import Attempt
     from catchment.worker.session import Application
 
-MOST_ATTEMPTS = 256
+MAX_ATTEMPTS = 256
 TICK_SECONDS = 0.2
 PROGRESS_TICKS = 5
-FAREWELL_SECONDS = 5.0
-"""How long Spark may take to stop in good order."""
+EXIT_SECONDS = 5.0
+"""How long Spark may take to stop."""
 
 
 class Worker:
-    """Answers commands until it is told to stop or nobody is left to answer to."""
+    """Answers commands until it receives `Stop` or the launcher is gone."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -51,44 +51,44 @@ class Worker:
         self._application: Future[Application] = Future()
         self._attempts: dict[str, Attempt] = {}
         self._ending = threading.Event()
-        # Threads are used again: each one that has talked to the JVM holds a connection and a thread there.
-        self._threads = ThreadPoolExecutor(MOST_ATTEMPTS, thread_name_prefix="attempt")
+        # Threads are reused, because each one that has called the JVM holds a connection and a thread there.
+        self._threads = ThreadPoolExecutor(MAX_ATTEMPTS, thread_name_prefix="attempt")
 
     def serve(self) -> None:
-        """Take commands until `Stop` or the end of the input."""
-        for task in (self._beat, self._watch):
+        """Handle commands until `Stop` or the end of the input."""
+        for task in (self._send_heartbeats, self._watch_attempts):
             threading.Thread(target=task, daemon=True).start()
         for command in self._channel.commands():
             if isinstance(command, Stop):
                 return
-            self._take(command)
+            self._handle(command)
 
     def end(self) -> NoReturn:
-        """Stop Spark in good order if that works within seconds, and leave nothing running in any case."""
+        """Stop Spark, or kill everything if that takes too long."""
         self._ending.set()
-        threading.Timer(FAREWELL_SECONDS, self._leave).start()
+        threading.Timer(EXIT_SECONDS, self._exit_now).start()
         if self._application.done():
             self._application.result().stop()
-        self._leave()
+        self._exit_now()
 
-    def _leave(self) -> NoReturn:
-        if self._start:  # the launcher would do it, if it is still there
+    def _exit_now(self) -> NoReturn:
+        if self._start:  # the launcher does this too, but it may be gone
             shutil.rmtree(self._start.scratch, ignore_errors=True)
         _end_group()
 
-    def _take(self, command: Start | Work | Cancel) -> None:
+    def _handle(self, command: Start | Work | Cancel) -> None:
         match command:
             case Start():
                 self._start = command
-                self._channel.keep_secret(command.secrets)
-                threading.Thread(target=self._begin, args=(command,), daemon=True).start()
+                self._channel.redact(command.secrets)
+                threading.Thread(target=self._start_application, args=(command,), daemon=True).start()
             case Cancel():
                 if attempt := self._attempts.get(command.attempt):
                     attempt.cancel()
             case _:
-                self._threads.submit(self._run, self._registered(command))
+                self._threads.submit(self._run, self._register(command))
 
-    def _begin(self, start: Start) -> None:
+    def _start_application(self, start: Start) -> None:
         try:
             if start.version != VERSION:
                 raise RequestError(f"launcher speaks protocol {start.version}, worker {VERSION}", code="protocol")
@@ -101,7 +101,7 @@ class Worker:
         self._channel.send(application.ready())
         self._application.set_result(application)
 
-    def _registered(self, work: Work) -> Attempt:
+    def _register(self, work: Work) -> Attempt:
         from catchment.worker.attempts import Attempt
 
         if self._start is None:
@@ -113,33 +113,33 @@ class Worker:
         try:
             attempt.run(self._application.result())
         except EngineLost as lost:
-            self._die(lost.message)
+            self._exit_lost(lost.message)
         finally:
             del self._attempts[attempt.id]
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         while True:
-            # A JVM that does not answer stops the heart, and the launcher draws the conclusion.
+            # If the JVM hangs, so does this call: the heartbeats stop, and the launcher kills the engine.
             if self._application.done() and not self._application.result().answers():
-                self._die("Java has ended")
+                self._exit_lost("Java has ended")
             self._channel.send(Alive())
             time.sleep(HEARTBEAT_SECONDS)
 
-    def _die(self, last_words: str) -> None:
-        """End because the JVM has; where it is being stopped, that is no news and others see to the end."""
+    def _exit_lost(self, message: str) -> None:
+        """Exit because the JVM has ended, unless the worker itself is stopping it."""
         if not self._ending.is_set():
-            print(last_words, file=sys.stderr, flush=True)
-            os._exit(exit_code(self._application.result().last_code()))
+            print(message, file=sys.stderr, flush=True)
+            os._exit(exit_code(self._application.result().java_exit_code()))
 
-    def _watch(self) -> None:
+    def _watch_attempts(self) -> None:
         context = self._application.result().context
         for tick in itertools.count():
             time.sleep(TICK_SECONDS)
             for attempt in list(self._attempts.values()):
-                with contextlib.suppress(Exception):  # whatever is wrong with Spark, the attempt itself will tell
+                with contextlib.suppress(Exception):  # if Spark has failed, the attempt itself reports it
                     attempt.stop_if_cancelled(context)
                     if tick % PROGRESS_TICKS == 0:
-                        attempt.tell_progress(context)
+                        attempt.send_progress(context)
 
 
 def _not_started(error: Exception) -> CatchmentError:
@@ -149,14 +149,14 @@ def _not_started(error: Exception) -> CatchmentError:
 
 
 def _end_group() -> NoReturn:
-    if os.getpgrp() == os.getpid():  # started by the launcher, and not by hand in somebody's shell
+    if os.getpgrp() == os.getpid():  # started by the launcher, not by hand in a shell
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(0)
 
 
 def main() -> None:
     """Serve one launcher."""
-    os.environ["TZ"] = "UTC"  # Spark hands moments to Python in the process's own time zone
+    os.environ["TZ"] = "UTC"  # Spark converts timestamps for Python to the time zone of the process
     time.tzset()
     worker = Worker(Channel.take_over(sys.stdin.buffer))
     try:

@@ -6,7 +6,7 @@ import pytest
 
 from catchment.commit import own_commit
 from catchment.commit.abandonment import abandon_lost
-from catchment.commit.leases import turn
+from catchment.commit.leases import table_lease
 from catchment.commit.own_commit import Committed, Settled
 from catchment.errors import Cancelled
 from catchment.store.ledger import Ledger
@@ -100,12 +100,12 @@ def test_buffered_writes_to_the_same_table_are_not_settled_and_their_files_stay_
 
 
 def test_turns_are_taken_one_after_the_other(filled: Filled) -> None:
-    with turn(filled.store, TARGET, ALIVE, Impatient()):
-        with pytest.raises(Cancelled), turn(filled.store, TARGET, LOST, Impatient()):
+    with table_lease(filled.store, TARGET, ALIVE, Impatient()):
+        with pytest.raises(Cancelled), table_lease(filled.store, TARGET, LOST, Impatient()):
             pytest.fail("two had their turn")
-        with turn(filled.store, "dataos://lake:raw/other", LOST, Impatient()):
+        with table_lease(filled.store, "dataos://lake:raw/other", LOST, Impatient()):
             pass
-        with turn(filled.store, TARGET, LOST, Impatient(), right="rows"):
+        with table_lease(filled.store, TARGET, LOST, Impatient(), right="rows"):
             pass
-    with turn(filled.store, TARGET, LOST, Impatient()):
+    with table_lease(filled.store, TARGET, LOST, Impatient()):
         pass

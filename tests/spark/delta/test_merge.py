@@ -117,7 +117,7 @@ def test_a_merge_that_is_overtaken_is_evaluated_on_what_is_there_then(here: Live
     pending = here.start_job(replace(slow, steps=(gate(target), *slow.steps)))
     overtake(here, target, "1L, 20L")
     [report] = pending.done()
-    assert "it is written again" in str([note.data for note in pending.notes if note.event == "warning"])
+    assert "trying again" in str([note.data for note in pending.notes if note.event == "warning"])
     assert (report.rows, amounts(here, target)) == (1, [10, 25])
 
 

@@ -124,7 +124,7 @@ def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Datas
         assert marks(here, target) == [(0, "old", 3), (0, "theirs", 1), (1, "old", 3)]
     else:
         overtaken.done()
-        again = "it is written again" if conflict == "last-wins" else "the job runs again on the new state"
+        again = "trying again" if conflict == "last-wins" else "the job runs again on the new state"
         assert again in str([note.data for note in overtaken.notes if note.event == "warning"])
         assert marks(here, target) == [(0, "ours", 3), (1, "old", 3)]
 

@@ -64,7 +64,7 @@ class Guest(session.Application):
     @classmethod
     def start(cls, start: Start) -> Guest:
         """Find the application that runs already; the environment tells where."""
-        session._make_places(start)
+        session._make_directories(start)
         gateway = launch_gateway(SparkConf(loadDefaults=False))
         gateway.proc = NoProcess()
         running = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from catchment.engine.memory import MARK
+from catchment.engine.memory import MARKER_FILE
 from catchment.engine.protocol import Alive, Done, Failed, Ready, Reply, commands, encode
 
 
@@ -65,7 +65,7 @@ def refuse() -> None:
 
 
 def choke() -> None:
-    (Path(os.environ["TMPDIR"]) / MARK).touch()
+    (Path(os.environ["TMPDIR"]) / MARKER_FILE).touch()
     deaf()
 
 

@@ -27,5 +27,5 @@ def test_an_endless_line_is_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
     with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb") as other:
         other.write(b"x" * 11)
         other.flush()
-        with pytest.raises(pipes.Nonsense):
+        with pytest.raises(pipes.InvalidMessage):
             next(pipes.lines(stream, patience=5))

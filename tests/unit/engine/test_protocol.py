@@ -28,7 +28,7 @@ def test_errors_keep_what_matters() -> None:
 def sent(reply: Reply, *secrets: str) -> Reply:
     reading, writing = os.pipe()
     channel = Channel(io.BytesIO(), writing)
-    channel.keep_secret(secrets)
+    channel.redact(secrets)
     channel.send(reply)
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:

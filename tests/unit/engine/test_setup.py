@@ -125,10 +125,10 @@ def test_masters() -> None:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        session.require(f"spark://127.0.0.1:{port}")
-        session.require(f"spark://127.0.0.1:1,127.0.0.1:{port}")
-        session.require("local[*]")
+        session.require_master(f"spark://127.0.0.1:{port}")
+        session.require_master(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        session.require_master("local[*]")
     for nobody in ("spark://127.0.0.1:1", "spark://nonsense", "spark://no.such.host.invalid:7077"):
         with pytest.raises(CatchmentError) as caught:
-            session.require(nobody)
+            session.require_master(nobody)
         assert code_of(caught) == "master-unreachable"

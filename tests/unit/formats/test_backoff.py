@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import stamina
 
-from catchment.formats.backoff import LONGEST_PAUSE_SECONDS, MOST_ATTEMPTS, SHORTEST_PAUSE_SECONDS, attempts
+from catchment.formats.backoff import LONGEST_PAUSE_SECONDS, MAX_ATTEMPTS, SHORTEST_PAUSE_SECONDS, attempts
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def without_pauses() -> Iterator[None]:
 
 
 def test_there_are_as_many_attempts_as_conflicts_are_worth(pauses: list[float]) -> None:
-    assert list(attempts()) == list(range(1, MOST_ATTEMPTS + 1))
-    assert len(pauses) == MOST_ATTEMPTS - 1  # nobody waits after the last one
+    assert list(attempts()) == list(range(1, MAX_ATTEMPTS + 1))
+    assert len(pauses) == MAX_ATTEMPTS - 1  # nobody waits after the last one
 
 
 def test_pauses_grow_up_to_the_longest_and_never_keep_step(pauses: list[float]) -> None:

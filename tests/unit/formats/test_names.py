@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catchment.errors import JobError, RequestError
-from catchment.formats.iceberg.published_names import in_published, published_tables, refuse_writing
-from catchment.formats.sql import handed_to_spark
+from catchment.formats.iceberg.published_names import published_tables, query_published, refuse_writing
+from catchment.formats.sql import rewrite_for_spark
 from catchment.project.model import Catalog, Depot
 
 DEPOTS = (
@@ -36,7 +36,7 @@ CLICKS = "delta.`/lake/events/raw/clicks`"
     ],
 )
 def test_tables_of_delta_depots_are_named_as_spark_finds_them(sql: str, handed_over: str) -> None:
-    assert handed_to_spark(sql, DEPOTS).sql == handed_over
+    assert rewrite_for_spark(sql, DEPOTS).sql == handed_over
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_tables_of_delta_depots_are_named_as_spark_finds_them(sql: str, handed_o
     ],
 )
 def test_everything_else_stays_as_it_is(sql: str) -> None:
-    assert handed_to_spark(sql, DEPOTS).sql == sql
+    assert rewrite_for_spark(sql, DEPOTS).sql == sql
 
 
 @pytest.mark.parametrize("word", ["SELECT", "events", "x", "far", "WHERE", "nothing"])
 def test_what_spark_blames_is_found_in_what_was_written(word: str) -> None:
     sql = "SELECT *\nFROM events.raw.clicks JOIN far.b.t USING (x) WHERE nothing"
-    edited = handed_to_spark(sql, DEPOTS)
+    edited = rewrite_for_spark(sql, DEPOTS)
     blamed = {"events": CLICKS, "far": "delta.`s3a"}.get(word, word)
     assert edited.origin(edited.sql.index(blamed)) == sql.index(word)
 
@@ -71,12 +71,12 @@ def test_what_spark_blames_is_found_in_what_was_written(word: str) -> None:
     ],
 )
 def test_tables_are_looked_up_in_the_published_catalog(sql: str, handed_over: str) -> None:
-    assert in_published(sql, SHOWN) == handed_over
+    assert query_published(sql, SHOWN) == handed_over
 
 
 def test_a_depot_without_a_published_catalog_is_named() -> None:
     with pytest.raises(RequestError) as caught:
-        in_published("SELECT 1 FROM lake.raw.t JOIN events.raw.clicks", SHOWN)
+        query_published("SELECT 1 FROM lake.raw.t JOIN events.raw.clicks", SHOWN)
     assert (caught.value.code, "events" in caught.value.message) == ("no-published-catalog", True)
 
 

@@ -37,7 +37,7 @@ def test_a_table_that_is_appended_to_and_deleted_from_is_shared(tmp_path: Path) 
     found = prepared(tmp_path, first, J("b"))
     assert found.plan
     [shared] = found.plan.shared
-    assert shared.effect == "a deletes rows, b appends: the order of commits decides what is seen"
+    assert shared.effect == "a deletes rows, b appends: the order of commits decides the result"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def shared(directory: Path, *jobs: J) -> tuple[SharedTable, ...]:
         ),
         (
             (J("a", mode="overwrite"), J("b")),
-            "a replaces the whole dataset, b appends: the order of commits decides what is seen",
+            "a replaces the whole dataset, b appends: the order of commits decides the result",
         ),
         (
             (J("a"), J("b", "a", mode="overwrite-partitions")),

@@ -1,1 +1,1 @@
-"""Delta tables, through Spark's own writer and Delta's own commit."""
+"""Delta tables, with Delta's own writer and commit."""

@@ -1,5 +1,8 @@
-"""Delta tables of a catalog: Spark's own, which a Hive metastore keeps. It knows names and places; the log knows all
-else, so that a table is written the same way whether it is called by its name or found by its path."""
+"""Delta tables in Spark's own catalog, which a Hive metastore keeps.
+
+The catalog knows only names and locations; everything else is in the table's log. A table is therefore written in the
+same way by its name and by its path.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +24,24 @@ if TYPE_CHECKING:
 
 
 def located(spark: SparkSession, dataset: Dataset) -> Dataset:
-    """The dataset with the place where the catalog says its table is; without a table, where a new one is made."""
+    """The dataset with the location of its table in the catalog; unchanged if the catalog has no such table."""
     place = _place(spark, dataset) if dataset.named else None
     return replace(dataset, path=place) if place else dataset
 
 
 def is_known(spark: SparkSession, dataset: Dataset) -> bool:
-    """Whether the table is found by its name, where it is to have one."""
+    """Whether the catalog knows the table, or the table needs no catalog."""
     return not dataset.named or _place(spark, dataset) is not None
 
 
 def make_collection(spark: SparkSession, dataset: Dataset) -> None:
-    """Make the database that stands for a collection, with a place inside the depot."""
+    """Create the database of a collection, with its location inside the depot."""
     place = str(dataset.path).rstrip("/").rpartition("/")[0]
     spark.sql(f"CREATE DATABASE IF NOT EXISTS `{dataset.namespace}` LOCATION '{place}'")
 
 
 def name_of(dataset: Dataset) -> str:
-    """What the table is called in the catalog."""
+    """The table's name in the catalog."""
     return f"`{dataset.namespace}`.`{dataset.table}`"
 
 
@@ -59,11 +62,11 @@ def _place(spark: SparkSession, dataset: Dataset) -> str | None:
     table = catalog.getTable(dataset.namespace, dataset.table)
     if (provider := _provider(table)) != "delta":
         raise JobError(
-            f"the catalog knows {dataset.address} as a table of {provider}, not of Delta",
+            f"the catalog lists {dataset.address} as a {provider} table, not as a Delta table",
             code="not-a-delta-table",
             hint="use another name, or convert the table with CONVERT TO DELTA",
         )
-    # The same place has one spelling: the lease of the table is named after it.
+    # The lease of the table is named after its location, so that must be spelled in only one way.
     place = jvm("org.apache.hadoop.fs.Path")(table.location())
     remote = place.toUri().getScheme() not in (None, "file")
     return str(place.toString() if remote else place.toUri().getPath())
@@ -79,7 +82,7 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def edits(sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
-    """Every table of a Delta depot gets the name under which Spark finds it; nothing else is touched."""
+    """The replacements of names of tables in Delta depots by the names under which Spark finds them."""
     named = {depot.name: depot for depot in depots if depot.kind == TRAITS.name}
     statement = parsed(sql, named)
     return _edits(statement, named) if statement else iter(())
@@ -98,7 +101,7 @@ def _edit(table: exp.Table, depot: Depot) -> Edit:
     if depot.catalog is not None:
         return catalog["start"], catalog["end"] + 1, "spark_catalog"
     path = f"delta.`{depot.files.rstrip('/')}/{table.db}/{table.name}`"
-    # A path is no name that columns could be qualified with: the table's own goes on serving for that.
+    # Columns cannot be qualified with a path, so the table keeps its name as an alias.
     own = f" AS `{table.name}`" if _lacks_alias(table) else ""
     return catalog["start"], table.this.meta["end"] + 1, path + own
 

@@ -1,11 +1,11 @@
-"""When others commit to a Delta table at the same time: which conflicts there are, and what each of them means."""
+"""Conflicts between concurrent commits to a Delta table, and what follows from each."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from catchment.errors import CommitConflict
-from catchment.formats.backoff import MOST_ATTEMPTS
+from catchment.formats.backoff import MAX_ATTEMPTS
 from catchment.formats.delta.log import Head, Log
 from catchment.formats.model import Write
 from catchment.jvm.causes import causes
@@ -20,23 +20,24 @@ SHAPE = frozenset({f"{EXCEPTIONS}MetadataChangedException", f"{EXCEPTIONS}Protoc
 OURS = frozenset({f"{EXCEPTIONS}ConcurrentTransactionException"})
 
 Kind = Literal["data", "shape", "ours"]
-"""Others changed what this write replaces; others changed the table itself; another attempt committed this write."""
+"""data: others changed what this write replaces; shape: others changed the schema or the protocol; ours: another
+attempt committed this write."""
 
 
 def kind_of(error: BaseException) -> Kind | None:
-    """Which conflict an exception is; None where it is something else."""
+    """The kind of conflict that an exception reports; None if it is not a conflict."""
     classes = frozenset().union(*(cause.classes for cause in causes(error)))
     kinds: tuple[tuple[Kind, frozenset[str]], ...] = (("data", DATA), ("shape", SHAPE), ("ours", OURS))
     return next((kind for kind, names in kinds if classes & names), None)
 
 
 def validates(output: OutputPlan) -> bool:
-    """Whether commits of others since the job began are more than this write may replace."""
+    """Whether this output must not replace what others have committed since the job began."""
     return output.mode == "overwrite-partitions" and output.conflict != "last-wins"
 
 
 def base_of(log: Log, write: Write, head: Head) -> Any:
-    """The state that Delta looks for conflicts from: what the job has seen, where that matters, or else the newest."""
+    """The snapshot from which on Delta checks for conflicts: the one that the job has seen, or else the newest."""
     since = write.since if validates(write.output) else None
     if since is None or since.sequence == head.version:
         return head.snapshot
@@ -46,17 +47,17 @@ def base_of(log: Log, write: Write, head: Head) -> Any:
 
 
 def worth_another(error: BaseException, write: Write, number: int) -> bool:
-    """Whether another attempt may end otherwise: others came in between, and this write may replace what they did."""
-    return kind_of(error) is not None and not validates(write.output) and number < MOST_ATTEMPTS
+    """Whether to try again: others committed first, and this write may replace what they committed."""
+    return kind_of(error) is not None and not validates(write.output) and number < MAX_ATTEMPTS
 
 
 def refusal(error: BaseException, write: Write) -> CommitConflict | None:
-    """What to say where others came in between and this write may not replace it; None where it is something else."""
+    """The error if others committed first and this write must not replace that; otherwise None."""
     return changed(write) if kind_of(error) is not None and validates(write.output) else None
 
 
 def changed(write: Write) -> CommitConflict:
-    """The error of a write whose partitions are no longer as its job has seen them."""
+    """The error of a write whose partitions have changed since its job began."""
     return CommitConflict(
         f"somebody committed to the partitions of {write.id} in {write.output.dataset.address} since the job began",
         code="partitions-changed",

@@ -1,4 +1,4 @@
-"""Delta as a format of datasets."""
+"""The Delta format: implements the protocols of `formats.model`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catchment.commit.writer import Writer
 from catchment.formats.delta import catalog, history, inspection, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import log_of, require_head
-from catchment.formats.model import Earlier, Facts, Write, Written
+from catchment.formats.model import EarlierWrite, Facts, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
@@ -27,7 +27,7 @@ def open_format(name: str) -> Delta:
 
 
 class Delta:
-    """A table at a path, which a catalog may know by a name."""
+    """Tables at paths, with or without a catalog."""
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table; options may name a version or a time."""
@@ -36,19 +36,19 @@ class Delta:
         return spark.read.format("delta").options(**source.options).load(dataset.path)
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
-        """From after the version that was read last to the newest one."""
+        """The version that was read last, and the newest one."""
         return history.span(spark, source, known)
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
         """The rows that were added after one version, up to another."""
         return history.read(spark, source, first, last)
 
-    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """The version that is read now; None where the input names one itself."""
-        return history.reading_state(spark, source)
+    def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """The version that is read now; None if the input selects one itself."""
+        return history.input_version(spark, source)
 
-    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-        """From the ledger first, then from the table's log."""
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
+        """The write from the ledger, or else from the table's log."""
         return history.earlier(spark, write, writer)
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
@@ -56,7 +56,7 @@ class Delta:
         return history.head(spark, output)
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-        """Let Delta commit the rows, unless this very write has been committed before."""
+        """Commit the rows with Delta, unless this write is committed already."""
         dataset = located(spark, write.output.dataset)
         here = replace(write, output=replace(write.output, dataset=dataset))
         return writing.commit(spark, frame, here, writer, listener)
@@ -70,13 +70,13 @@ class Delta:
         return inspection.inspect(spark, what, dataset)
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
-        """End what engines that are gone have left open; files of what was not committed are Delta's to remove."""
+        """Settle unfinished writes of dead engines; Delta's VACUUM removes the files of uncommitted ones."""
         settled = own_commit.settle(writer.ledger, dataset.address, log_of(spark, dataset).find)
         return Recovered(settled.committed, (), settled.abandoned, (), ())
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
-        """Tables become paths, or names of Spark's own catalog."""
+        """Replace tables by paths or by names in Spark's own catalog."""
         return catalog.edits(sql, depots)
 
     def check(self, sql: str, depots: Sequence[Depot]) -> None:
-        """Everything may run."""
+        """Allow every statement."""

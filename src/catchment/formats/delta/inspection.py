@@ -1,4 +1,4 @@
-"""What `catchment table` tells of Delta tables."""
+"""Inspection of Delta tables for `catchment table`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def inspect(spark: SparkSession, what: str, dataset: Dataset) -> Facts:
 
 
 def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
-    """The tables of a depot: those that its catalog knows, and every directory of a collection that has a log."""
+    """The tables of a depot: those in its catalog, and all directories `collection/table` that have a log."""
     known = set(named_tables(spark)) if depot.catalog else set()
-    # A metastore writes names small.
+    # A Hive metastore stores names in lower case.
     by_path = {
         (ns, name) for ns, name in _tables_by_path(spark, depot.files) if (ns.lower(), name.lower()) not in known
     }
@@ -54,7 +54,7 @@ def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:
 
 
 def table(spark: SparkSession, dataset: Dataset) -> Facts:
-    """Columns, partitions, properties and size of the table as it is now."""
+    """Columns, partitions, properties and size of the current version."""
     head = require_head(spark, dataset)
     [size] = _files(spark, head.snapshot).agg(F.count("*"), F.sum("size"), F.sum("rows")).collect()
     protocol = json.loads(head.snapshot.protocol().json())["protocol"]
@@ -82,7 +82,7 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
 
 
 def files(spark: SparkSession, dataset: Dataset) -> list[Facts]:
-    """The data files of the table as it is now."""
+    """The data files of the current version."""
     found = _files(spark, require_head(spark, dataset).snapshot).orderBy("path").collect()
     place = str(dataset.path).rstrip("/")
     return [

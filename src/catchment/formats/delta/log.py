@@ -1,4 +1,4 @@
-"""The log of a Delta table: its state now, and which commits hold which writes."""
+"""Reads the log of a Delta table: its current state, its commits and the writes in them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from catchment.store.writes import Base
 
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 COMMIT = '{"commitInfo"'
-"""How the line of a commit begins that tells who made it."""
+"""The beginning of the line that describes a commit."""
 WRITTEN = (("numOutputRows",), ("numOutputBytes",), ("numFiles",))
 MERGED = (
     tuple(f"numTargetRows{how}" for how in ("Inserted", "Updated", "Deleted")),
     ("numTargetBytesAdded",),
     ("numTargetFilesAdded",),
 )
-"""Where a commit tells of rows, bytes and files; the rows that a merge writes include those that merely moved."""
+"""The metrics that count rows, bytes and files. The rows that a merge writes include rows that it only moved."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The table as it is now."""
+    """The current state of a table."""
 
     version: int
     id: str
@@ -45,28 +45,28 @@ class Head:
 
     @property
     def base(self) -> Base:
-        """What a write that begins now begins from; Delta counts schemas with its versions."""
+        """The base of a write that begins now. Delta has no schema ids: versions count schemas too."""
         return Base(self.id, 0, self.version, self.version)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One version of the table, as it tells of itself."""
+    """One version of the table, with its commit info."""
 
     version: int
     info: Mapping[str, Any]
 
     @property
     def stamp(self) -> Mapping[str, str]:
-        """What Catchment wrote into it; empty where others made the commit."""
+        """The properties that Catchment has added; empty if others made the commit."""
         try:
-            said = json.loads(self.info.get("userMetadata") or "{}")
+            stamp = json.loads(self.info.get("userMetadata") or "{}")
         except ValueError:
             return {}
-        return said if isinstance(said, dict) else {}
+        return stamp if isinstance(stamp, dict) else {}
 
     def committed(self) -> Committed:
-        """What the write in it came to."""
+        """The result of the write in it."""
         metrics = self.info.get("operationMetrics") or {}
         rows, size, files = MERGED if self.info.get("operation") == "MERGE" else WRITTEN
         counted = [sum(int(metrics.get(key, 0)) for key in keys) for keys in (rows, size, files)]
@@ -81,7 +81,7 @@ class Log:
     path: str
 
     def head(self) -> Head | None:
-        """The table as it is now, whoever committed last; None where there is no table."""
+        """The current state of the table, including commits of others; None if there is no table."""
         snapshot = self._logs.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
         version = int(snapshot.version())
         if version < 0:
@@ -92,15 +92,15 @@ class Log:
         return Head(version, metadata["id"], schema, columns, metadata.get("configuration", {}), snapshot)
 
     def snapshot(self, version: int) -> Any:
-        """An earlier state of the table, as Delta's own object."""
+        """The Delta snapshot of a version."""
         none = Jvm.of(self.spark)("scala.Option").empty()
         more = () if self.spark.version.startswith("3.") else (False,)
         return self._logs.forTable(self.spark._jsparkSession, self.path).getSnapshotAt(version, none, none, *more)
 
     def find(self, write_id: str) -> Committed | None:
-        """The commit that holds a write, None while there is none."""
+        """The commit of a write; None if it is not committed."""
         head = self.head()
-        # The table's state remembers every write id; the commits themselves are cleaned away after a while.
+        # The snapshot keeps every write id; old commits are removed from the log after a while.
         if head is None or not head.snapshot.transactions().contains(write_id):
             return None
         found = (commit for commit in self.commits(head.version) if commit.stamp.get(WRITES) == write_id)
@@ -108,21 +108,21 @@ class Log:
         return commit.committed() if commit else Committed(None, 0, 0, 0)
 
     def find_own(self, write_id: str) -> Committed:
-        """The commit that this engine has just made; raises where somebody else has written over it."""
+        """The commit that this engine has just made; raises if another writer has overwritten it."""
         found = self.find(write_id)
         if found is None or found.snapshot_id is None:
-            # What this engine believes of the table is wrong from that version on.
+            # The cached state of the table is wrong from that version on.
             place = Jvm.of(self.spark)("org.apache.hadoop.fs.Path")(self.path)
             self._logs.invalidateCache(self.spark._jsparkSession, place)
             raise CommitConflict(
                 f"the commit of {write_id} to {self.path} was overwritten by another writer",
                 code="commit-overwritten",
-                hint="let Catchment alone write the table, or configure a log store that can refuse a second commit",
+                hint="let only Catchment write the table, or configure a log store that refuses a second commit",
             )
         return found
 
-    def changes(self, first: int, last: int) -> Iterator[tuple[int, Any]]:
-        """Every action, as Delta's own object, of the versions from `first` to `last` that are still in the log."""
+    def actions(self, first: int, last: int) -> Iterator[tuple[int, Any]]:
+        """The Delta actions, with their versions, of all versions from `first` to `last` that are still in the log."""
         if first > last:
             return
         jvm = Jvm.of(self.spark)
@@ -136,7 +136,7 @@ class Log:
                 yield int(version._1()), actions.next()
 
     def rows_of(self, files: Iterable[Any], version: int) -> DataFrame:
-        """The rows of some files, read as the table was at a version."""
+        """The rows of some files, read with the schema of a version."""
         jvm = Jvm.of(self.spark)
         listed = jvm("java.util.ArrayList")()
         for file in files:
@@ -147,7 +147,7 @@ class Log:
         return DataFrame(log.createDataFrame(self.snapshot(version), wanted, False, none), self.spark)  # noqa: FBT003
 
     def commits(self, newest: int) -> Iterator[Commit]:
-        """The commits from a version down to the oldest that is still in the log."""
+        """The commits from a version back to the oldest that is still in the log."""
         for version in range(newest, -1, -1):
             try:
                 info = self._info(version)
@@ -162,7 +162,7 @@ class Log:
         return Jvm.of(self.spark)("org.apache.spark.sql.delta.DeltaLog")
 
     def _info(self, version: int) -> Mapping[str, Any]:
-        """The line of a commit about itself; it is the first one in commits of Spark's."""
+        """The commit info of a version; Spark writes it as the first line."""
         jvm = Jvm.of(self.spark)
         place = jvm("org.apache.hadoop.fs.Path")(f"{self.path.rstrip('/')}/_delta_log/{version:020}.json")
         stream = place.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf()).open(place)
@@ -182,7 +182,7 @@ def log_of(spark: SparkSession, dataset: Dataset) -> Log:
 
 
 def require_head(spark: SparkSession, dataset: Dataset) -> Head:
-    """The table as it is now; an error where there is none."""
+    """The current state of the table; raises if there is none."""
     head = log_of(spark, dataset).head()
     if head is None:
         raise JobError(

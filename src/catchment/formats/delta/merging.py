@@ -1,4 +1,4 @@
-"""Merge: rows of a view meet rows of a Delta table, in one statement and one version."""
+"""Merges rows into a Delta table with one MERGE statement."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from catchment.commit.listener import Listener
 from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
-from catchment.formats.row_statements import merge_statement, show_rows
+from catchment.formats.row_statements import create_rows_view, merge_statement
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge
 
 ROWS = "catchment_merged_rows"
-"""The view that a merge takes its rows from."""
+"""The view with the rows to merge."""
 SETTINGS = "spark.databricks.delta."
 
 
 def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -> None:
-    """Run the merge on the table as it is now; Delta commits it, unless it holds this very write."""
+    """Run the merge on the current version; Delta skips it if the table has this write already."""
     statement = merge_statement(clauses, write.output.dataset.identifier, ROWS)
-    show_rows(frame, ROWS)
+    create_rows_view(frame, ROWS)
     try:
         with _stamped(spark, write):
             spark.sql(statement.sql)
@@ -39,14 +39,14 @@ def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -
 
 
 def warn_of_options(write: Write, listener: Listener) -> None:
-    """Delta's MERGE INTO takes no options of a writer."""
+    """Warn that Delta's MERGE INTO ignores writer options."""
     if ignored := [*write.output.options, *(["compressionType"] if write.output.compression else [])]:
         listener.warn(f"output {write.output.name}: {', '.join(ignored)} has no effect on a merge")
 
 
 @contextmanager
 def _stamped(spark: SparkSession, write: Write) -> Iterator[None]:
-    """A statement takes the write id from its session alone; the session is this job's, and has it for no longer."""
+    """Set the write id and the stamp for one statement; Delta reads them only from the session."""
     settings = {
         f"{SETTINGS}write.txnAppId": write.id,
         f"{SETTINGS}write.txnVersion": "1",

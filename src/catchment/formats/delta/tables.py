@@ -1,4 +1,4 @@
-"""Delta tables and the rows that go into them: made where they are missing, checked before data moves."""
+"""Creates Delta tables, and checks rows against them before data is written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from catchment.plan.model import Dataset
 
 
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> None:
-    """Make the table of an output, unless somebody else has made it in the meantime."""
+    """Create the table of an output, unless somebody else has created it in the meantime."""
     output = write.output
     check_types(frame, write)
     jvm, builder = Jvm.of(spark), _builder(spark, output.dataset)
@@ -36,7 +36,7 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> None:
     named = spark.sparkContext._gateway.new_array(jvm("java.lang.String"), len(columns))
     for index, column in enumerate(columns):
         named[index] = column
-    # Nullable, as Spark itself creates tables: that a query happens to yield no null is no promise for the next one.
+    # All columns are nullable, as in tables that Spark creates: one query without nulls is no promise for the next.
     builder = builder.addColumns(frame._jdf.schema().asNullable()).partitionedBy(named)
     for key, value in _properties(write).items():
         builder = builder.property(key, value)
@@ -44,12 +44,12 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> None:
 
 
 def give_name(spark: SparkSession, dataset: Dataset) -> None:
-    """Let the catalog know a table that is there already."""
+    """Register an existing table in the catalog."""
     _builder(spark, dataset).execute()
 
 
 def check_types(frame: DataFrame, write: Write) -> None:
-    """Refuse rows with a column that has no type."""
+    """Raise if a column has no type."""
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Delta", f"a bare NULL ({', '.join(untyped)})")
 
@@ -76,7 +76,7 @@ def partition_columns(frame: DataFrame, write: Write) -> list[str]:
 
 
 def check_partitions(frame: DataFrame, write: Write, head: Head) -> None:
-    """Refuse to write into a table that is partitioned otherwise than declared; no declaration fits every table."""
+    """Raise if the table is partitioned differently than declared; without a declaration every table fits."""
     declared = partition_columns(frame, write)
     if declared and [name.lower() for name in declared] != [name.lower() for name in head.partitions]:
         raise JobError(
@@ -102,11 +102,11 @@ def _properties(write: Write) -> dict[str, str]:
 
 
 TYPE_WIDENING = "delta.enableTypeWidening"
-"""The table property without which a column keeps its type for ever."""
+"""The table property that allows columns to get a wider type."""
 
 
 def fit(frame: DataFrame, write: Write, head: Head) -> DataFrame:
-    """The rows with every column that the table has; raises where they cannot be written into it."""
+    """The rows with all columns of the table; raises if they cannot be written to it."""
     found = [_possible(difference, head) for difference in differences(frame.schema, head.schema)]
     check(write, found)
     if any(difference.grows for difference in found):
@@ -122,10 +122,10 @@ def _possible(difference: Difference, head: Head) -> Difference:
 
 
 def _narrower(rows: StructType, table: StructType) -> Iterator[tuple[str, DataType]]:
-    """Plain columns of a narrower type than the table's: Delta takes its own type and no other."""
+    """Columns whose type is narrower than the table's: Delta accepts only its own type."""
     own = {field.name.lower(): field.dataType for field in table.fields}
     for field in rows.fields:
         kind = own.get(field.name.lower(), field.dataType)
-        # Structs are cast by position, not by name: what Delta does not take as it is, it refuses itself.
+        # Structs are cast by position, not by name, so they stay as they are: Delta refuses those that do not fit.
         if kind != field.dataType and isinstance(kind, AtomicType) and fits(field.dataType, kind):
             yield field.name, kind

@@ -1,4 +1,4 @@
-"""What Delta tables can do and need."""
+"""The traits of Delta tables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ if TYPE_CHECKING:
     from catchment.project.model import Depot
 
 SNAPSHOT_PARTITIONS = "4"
-"""Of a table's state: on one machine, the fifty that Delta takes are tasks without work."""
-ONE_FOR_EACH = "let the last step give one row for each row of the table, for example with row_number() or max_by()"
+"""Partitions for reading a table's state: on one machine, Delta's default of fifty starts tasks without work."""
+ONE_FOR_EACH = (
+    "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
+)
 
 
 def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
-    """Delta's place is Spark's own catalog: only there are tables found by their path. Others keep their names."""
+    """Delta replaces Spark's own catalog, the only one in which tables can be named by path; other names still work."""
     catalog = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
     here = {"spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS} if local else {}
     return {**catalog, **here, **_hive(depots)}
 
 
 def _hive(depots: Sequence[Depot]) -> dict[str, str]:
-    """What Spark's own catalog needs to be the one that a Hive metastore keeps for everybody."""
+    """The settings that put Spark's own catalog into a Hive metastore."""
     catalog = next((depot.catalog for depot in depots if depot.catalog), None)
     if catalog is None:
         return {}
@@ -51,7 +53,7 @@ TRAITS = Traits(
     time_travel=frozenset({"versionAsOf", "timestampAsOf"}),
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
-        # Alone: what else they ask for, Spark has, in the versions that it was built with.
+        # Without dependencies: Spark has them, in the versions that it was built with.
         "4.1": (
             Package("io.delta:delta-spark_4.1_2.13:4.4.0", alone=True),
             Package("io.delta:delta-storage:4.4.0", alone=True),
@@ -68,9 +70,8 @@ TRAITS = Traits(
             frozenset({"io.delta.exceptions.DeltaConcurrentModificationException"}),
             CommitConflict,
             None,
-            "others committed to the table again and again while this write was under way",
-            "run the job again; where that happens often, let jobs that replace the same partitions depend on each "
-            "other",
+            "others kept committing to the table while this write was in progress",
+            "run the job again; if this happens often, let jobs that replace the same partitions depend on each other",
         ),
     ),
     conditions={

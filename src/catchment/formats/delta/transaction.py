@@ -1,6 +1,6 @@
-"""One transaction of Delta's, in two steps: the rows are written, and when the turn has come, they are committed.
+"""A Delta transaction in two steps: write the rows, then commit them under the table's lease.
 
-Spark's writer takes the same steps in one, and would hold the table's lease for as long as the data takes.
+Spark's writer does both in one step, so the lease would have to be held while the data is written.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ DELTA = "org.apache.spark.sql.delta"
 
 @dataclass(frozen=True)
 class Transaction:
-    """Rows on their way into a table."""
+    """An open transaction that writes rows to a table."""
 
     java: Any
-    """Delta's own object: it knows the state that it began from, and checks at the end what others did since."""
+    """Delta's transaction. It knows the snapshot that it began from, and checks later commits for conflicts."""
     command: Any
-    """Delta's command to write the rows; it holds the mode and the options."""
+    """Delta's write command, with mode and options."""
     jvm: Jvm
     session: Any
     old: bool
@@ -32,7 +32,7 @@ class Transaction:
 
     @classmethod
     def begin(cls, log: Log, snapshot: Any, frame: DataFrame, mode: str, options: Mapping[str, str]) -> Transaction:
-        """Begin from a state of the table; what others commit after it is looked at when the rows are committed."""
+        """Begin from a snapshot; commits of others after it are checked for conflicts when the rows are committed."""
         jvm, session = Jvm.of(log.spark), log.spark._jsparkSession
         scala, none = jvm("org.apache.spark.api.python.PythonUtils"), jvm("scala.Option").empty()
         table = jvm(f"{DELTA}.DeltaLog").forTable(session, log.path)
@@ -50,19 +50,19 @@ class Transaction:
         return cls(table.startTransaction(none, jvm("scala.Some")(snapshot)), command, jvm, session, old)
 
     def is_done(self) -> bool:
-        """Whether the table holds this write already. Asked for, it becomes part of what the commit checks."""
+        """Whether the table has this write already. This call also makes the commit check it again."""
         return bool(self.command.hasBeenExecuted(self.java, self.session, self._some(self.command.options())))
 
     def fill(self) -> Any:
-        """Write the rows; returns what is to be committed. Nobody sees any of it."""
+        """Write the rows and return what is to be committed; nothing is visible yet."""
         return self.command.writeAndReturnCommitData(self.java, self.session, self._none, False)  # noqa: FBT003
 
     def commit(self, filled: Any) -> None:
-        """Commit in one version, after all that others have committed meanwhile; raises where the two conflict."""
+        """Commit as one version after those that others committed meanwhile; raises if they conflict."""
         options = self.command.options()
-        told = (self._some(self.command.partitionColumns()), options.replaceWhere(), options.userMetadata())
+        arguments = (self._some(self.command.partitionColumns()), options.replaceWhere(), options.userMetadata())
         more = () if self.old else (self._none,) * 5
-        operation = self.jvm(f"{DELTA}.DeltaOperations$Write")(self.command.mode(), *told, *more)
+        operation = self.jvm(f"{DELTA}.DeltaOperations$Write")(self.command.mode(), *arguments, *more)
         self.java.commitIfNeeded(filled.actions(), operation, filled.stringTags())
 
     @property
@@ -73,12 +73,12 @@ class Transaction:
         return self.jvm("scala.Some")(value)
 
 
-REFUSING = frozenset({"abfs", "abfss", "adl", "gs", "hdfs", "wasb", "wasbs"})
-"""Where Delta's own log store writes a commit if and only if it is not there yet, whoever else tries."""
+SAFE_SCHEMES = frozenset({"abfs", "abfss", "adl", "gs", "hdfs", "wasb", "wasbs"})
+"""Schemes whose Delta log store creates a commit file only if it does not exist yet, so no commit can be lost."""
 
 
-def needs_turns(spark: SparkSession, path: str) -> bool:
-    """Whether two commits at the same time could both succeed, and one of them be lost."""
+def needs_table_lease(spark: SparkSession, path: str) -> bool:
+    """Whether two concurrent commits could both succeed and one be lost, so that commits need the table's lease."""
     scheme = path.partition("://")[0] if "://" in path else "file"
-    # Whoever configures a log store of his own for a scheme vouches for it.
-    return scheme not in REFUSING and not spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "")
+    # A log store that the user has configured for a scheme is trusted.
+    return scheme not in SAFE_SCHEMES and not spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "")

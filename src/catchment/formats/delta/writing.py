@@ -1,4 +1,4 @@
-"""One write into one Delta table: find or create it, check the rows against it, let Delta commit, report."""
+"""Writes rows to a Delta table: creates it if needed, checks the rows, commits and records the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults, own_commit
-from catchment.commit.leases import Right, turn
+from catchment.commit.leases import Right, table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
@@ -21,7 +21,7 @@ from catchment.formats.delta.catalog import is_known
 from catchment.formats.delta.log import Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.tables import check_partitions, create, fit, give_name
-from catchment.formats.delta.transaction import Transaction, needs_turns
+from catchment.formats.delta.transaction import Transaction, needs_table_lease
 from catchment.formats.failures import from_spark
 from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
@@ -32,11 +32,11 @@ from catchment.store.writes import Base, Entry, Intent
 NOTHING = Committed(None, 0, 0, 0)
 NO_TABLE = Base("", 0, -1, None)
 BRANCH = "main"
-"""What the ledger calls the only line of commits that a Delta table has."""
+"""The branch in the ledger: a Delta table has only one."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-    """Commit the rows, unless this very write has been committed before."""
+    """Commit the rows, unless this write is committed already."""
     log = log_of(spark, write.output.dataset)
     _settle_lost(log, write, writer, listener)
     intent = _intent(log, write, writer.owner)
@@ -54,11 +54,11 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
 
 
 def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> None:
-    """Whoever writes a table ends what engines that are gone have left open there."""
+    """Settle the unfinished writes that dead engines have left in this table."""
     settled = own_commit.settle(writer.ledger, write.output.dataset.address, log.find)
     others = [write_id for write_id in settled.abandoned if write_id != write.id]
     if others:
-        listener.warn(f"{write.output.dataset.address}: engines that are gone left {', '.join(others)} unfinished")
+        listener.warn(f"{write.output.dataset.address}: engines that died left {', '.join(others)} unfinished")
 
 
 def _intent(log: Log, write: Write, owner: str) -> Intent:
@@ -75,12 +75,12 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
 
 
 def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Entry, listener: Listener) -> Committed:
-    """Write and commit; where others came in between, look which conflict it is, and try again."""
+    """Write and commit; try again after a conflict that allows it."""
     for number in attempts():
         try:
             return _attempt(log, frame, write, writer, listener)
         except Exception as error:
-            # Whatever is said to have failed: the log decides.
+            # The error may be wrong about the commit (its answer may have been lost): only the log decides.
             if (done := log.find(write.id)) is not None:
                 return done
             if not conflicts.worth_another(error, write, number):
@@ -88,16 +88,15 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Ent
                 _give_up(writer, known, overtaken or from_spark(error, otherwise="write-failed"))
                 if overtaken:
                     raise overtaken from error
-                raise  # as it is: who asked for the write finds out which SQL is to blame
+                raise  # unchanged: the caller finds the SQL that is to blame
             listener.check()
-            listener.warn(f"{write.id}: others changed {write.output.dataset.address} meanwhile; it is written again")
+            listener.warn(f"{write.id}: others changed {write.output.dataset.address} meanwhile; trying again")
     raise AssertionError("the last attempt returns or raises")
 
 
 def _give_up(writer: Writer, known: Entry, why: CatchmentError) -> None:
-    """The log does not have it, and nobody is at it any more: the ledger need not wait for it."""
-    told = {"code": why.code, "message": why.message, "hint": why.hint}
-    writer.ledger.abandon(known, told)
+    """Record the failure: the log does not have the write, and nobody is working on it any more."""
+    writer.ledger.abandon(known, {"code": why.code, "message": why.message, "hint": why.hint})
 
 
 def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:
@@ -110,9 +109,9 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 
 
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
-    """One statement that reads, writes and commits: it has its turn for as long as it takes."""
+    """Merge under the table's lease: one statement reads, writes and commits."""
     warn_of_options(write, listener)
-    with _turn(log, write, writer, listener, elsewhere="rows"):
+    with _commit_lease(log, write, writer, listener, elsewhere="rows"):
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
         faults.point("own-commit-applied")
@@ -120,10 +119,10 @@ def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Wri
 
 
 def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, listener: Listener) -> Committed:
-    """Data first, by as many engines as there are; the turn is for the commit alone."""
+    """Write the data without the table's lease, which is held only for the commit."""
     rows = fit(frame, write, head)
     if write.output.mode == "overwrite-partitions" and not head.partitions and rows.isEmpty():
-        return NOTHING  # to Delta, a table without partitions is one that an overwrite may always empty
+        return NOTHING  # Delta would empty a table without partitions
     ordered = sorted_rows(rows, write, [F.col(f"`{name}`") for name in head.partitions])
     mode = "Append" if write.output.mode == "append" else "Overwrite"
     transaction = Transaction.begin(log, conflicts.base_of(log, write, head), ordered, mode, _options(write))
@@ -132,7 +131,7 @@ def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, l
     faults.point("before-data-written")
     filled = transaction.fill()
     faults.point("data-written")
-    with _turn(log, write, writer, listener):
+    with _commit_lease(log, write, writer, listener):
         faults.point("before-own-commit")
         transaction.commit(filled)
         faults.point("own-commit-applied")
@@ -140,28 +139,28 @@ def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, l
 
 
 def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Head:
-    """The table as it is now; where there is none, it is made."""
+    """The current state of the table, which is created if it is missing."""
     head, dataset = log.head(), write.output.dataset
     if head is not None and is_known(log.spark, dataset):
         return head
-    with _turn(log, write, writer, listener):
+    with _commit_lease(log, write, writer, listener):
         create(log.spark, frame, write) if log.head() is None else give_name(log.spark, dataset)
     return require_head(log.spark, dataset)
 
 
-def _turn(
+def _commit_lease(
     log: Log, write: Write, writer: Writer, listener: Listener, *, elsewhere: Right | None = None
 ) -> AbstractContextManager[None]:
-    """A turn to commit, where the store demands it; `elsewhere` is the right that is taken on other stores."""
-    right: Right | None = "table" if needs_turns(log.spark, log.path) else elsewhere
+    """Hold the table's lease if the store could lose commits; otherwise hold the right `elsewhere`, if any."""
+    right: Right | None = "table" if needs_table_lease(log.spark, log.path) else elsewhere
     if right is None:
         return nullcontext()
-    # By its place: a table has one lease, whichever names lead to it.
-    return turn(writer.store, log.path, writer.owner, listener, right)
+    # Named after its path: a table has one lease, whichever names lead to it.
+    return table_lease(writer.store, log.path, writer.owner, listener, right)
 
 
 def _options(write: Write) -> dict[str, str]:
-    """On the write itself, never on the session: a setting there would reach every other write of the engine."""
+    """Options of this write. They are not set on the session, where they would affect all writes of the engine."""
     output = write.output
     options = {**output.options, "mergeSchema": str(output.merge_schema).lower()}
     if output.compression:
@@ -175,4 +174,4 @@ def _warn_of_properties(head: Head, write: Write, listener: Listener) -> None:
     for key, value in write.output.properties.items():
         if (actual := head.properties.get(key)) != value:
             address = write.output.dataset.address
-            listener.warn(f"{address} exists and keeps {key}={actual}; the workflow says {value}")
+            listener.warn(f"{address} exists and keeps {key}={actual}; the workflow has {value}")

@@ -1,1 +1,1 @@
-"""Plain files: a journal in place of the commit that a directory does not have."""
+"""Plain files: a journal replaces the commit that a directory does not have."""

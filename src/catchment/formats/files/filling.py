@@ -1,8 +1,8 @@
-"""Filling a stage: Spark's own writers put files into it directly, and say which of them count.
+"""Writes rows into a stage with Spark's own writers, and lists the files of successful tasks.
 
-`DataFrameWriter` would first write elsewhere and then rename, file after file, which on an object store takes longer
-than the writing. The commit protocol of Spark's streaming file sink writes where it is told and keeps a list of the
-files of successful tasks. Nobody sees the stage, so nothing more is needed; what failed tasks leave is not in the list.
+`DataFrameWriter` would write elsewhere first and then rename file after file, which takes longer than writing on an
+object store. The commit protocol of Spark's streaming file sink writes directly to the stage and keeps a list of the
+files of successful tasks. Nobody reads the stage, so files that failed tasks leave behind do no harm.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.errors import JobError
-from catchment.formats.files.journal import Addition, Changes
+from catchment.formats.files.journal import Addition, FileChanges
 from catchment.formats.files.stage import published_name
 from catchment.jvm.classes import Jvm
 
@@ -39,7 +39,7 @@ _ROWS = "catchment rows"
 
 @dataclass(frozen=True)
 class Shape:
-    """How rows become files."""
+    """How rows are written to files."""
 
     format: str
     columns: tuple[str, ...]
@@ -47,24 +47,24 @@ class Shape:
     options: Mapping[str, str]
 
 
-def fill(session: SparkSession, frame: DataFrame, stage: str, shape: Shape) -> tuple[Changes, int]:
-    """Write the frame into a stage; what is in it then, and its rows."""
+def fill(session: SparkSession, frame: DataFrame, stage: str, shape: Shape) -> tuple[FileChanges, int]:
+    """Write the frame into a stage; returns its files and the number of rows."""
     counted = frame.observe(_ROWS, F.count(F.lit(1)).alias("rows"))
     query = counted._jdf.queryExecution()
     with tempfile.TemporaryDirectory() as log:
         _write(session, query, stage, shape, Path(log))
         rows = int(query.observedMetrics().apply(_ROWS).getLong(0))
-        return Changes(staged_files(Path(log) / "0", stage)), rows
+        return FileChanges(staged_files(Path(log) / "0", stage)), rows
 
 
 def staged_files(log: Path, stage: str) -> tuple[Addition, ...]:
-    """The files in Spark's list; raises where two of them would get one name, and one of them would be lost."""
+    """The files in Spark's list; raises if two of them would be published under one name, since one would be lost."""
     found = tuple(_additions(log, stage))
     if twice := [path for path, files in Counter(each.path for each in found).items() if files > 1]:
         raise JobError(
             f"two files of {stage} would both be published as {twice[0]}",
             code="published-name-twice",
-            hint="nothing was published: run the job again, and report this as a fault of Catchment if it comes back",
+            hint="nothing was published: run the job again, and report this as a bug of Catchment if it happens again",
         )
     return found
 
@@ -93,7 +93,7 @@ def _write(session: SparkSession, query: Any, stage: str, shape: Shape, log: Pat
 
 
 def _log(session: SparkSession, none: Any, log: Path) -> Any:
-    """The list of files, on the driver's own disk: the ledger is where it becomes durable."""
+    """Spark's list of files, on the driver's disk; the ledger makes it durable."""
     moved = "sinks." if int(session.version.partition(".")[0]) >= 4 else ""
     return Jvm.of(session)(f"{_STREAMING}.{moved}FileStreamSinkLog")(
         _LOG_VERSION, session._jsparkSession, log.as_uri(), none

@@ -1,4 +1,4 @@
-"""Plain files: json, csv, parquet, orc, avro, text. Spark reads and writes them, `commit.files` publishes them."""
+"""The formats of plain files (json, csv, parquet, orc, avro, text): implements the protocols of `formats.model`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from catchment.errors import JobError
 from catchment.formats.files.filling import Shape
 from catchment.formats.files.writing import publisher_of, write_files
 from catchment.formats.frames import given_schema, sorted_rows
-from catchment.formats.model import Earlier, Write, Written, written
+from catchment.formats.model import EarlierWrite, Write, Written, written
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.store.writes import Base
 
@@ -37,8 +37,8 @@ class Files:
         schema = given_schema(spark, source)
         return (reader.schema(schema) if schema else reader).load(source.dataset.path)
 
-    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """How many files there are and how long; None where the path is a pattern or leads nowhere."""
+    def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """The number and total size of the files; None if the path is a pattern or does not exist."""
         place = spark._jvm.org.apache.hadoop.fs.Path(source.dataset.path)
         files = place.getFileSystem(spark._jsc.hadoopConfiguration())
         if not files.exists(place):
@@ -46,17 +46,17 @@ class Files:
         there = files.getContentSummary(place)
         return f"{there.getFileCount()} files of {there.getLength()} bytes"
 
-    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-        """From the ledger: the files themselves tell it to nobody."""
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
+        """The write from the ledger: files themselves have no history."""
         known = writer.earlier(write.id, write.output.dataset.target)
-        return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
+        return EarlierWrite(written(known), known.state == "committed", known.intent.inputs) if known else None
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
-        """Files have no states."""
+        """None: files have no versions."""
         return None
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-        """Stage the rows as files and publish them, unless this very write has been published before."""
+        """Stage the rows as files and publish them, unless this write is published already."""
         columns = _partition_columns(frame, write)
         ordered = sorted_rows(frame, write, [F.col(column) for column in columns])
         done = write_files(writer, spark, ordered, write, _shape(write, self.name, columns), listener)
@@ -65,7 +65,7 @@ class Files:
         return written(done)
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
-        """Roll forward what is sealed, and remove the stages of what is lost."""
+        """Publish sealed writes, and remove the stages of abandoned ones."""
         publisher = publisher_of(writer, dataset)
         return recover(publisher, publisher.destination.tidy if remove else keep_buffers)
 
@@ -108,7 +108,7 @@ def _check_columns(frame: DataFrame, write: Write) -> None:
         )
     if parts and not set(names) - parts:
         raise JobError(
-            f"output {write.output.name} is partitioned by all of its columns; nothing would be left for its files",
+            f"output {write.output.name} is partitioned by all of its columns; its files would have no columns",
             code="partition-invalid",
             where=write.output.where,
             hint="leave one of the columns out of `partitionBy`",

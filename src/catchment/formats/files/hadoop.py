@@ -1,7 +1,7 @@
-"""Stores behind Hadoop's file system: HDFS and its kin by renames, S3 by copies that the store makes itself.
+"""Publishes files on Hadoop file systems: by renames, and on S3 by copies that the store makes itself.
 
-Only requests pass through the driver, never data. Many are under way at once: a store far away answers each of them
-slowly, and all of them quickly.
+Only requests pass through the driver, never data. Many requests run at the same time, because a remote store answers
+each of them slowly.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from catchment.formats.files.stage import is_hidden
 from catchment.formats.files.storage import LocalStorage, Missing, Move, Storage
 from catchment.jvm.classes import Jvm
 
-AT_ONCE = 32
+CONCURRENT_REQUESTS = 32
 LARGEST_COPY = 4 * 1024**3
-"""S3 copies no more than 5 GiB with one request."""
+"""S3 copies at most 5 GiB with one request."""
 
 _STATUS = re.compile(r"path=(\S+:/.*); isDirectory=false; length=(\d+); replication=")
-_THREADS = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="files")
-"""Used again and again: each one holds a connection to the JVM."""
+_THREADS = ThreadPoolExecutor(CONCURRENT_REQUESTS, thread_name_prefix="files")
+"""Threads are reused, because each one holds a connection to the JVM."""
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -39,15 +39,15 @@ def storage_of(session: SparkSession, root: str) -> Storage:
     scheme = str(system.getUri().getScheme())
     if scheme == "file":
         return LocalStorage(str(path.toUri().getPath()))
-    # The S3A of Hadoop 3.4 can be asked for more than a file system can; that of Spark 3.5 is older.
-    able = scheme == "s3a" and system.hasPathCapability(path, "fs.capability.bulk.delete")
-    return (S3Storage if able else HadoopStorage)(session, system, root)
+    # The S3A of Hadoop 3.4 can do more than a file system; the one of Spark 3.5 is older.
+    bulk_delete = scheme == "s3a" and system.hasPathCapability(path, "fs.capability.bulk.delete")
+    return (S3Storage if bulk_delete else HadoopStorage)(session, system, root)
 
 
 class HadoopStorage:
     """A store whose files can be renamed."""
 
-    wave = 2 * AT_ONCE
+    wave = 2 * CONCURRENT_REQUESTS
 
     def __init__(self, session: SparkSession, system: Any, root: str) -> None:
         self._jvm = Jvm.of(session)
@@ -55,21 +55,21 @@ class HadoopStorage:
         self._root = root.rstrip("/")
 
     def sizes(self, directories: Iterable[str]) -> dict[str, int]:
-        """The visible files, with their lengths: one listing per directory, however deep it is."""
+        """The visible files with their lengths; one recursive listing per directory."""
         found: dict[str, int] = {}
-        for listed in _at_once(self._listed, list(directories)):
+        for listed in _in_parallel(self._listed, list(directories)):
             found |= listed
         return found
 
     def place(self, moves: Sequence[Move]) -> None:
-        """Rename the files, many at once."""
+        """Rename the files, many at the same time."""
         parents = {move.target.rpartition("/")[0] for move in moves}
-        _at_once(lambda parent: self._system.mkdirs(self._path(parent)), list(parents))
-        _at_once(self._rename, moves)
+        _in_parallel(lambda parent: self._system.mkdirs(self._path(parent)), list(parents))
+        _in_parallel(self._rename, moves)
 
     def remove(self, files: Sequence[str]) -> None:
-        """Remove the files, and the directories that are empty then."""
-        _at_once(lambda file: self._system.delete(self._path(file), False), files)  # noqa: FBT003
+        """Remove the files, and the directories that become empty."""
+        _in_parallel(lambda file: self._system.delete(self._path(file), False), files)  # noqa: FBT003
         for directory in {file.rpartition("/")[0] for file in files} - {""}:
             with suppress(Py4JJavaError):  # not empty
                 self._system.delete(self._path(directory), False)  # noqa: FBT003
@@ -102,12 +102,12 @@ class HadoopStorage:
         return {f"{prefix}{path}": length for path, length in below.items() if not is_hidden(path)}
 
     def _described(self, statuses: Any) -> Iterator[tuple[str, int]]:
-        # As one text: asking for each file's path and length would cross the gateway thousands of times.
+        # As one text: asking for the path and length of each file would take thousands of calls to the JVM.
         text = str(self._jvm("org.apache.commons.lang3.StringUtils").join(statuses, "\n"))
         found = _STATUS.findall(text)
         if len(found) == len(statuses):
             yield from ((path, int(length)) for path, length in found)
-        else:  # a view of another file system does not tell what it stands for
+        else:  # a view of another file system (viewfs) has a different text
             yield from ((str(each.getPath().toString()), int(each.getLen())) for each in statuses)
 
     def _rename(self, move: Move) -> None:
@@ -125,7 +125,7 @@ class HadoopStorage:
 
 
 class S3Storage(HadoopStorage):
-    """S3: the store copies objects by itself, and removes hundreds of them with one request."""
+    """S3: the store itself copies objects, and removes hundreds of them with one request."""
 
     def __init__(self, session: SparkSession, system: Any, root: str) -> None:
         super().__init__(session, system, root)
@@ -133,16 +133,16 @@ class S3Storage(HadoopStorage):
         self._requests = system.getRequestFactory()
 
     def place(self, moves: Sequence[Move]) -> None:
-        """Copy the objects, many at once; the staged ones stay until the stage is cleared."""
-        _at_once(self._copy, moves)
+        """Copy the objects, many at the same time; the staged ones stay until the stage is cleared."""
+        _in_parallel(self._copy, moves)
 
     def remove(self, files: Sequence[str]) -> None:
-        """Remove the objects, page by page: as many with one request as the store is configured for, perhaps one."""
+        """Remove the objects in pages of the size that the store is configured for."""
         bulk = self._system.createBulkDelete(self._path(""))
         try:
             size = int(bulk.pageSize())
             pages = [files[start : start + size] for start in range(0, len(files), size)]
-            _at_once(partial(self._remove_page, bulk), pages)
+            _in_parallel(partial(self._remove_page, bulk), pages)
         finally:
             bulk.close()
 
@@ -153,7 +153,7 @@ class S3Storage(HadoopStorage):
         source, target = self._path(move.source), self._path(move.target)
         keys = (self._system.pathToKey(source), self._system.pathToKey(target))
         try:
-            # S3A's own request: its encryption and storage class are what the user has configured.
+            # Built by S3A, so that it has the encryption and storage class that the user has configured.
             about = self._system.getObjectMetadata(source)
             self._client.copyObject(self._requests.newCopyObjectRequestBuilder(*keys, about).build())
         except Py4JJavaError as error:
@@ -170,8 +170,8 @@ class S3Storage(HadoopStorage):
             raise OSError(f"{self._root}: {len(failed)} old files could not be removed: {failed[0].getValue()}")
 
 
-def _at_once(work: Callable[[Given], Made], items: Sequence[Given]) -> list[Made]:
-    """Do the same to many things at once; the first trouble is raised when all of them are done."""
+def _in_parallel(work: Callable[[Given], Made], items: Sequence[Given]) -> list[Made]:
+    """Call a function for many items in parallel; the first error is raised when all calls have ended."""
     if len(items) == 1:
         return [work(items[0])]
     running = [_THREADS.submit(work, item) for item in items]

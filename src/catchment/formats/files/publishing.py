@@ -1,7 +1,7 @@
-"""Publish staged files: new ones appear first, then old ones go, directory after directory.
+"""Publishes staged files: in each directory, new files are added first, then old ones are removed.
 
-Before the first change the ledger knows every change. Whoever comes after a kill does the same changes again, and each
-of them may be done twice: names are never used for two different files.
+All changes are in the ledger before the first one is made. After a crash the next writer makes the same changes again.
+That is safe, because a name is never used for two different files.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from catchment.commit import faults
 from catchment.commit.publisher import Check, Outcome
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.files import journal as journal
-from catchment.formats.files.journal import Addition, Changes
+from catchment.formats.files.journal import Addition, FileChanges
 from catchment.formats.files.stage import dataset_of, from_dataset
 from catchment.formats.files.storage import Missing, Move, Storage
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry
 
-TIMES = 3
-"""How often a stage is looked at again because somebody else is publishing it as well."""
+MAX_ROUNDS = 3
+"""How often publishing starts again because somebody else is publishing the same stage."""
 NOTHING = Contents((), 0, 0, 0)
 
 
@@ -35,11 +35,11 @@ class Directory:
     """The store that a dataset's directory is in."""
     ledger: Ledger
     batch: int = 1
-    """One by one: a write is marked before the next one may replace its files."""
+    """Writes are published one by one: each is marked as committed before the next one may replace its files."""
     removes_buffers: bool = True
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
-        """Publish the write at the head of the queue; what was begun before is rolled forward."""
+        """Publish the first write of the queue; changes that were begun before are completed."""
         outcome = Outcome()
         for write in batch:
             try:
@@ -49,14 +49,14 @@ class Directory:
         return outcome
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
-        """Remove stages: nothing in them was ever seen by anybody, so nothing else has to be asked."""
-        return tuple(buffer for buffer in buffers if dataset_of(buffer) and self._removed(buffer))
+        """Remove stages; their files were never visible, so nothing else has to be checked."""
+        return tuple(buffer for buffer in buffers if dataset_of(buffer) and self._remove_stage(buffer))
 
-    def _removed(self, stage: str) -> bool:
+    def _remove_stage(self, stage: str) -> bool:
         try:
             self._storage(stage).clear(from_dataset(stage))
         except (OSError, Py4JJavaError, PySparkException):
-            # Whoever cleans up after others has work of his own, which must not fail; the ledger remembers the stage.
+            # The writer that cleans up has its own work, which must not fail; the ledger still lists the stage.
             return False
         return True
 
@@ -64,14 +64,14 @@ class Directory:
         try:
             self._publish(write, check)
             outcome.committed[write.write_id] = None
-        except _Damaged as damaged:
+        except _StageDamaged as damaged:
             check()
-            outcome.refused[write.write_id] = _refusal(write, damaged, self._taken_back(write))
+            outcome.refused[write.write_id] = _refusal(write, damaged, self._undo_append(write))
 
-    def _taken_back(self, write: Entry) -> str:
-        """Leave nothing of a damaged append, and say what is there of any other write."""
+    def _undo_append(self, write: Entry) -> str:
+        """Remove the published files of a damaged append; for other writes, report which files are published."""
         storage, changes = self._storage(write.intent.buffer), journal.changes_of(write.contents or NOTHING)
-        # Still sealed after the damage was seen: no later write has been at the files, and they are really lost.
+        # If the write is still sealed, no later write has replaced its files, so they are really lost.
         if not write.tried or self.ledger.state(write.write_id) != "sealed":
             return "nothing was published"
         there = storage.sizes(changes.partitions)
@@ -84,16 +84,18 @@ class Directory:
     def _publish(self, write: Entry, check: Check) -> None:
         storage, stage = self._storage(write.intent.buffer), from_dataset(write.intent.buffer)
         contents = write.contents or NOTHING
-        left = _staged(storage, stage, journal.changes_of(contents))  # complete, or nothing is touched
+        left = _left_in_stage(
+            storage, stage, journal.changes_of(contents)
+        )  # raises before anything changes if files are lost
         changes = journal.changes_of(contents)
         if not write.tried:
-            changes = Changes(changes.additions, _old(storage, write, changes))
+            changes = FileChanges(changes.additions, _replaced_files(storage, write, changes))
             self.ledger.mark_planned(write, journal.planned(contents, changes))
         faults.point("planned")
         if not changes.additions:
-            storage.make()  # readers find a dataset without rows, not a place that is not there
-        _roll_forward(storage, stage, Changes(left, changes.removals), check)
-        # While the stage is there the write is not done: its end is the sign that every change was made.
+            storage.make()  # so that readers find an empty dataset instead of a missing path
+        _roll_forward(storage, stage, FileChanges(left, changes.removals), check)
+        # The stage is removed last: while it exists, the write is not done.
         storage.clear(stage)
         faults.point("stage-cleared")
 
@@ -101,19 +103,19 @@ class Directory:
         return self.storage(str(dataset_of(buffer)))
 
 
-class _Damaged(Exception):
-    """Files are neither in the stage nor where they belong."""
+class _StageDamaged(Exception):
+    """A file is neither in the stage nor in its place."""
 
 
-def _old(storage: Storage, write: Entry, changes: Changes) -> tuple[str, ...]:
-    """The files that the write replaces."""
+def _replaced_files(storage: Storage, write: Entry, changes: FileChanges) -> tuple[str, ...]:
+    """The existing files that the write replaces."""
     replaced = {"append": (), "overwrite": ("",), "overwrite-partitions": changes.partitions}[write.intent.mode]
     new = {each.path for each in changes.additions}
     return tuple(sorted(set(storage.sizes(replaced)) - new))
 
 
-def _roll_forward(storage: Storage, stage: str, changes: Changes, check: Check) -> None:
-    for _ in range(TIMES):
+def _roll_forward(storage: Storage, stage: str, changes: FileChanges, check: Check) -> None:
+    for _ in range(MAX_ROUNDS):
         try:
             for wave in journal.waves(changes, storage.wave):
                 check()
@@ -124,28 +126,28 @@ def _roll_forward(storage: Storage, stage: str, changes: Changes, check: Check) 
                     faults.point("old-removed")
             return
         except Missing:
-            # Two of us are alive: what the other one has placed is not left to do.
+            # Another process is publishing the same stage; what it has moved already is not left to do.
             check()
-            changes = Changes(_staged(storage, stage, changes), changes.removals)
+            changes = FileChanges(_left_in_stage(storage, stage, changes), changes.removals)
     raise OSError(f"{stage} changes while it is being published")
 
 
-def _staged(storage: Storage, stage: str, changes: Changes) -> tuple[Addition, ...]:
-    """The additions that are still in the stage; the others must be in their place."""
+def _left_in_stage(storage: Storage, stage: str, changes: FileChanges) -> tuple[Addition, ...]:
+    """The additions that are still in the stage; raises if another one is not in its place either."""
     found = storage.sizes([stage])
     left = tuple(each for each in changes.additions if found.get(f"{stage}/{each.staged}") == each.bytes)
-    gone = Changes(tuple(set(changes.additions).difference(left)))
+    gone = FileChanges(tuple(set(changes.additions).difference(left)))
     there = storage.sizes(gone.partitions) if gone.additions else {}
     if lost := [each.path for each in gone.additions if there.get(each.path) != each.bytes]:
-        raise _Damaged(lost[0])
+        raise _StageDamaged(lost[0])
     return left
 
 
-def _refusal(write: Entry, damaged: _Damaged, published: str) -> JobError:
+def _refusal(write: Entry, damaged: _StageDamaged, published: str) -> JobError:
     return JobError(
         f"the stage of {write.write_id} in {write.intent.target} has lost {damaged}; {published}",
         code="stage-damaged",
-        hint="run the job again in a new run; look for a cleaner that removes hidden directories",
+        hint="run the job again in a new run; check whether another program removes hidden directories",
     )
 
 
@@ -154,5 +156,5 @@ def _interrupted(write: Entry, error: Exception) -> StorageUnavailable:
     return StorageUnavailable(
         f"{write.intent.target}: publishing the files of {write.write_id} was interrupted: {reason}",
         code="publish-interrupted",
-        hint="the sealed write is safe: another attempt, the next writer or `catchment recover` goes on with it",
+        hint="the sealed write is safe: another attempt, the next writer or `catchment recover` will publish it",
     )

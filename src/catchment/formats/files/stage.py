@@ -1,4 +1,4 @@
-"""The stage of a write: a hidden directory beside the dataset, named after the write, that no reader looks into."""
+"""The stage of a write: a hidden directory next to the dataset, which readers skip."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import uuid
 from os.path import ismount
 
 STAGES = ".catchment-stage"
-"""Spark, Hive, Arrow and their kin skip names that begin with a dot, whatever follows."""
+"""Spark, Hive, Arrow and others skip names that begin with a dot."""
 LONGEST_NAME = 120
-"""So that the names of published files stay below what file systems take."""
+"""Keeps the names of published files below the limits of file systems."""
 
 _STAGED = re.compile(r"(part-\d+)-([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(.*)", re.DOTALL)
 
 
 def new_stage(path: str, write_id: str) -> str:
-    """A stage for one attempt: two attempts at one write never share a directory."""
+    """A new stage for one attempt; two attempts at one write never share a stage."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", write_id.replace("/", "."))
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME - 17]}.{hashlib.sha256(write_id.encode()).hexdigest()[:16]}"
@@ -24,14 +24,14 @@ def new_stage(path: str, write_id: str) -> str:
 
 
 def _stages(path: str) -> str:
-    # Beside the dataset: some tools' patterns match hidden names as well, and would find staged files below it.
+    # Not inside the dataset, because the patterns of some tools match hidden names too.
     parent, _, dataset = path.rpartition("/")
-    # A volume of its own is the exception: nothing can be renamed into it from outside.
+    # Except on a mount point: files cannot be renamed into it from outside.
     return f"{path}/{STAGES}" if ismount(path) else f"{parent}/{STAGES}/.{dataset}"
 
 
 def dataset_of(buffer: str) -> str | None:
-    """The dataset that a stage belongs to; None for the buffer of a table."""
+    """The dataset that a stage belongs to; None if the buffer is not a stage."""
     place, found, stage = buffer.rpartition(f"/{STAGES}/")
     dataset, beside, _ = stage.rpartition("/")
     if not found or "/" in dataset or dataset.startswith(".") != bool(beside):
@@ -40,22 +40,22 @@ def dataset_of(buffer: str) -> str | None:
 
 
 def from_dataset(buffer: str) -> str:
-    """A stage as it is reached from its dataset."""
+    """The path of a stage relative to its dataset."""
     _, _, stage = buffer.rpartition(f"/{STAGES}/")
     return f"../{STAGES}/{stage}" if "/" in stage else f"{STAGES}/{stage}"
 
 
 def published_name(staged: str, stage: str) -> str:
-    """The name that a staged file gets: it tells the write, and is the same however often it is published."""
+    """The published name of a staged file. It contains the write and is the same each time it is published."""
     directory, slash, name = staged.rpartition("/")
     write = stage.rpartition("/")[2]
     known = _STAGED.fullmatch(name)
-    # Task and counter are not enough: two values of a partition may share a directory, and Spark counts for each anew.
+    # Task and counter are not unique: two partition values may share a directory, and Spark counts each from 0.
     named = f"{known[1]}-{write}-{known[2]}{known[3]}" if known else f"part-{write}-{name}"
     return f"{directory}{slash}{named}"
 
 
 def is_hidden(path: str) -> bool:
-    """Whether readers skip a file: a part of its path begins with a dot or, not being a partition, with `_`."""
+    """Whether readers skip a file: a part of its path begins with a dot, or with `_` and is not a partition."""
     parts = path.split("/")
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)

@@ -1,4 +1,4 @@
-"""The store under a dataset of plain files, as far as publishing needs it, and the disk of this machine as one."""
+"""The storage operations that publishing files needs, and their implementation for local disks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from catchment.formats.files.stage import is_hidden
 
 
 class Missing(Exception):
-    """A file that was to be moved is not there: somebody else moved it, or removed it."""
+    """A file to move is not there: somebody else has moved or removed it."""
 
 
 class Move(NamedTuple):
-    """A file and the name it shall have; both relative to the dataset."""
+    """A file and its new path; both are relative to the dataset."""
 
     source: str
     target: str
@@ -26,36 +26,36 @@ class Move(NamedTuple):
 
 
 class Storage(Protocol):
-    """One dataset's directory; every path is relative to it. Everything here may be done twice."""
+    """The directory of one dataset. All paths are relative to it, and all operations can be repeated safely."""
 
     @property
     def wave(self) -> int:
-        """How many changes are made at once."""
+        """How many changes to make at the same time."""
         ...
 
     def sizes(self, directories: Iterable[str]) -> dict[str, int]:
-        """The files below these directories that readers would see, with their lengths."""
+        """The files below these directories that readers see, with their lengths."""
         ...
 
     def place(self, moves: Sequence[Move]) -> None:
-        """Make files appear under their new names; raises `Missing`. The sources may stay where they are."""
+        """Make files available under their new paths; raises `Missing`. The sources may remain."""
         ...
 
     def remove(self, files: Sequence[str]) -> None:
-        """Remove files, as far as they are there."""
+        """Remove those of the files that exist."""
         ...
 
     def clear(self, directory: str) -> None:
-        """Remove a directory and everything in it; raises where something of it stays."""
+        """Remove a directory with everything in it; raises if something is left."""
         ...
 
     def make(self) -> None:
-        """Make the dataset's own directory, where it is not there."""
+        """Create the dataset's directory if it does not exist."""
         ...
 
 
 class LocalStorage:
-    """A disk: a rename is atomic and costs nothing, so files change one by one, directory after directory."""
+    """A local disk, on which renames are atomic and cheap, so that files are changed one by one."""
 
     wave = 1
 
@@ -85,7 +85,7 @@ class LocalStorage:
                 raise Missing(move.source) from error
 
     def remove(self, files: Sequence[str]) -> None:
-        """Remove the files, with Hadoop's checksums beside them, and the directories that are empty then."""
+        """Remove the files, their Hadoop checksums, and the directories that become empty."""
         for file in files:
             path = self._root / file
             path.unlink(missing_ok=True)
@@ -95,14 +95,14 @@ class LocalStorage:
 
     def clear(self, directory: str) -> None:
         """Remove a directory."""
-        shutil.rmtree(self._at(directory), onerror=_unless_gone)
+        shutil.rmtree(self._at(directory), onerror=_raise_unless_missing)
 
     def make(self) -> None:
         """Make the directory."""
         self._root.mkdir(parents=True, exist_ok=True)
 
     def _at(self, relative: str) -> Path:
-        """Stages are beside a dataset that may not be there yet, so that no disk could follow the way through it."""
+        """Normalised, because `dataset/../stage` cannot be resolved while the dataset does not exist."""
         return Path(normpath(self._root / relative))
 
     def _prune(self, directory: Path) -> None:
@@ -112,6 +112,6 @@ class LocalStorage:
                 directory = directory.parent
 
 
-def _unless_gone(_: object, __: str, problem: tuple[type[BaseException], BaseException, Any]) -> None:
+def _raise_unless_missing(_: object, __: str, problem: tuple[type[BaseException], BaseException, Any]) -> None:
     if not isinstance(problem[1], FileNotFoundError):
         raise problem[1]

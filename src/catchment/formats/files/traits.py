@@ -1,11 +1,11 @@
-"""What plain files can do and need."""
+"""The traits of plain files."""
 
 from __future__ import annotations
 
 from catchment.formats.traits import Package, Traits
 
 FORMATS = ("parquet", "json", "csv", "orc", "avro", "text")
-"""Parquet first: what is written where nothing says otherwise."""
+"""Parquet is first because it is the default."""
 
 TRAITS = Traits(
     name="files",

@@ -1,4 +1,4 @@
-"""One engine's way into directories of plain files: stage, seal, publish. Safe to repeat after a crash at any point."""
+"""Writes plain files: stage, seal, publish. Safe to repeat after a crash at any point."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from catchment.plan.model import Dataset
 from catchment.store.writes import NO_BRANCH, Base, Contents, Entry, Intent
 
 NO_BASE = Base("", 0, 0, None)
-"""Files have no states to begin from."""
+"""Files have no versions, so their writes have no base."""
 
 
 def publisher_of(writer: Writer, dataset: Dataset) -> Publisher[Directory]:
-    """Who publishes the sealed writes of a dataset."""
+    """The publisher of the sealed writes of a dataset."""
     return writer.publisher(dataset.target, partial(_directory, writer))
 
 
 def write_files(
     writer: Writer, session: SparkSession, frame: DataFrame, write: Write, shape: Shape, listener: Listener
 ) -> Entry:
-    """Write the frame once, however often this is called with the same write id."""
+    """Write the frame; calls with the same write id write it only once."""
     dataset = write.output.dataset
     publisher = writer.admitted(dataset.target, partial(_directory, writer), listener)
     stage = new_stage(str(dataset.path), write.id)
@@ -46,22 +46,22 @@ def write_files(
             found, rows = filling.fill(session, frame, stage, shape)
             faults.point("data-written")
         except BaseException:
-            with suppress(Exception):  # what went wrong first is what counts
-                publisher.destination.tidy([stage])  # on a disk that is full, the space is wanted back now
+            with suppress(Exception):  # the first error is the one to report
+                publisher.destination.tidy([stage])  # the disk may be full, so free the space now
             raise
         return journal.contents(found, rows)
 
     try:
         writer.seal_once(intent, fill, listener)
     except EngineLost:
-        publisher.destination.tidy([stage])  # superseded: whoever took over has a stage of its own
+        publisher.destination.tidy([stage])  # another engine has taken over with a stage of its own
         raise
     return publisher.publish(write.id)
 
 
 def _intent(write: Write, shape: Shape, owner: str, stage: str) -> Intent:
     output = write.output
-    # Without partitions there is but one thing to replace: everything.
+    # Without partitions, an overwrite replaces everything.
     mode = "overwrite" if output.mode == "overwrite-partitions" and not shape.columns else output.mode
     return Intent(
         *(write.id, write.workflow, output.dataset.target, NO_BRANCH, mode, "last-wins", owner, stage),

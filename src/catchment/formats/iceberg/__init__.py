@@ -1,1 +1,1 @@
-"""Iceberg tables: buffers through forks, one swap for all sealed writes."""
+"""Iceberg tables: writes are buffered in forks of the table, and one swap publishes all sealed writes."""

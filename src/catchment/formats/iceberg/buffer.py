@@ -1,8 +1,8 @@
-"""The fork of a table: a private copy that Spark's Iceberg writer fills, and that no commit can come from.
+"""Forks of a table: private copies that Spark's Iceberg writer writes to, and that are never committed.
 
-A fork lives in the driver's memory and has the very metadata of its table: schemas, partition specs, sort orders and
-their ids are the table's own, and so is the file access. Only new data files go elsewhere. Spark writes into it the
-way Iceberg's compaction does: the files are handed over to whoever asked for them, and nothing is committed.
+A fork exists only in the driver's memory. It has the metadata of its table (schemas, partition specs, sort orders and
+their ids) and its file access; only new data files go to another directory. Spark writes to it in the way Iceberg's
+compaction does: the caller gets the new files, and nothing is committed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from catchment.formats.iceberg.traits import FORKS
 from catchment.store.writes import Contents
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
-"""Columns that compaction carries along from format v3 on. New rows have none: null lets the table number them."""
+"""Columns that compaction preserves from format v3 on. They are null for new rows, which the table then numbers."""
 
 ENCRYPTION_KEY = "encryption.key-id"
 
@@ -41,11 +41,11 @@ class Fork:
     jvm: Jvm
 
     def fill(self, frame: DataFrame, options: Mapping[str, str]) -> list[Any]:
-        """Write the rows; returns Iceberg's data files, which nobody but the caller knows."""
+        """Write the rows and return Iceberg's data files, which only the caller knows."""
         files = self.jvm.iceberg("spark.FileRewriteCoordinator").get()
         if int(self.java.operations().current().formatVersion()) > 2:
             frame = frame.withColumns({column: F.lit(None).cast("long") for column in ROW_LINEAGE})
-        # Spark 3.5 is told by the table's name and an option what Spark 4 knows by the catalog.
+        # Spark 4 recognises a rewrite by the catalog, Spark 3.5 by the table's name and an option.
         old = frame.sparkSession.version.startswith("3.")
         identifier = f"{FORKS}.`{self.name}{'#rewrite' if old else ''}`"
         handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
@@ -56,12 +56,12 @@ class Fork:
             files.clearRewrite(self.java, self.name)
 
     def remove(self) -> None:
-        """Forget the fork; the data files stay where they are."""
+        """Remove the fork; its data files stay."""
         _forks(self.jvm).remove(self.name)
 
 
 def make(table: LakeTable, buffer: str) -> Fork:
-    """Fork a table as it is now; data files will go to the directory `buffer`."""
+    """Fork the current state of a table; data files will be written to the directory `buffer`."""
     jvm, name, current = table.jvm, uuid.uuid4().hex, table.java.operations().current()
     properties = jvm("java.util.HashMap")(current.properties())
     if properties.containsKey(ENCRYPTION_KEY):
@@ -79,16 +79,16 @@ def _forks(jvm: Jvm) -> Any:
 
 
 def _encrypted(table: LakeTable) -> JobError:
-    # A fork does not know the catalog's keys: its files would be readable for everybody.
+    # A fork does not have the catalog's keys, so its files would not be encrypted.
     return JobError(
         f"{table.java.name()} is encrypted, and buffers cannot be",
         code="encrypted-table",
-        hint="set `commit: direct` on the output: Iceberg's own commit encrypts",
+        hint="set `commit: direct` on the output, so that Iceberg itself writes and encrypts",
     )
 
 
 def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) -> Contents:
-    """Write the frame into the buffer and say what is in it; every file was seen in the store with its full length."""
+    """Write the frame into the buffer and describe its files, after checking that the store has them completely."""
     faults.point("before-data-written")
     files = fork.fill(frame, options)
     faults.point("data-written")
@@ -99,7 +99,7 @@ def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) 
 
 
 def _descriptors(fork: Fork, files: list[Any]) -> list[dict[str, Any]]:
-    """Iceberg's JSON of data files."""
+    """The data files as Iceberg's JSON."""
     specs, parser = fork.java.specs(), fork.jvm.iceberg("ContentFileParser")
     # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
     with tempfile.TemporaryDirectory() as directory:
@@ -115,7 +115,7 @@ def _descriptors(fork: Fork, files: list[Any]) -> list[dict[str, Any]]:
 
 
 def _check(io: Any, buffer: str, descriptors: tuple[dict[str, Any], ...]) -> None:
-    """Nothing is sealed that is not there: commits check neither that a file exists nor what is in it."""
+    """Check that every file is in the store with its full length, because commits do not check that."""
     stored = _stored(io, buffer, [descriptor["file-path"] for descriptor in descriptors])
     for descriptor in descriptors:
         name, written = _inside(buffer, descriptor["file-path"]), int(descriptor["file-size-in-bytes"])
@@ -124,20 +124,20 @@ def _check(io: Any, buffer: str, descriptors: tuple[dict[str, Any], ...]) -> Non
 
 
 def _stored(io: Any, buffer: str, paths: list[str]) -> dict[str, int]:
-    """The lengths of the files in the store, with as few requests as possible."""
+    """The lengths of the files in the store, read with as few requests as possible."""
     if len(paths) < 2:
         return {_inside(buffer, path): int(io.newInputFile(path).getLength()) for path in paths}
     return {_inside(buffer, f.location()): int(f.size()) for f in io.listPrefix(buffer).iterator()}
 
 
 def _inside(buffer: str, path: str) -> str:
-    """A path below the buffer; stores spell the same directory in several ways, never its own name."""
+    """A path relative to the buffer. Stores spell the path of a directory in several ways, but never its own name."""
     return path.rpartition(buffer.rpartition("/")[2])[2]
 
 
 def _damaged(buffer: str, why: str) -> StorageUnavailable:
     return StorageUnavailable(
-        f"the buffer {buffer} is not what was written: {why}",
+        f"the buffer {buffer} does not have the files that were written: {why}",
         code="buffer-damaged",
-        hint="nothing was published; if it happens again, look for a cleaner that works inside the table's directory",
+        hint="nothing was published; if it happens again, check whether another program removes files from the table",
     )

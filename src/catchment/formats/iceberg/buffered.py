@@ -1,4 +1,4 @@
-"""A buffered write: rows go into a fork of the table and are sealed; whoever holds the lease publishes them."""
+"""Buffered writes: rows are written to a fork and sealed; the holder of the table's lease publishes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry, Intent
 
 BATCH = 256
-"""Writes that one commit takes at most."""
+"""The most writes in one commit."""
 
 
 @dataclass
@@ -42,18 +42,18 @@ class TableDestination:
 
     @property
     def table(self) -> LakeTable:
-        """An object of its own: a consolidation must not see the refreshes of those who write."""
+        """The destination's own table object: a consolidation must not be affected by refreshes of writers."""
         with self._lock:
             return self._table or self._keep(LakeTable(self.session, require_table(self.session, self.dataset)))
 
     def adopt(self, table: LakeTable) -> None:
-        """Take over a table that its writer is done with, so that it is not loaded again."""
+        """Reuse the table object of a writer that has finished, so that it need not be loaded again."""
         with self._lock:
             if self._table is None:
                 self._keep(table)
 
     def is_of(self, table: LakeTable) -> bool:
-        """Whether this is the same table; it may have been dropped and made anew since it was met."""
+        """Whether this is the same table; it may have been dropped and created again since."""
         with self._lock:
             return self._table is None or self._uuid == table.uuid
 
@@ -63,30 +63,30 @@ class TableDestination:
         return table
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
-        """Publish a batch; the swap decides between two consolidators, so a lost lease does not matter."""
+        """Publish a batch. A lost lease does no harm: between two consolidators the swap decides."""
         return consolidate(self.table, batch, tried=self.ledger.mark_tried)
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
-        """Nothing: whether a file of a table is live, only the history tells."""
+        """Remove nothing: only the table's history says whether a file is in use."""
         return ()
 
 
 def publisher_of(writer: Writer, dataset: Dataset) -> Publisher[TableDestination]:
-    """Who publishes the sealed writes of a table."""
+    """The publisher of the sealed writes of a table."""
     return writer.publisher(dataset.target, partial(_destination, writer, dataset))
 
 
 def write_buffered(
     writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
 ) -> Entry:
-    """Write the frame once, however often this is called with the same write id."""
+    """Write the frame; calls with the same write id write it only once."""
     return seal(writer, frame, table, write, options, listener).publish(write.id)
 
 
 def seal(
     writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
 ) -> Publisher[TableDestination]:
-    """Fill a buffer and seal it, unless that was done before; returns who can publish it."""
+    """Fill a buffer and seal it, unless that was done before; returns the publisher of the table."""
     dataset = write.output.dataset
     meet = partial(writer.admitted, dataset.target, partial(_destination, writer, dataset), listener)
     publisher = meet()
@@ -112,7 +112,7 @@ def seal(
 
 
 def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:
-    # A name of its own for every attempt: two attempts at one write never share a directory.
+    # Each attempt has its own directory: two attempts at one write must never share one.
     name = f"{write.id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
     output, base = write.output, write.since or table.base(branch)
     return Intent(

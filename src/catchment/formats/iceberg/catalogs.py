@@ -16,28 +16,28 @@ from catchment.plan.model import Dataset, OutputPlan
 NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
 LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
 SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"
-MOST_OPENINGS = 5
+MAX_OPENINGS = 5
 LONGEST_PAUSE_SECONDS = 0.1
 
 Table = Any
-"""org.apache.iceberg.Table, at the other end of the gateway."""
+"""A org.apache.iceberg.Table in the JVM."""
 
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.iceberg.catalog.Catalog of a depot."""
     load = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog
-    for number in attempts(MOST_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
+    for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
         try:
             return load(spark._jsparkSession, depot)
         except Exception as error:
-            # A JDBC catalog makes its own tables when it is first opened, and two engines may do so at once.
-            if number == MOST_OPENINGS or not is_a(error, SQL_TROUBLE):
+            # A JDBC catalog creates its own tables when it is first opened, and two engines may do that at once.
+            if number == MAX_OPENINGS or not is_a(error, SQL_TROUBLE):
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
-    """The table as it is now, None where there is none."""
+    """The current state of the table; None if there is none."""
     try:
         return open_catalog(spark, dataset.depot).loadTable(identifier(spark, dataset))
     except Exception as error:
@@ -47,7 +47,7 @@ def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
 
 
 def require_table(spark: SparkSession, dataset: Dataset) -> Table:
-    """The table as it is now; an error where there is none."""
+    """The current state of the table; raises if there is none."""
     table = find_table(spark, dataset)
     if table is None:
         raise JobError(
@@ -59,7 +59,7 @@ def require_table(spark: SparkSession, dataset: Dataset) -> Table:
 
 
 def create_table(spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, properties: dict[str, str]) -> Table:
-    """A new table; where another job has created it in the meantime, that one."""
+    """Create a table; if another job has created it in the meantime, returns that one."""
     catalog = open_catalog(spark, dataset.depot)
     name = identifier(spark, dataset)
     _ensure_namespace(spark, catalog, name.namespace())
@@ -72,7 +72,7 @@ def create_table(spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, 
 
 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:
-    """How Iceberg names the table."""
+    """The table's identifier in Iceberg."""
     return spark._jvm.org.apache.iceberg.catalog.TableIdentifier.parse(f"{dataset.namespace}.{dataset.table}")
 
 
@@ -82,7 +82,7 @@ def branch_of(output: OutputPlan) -> str:
 
 
 def identifier_of(dataset: Dataset, branch: str) -> str:
-    """How Spark SQL names a branch of a table."""
+    """The name of a branch of a table in Spark SQL."""
     return dataset.identifier if branch == MAIN else f"{dataset.identifier}.`branch_{branch}`"
 
 
@@ -92,6 +92,6 @@ def _ensure_namespace(spark: SparkSession, catalog: Any, namespace: Any) -> None
     try:
         catalog.createNamespace(namespace)
     except Exception:
-        # Two jobs may create it at once; how the loser learns that depends on the catalog, so look again.
+        # Two jobs may create it at the same time. The error of the second one depends on the catalog, so check again.
         if not catalog.namespaceExists(namespace):
             raise

@@ -1,4 +1,4 @@
-"""Which sealed writes still fit the table as it is now: it may have changed since their buffers were begun."""
+"""Checks whether sealed writes still fit a table that may have changed since they began."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from catchment.store.writes import Entry
 
 
 def refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
-    """Why a write cannot be published any more; None where it can. Nothing is lost by asking again."""
+    """The error if a write can no longer be published; None if it can."""
     if table.uuid != write.intent.base.table_uuid:
         return JobError(
-            f"{write.intent.target} was dropped and made anew while {write.write_id} was being written",
+            f"{write.intent.target} was dropped and created again while {write.write_id} was being written",
             code="table-replaced",
-            hint="run the job again: its rows belong to the table that is gone",
+            hint="run the job again: its rows were written for the dropped table",
         )
     if (lost := branch_refusal(table.java, write.intent.target, write.intent.branch)) is not None:
         return lost
@@ -31,15 +31,14 @@ def refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
 
 
 def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | None:
-    """Why a branch of an Iceberg table cannot be written: it is not there. Iceberg would make one without a past."""
+    """The error if a branch does not exist: Iceberg would create one without history."""
     found = table.refs().get(branch)
     if branch == MAIN or (found is not None and found.isBranch()):
         return None
     return JobError(
         f"{target} has no branch {branch}",
         code="branch-not-found",
-        hint="create it with `catchment table branch create`; if it was created and is not there, the catalog keeps no "
-        "branches of tables",
+        hint="create it with `catchment table branch create`; if that does not help, the catalog has no branches",
     )
 
 
@@ -53,7 +52,7 @@ def _new_required_columns(table: LakeTable, schema_id: int) -> list[str]:
 
 
 def _partitions_refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
-    """Iceberg replaces partitions of one spec only: files of another spec would stay beside the new ones, unseen."""
+    """The error if the table has files of several partition specs: Iceberg replaces only those of the current spec."""
     current, written = int(table.java.spec().specId()), _spec_ids(write)
     others = _live_specs(table, write.intent.branch) | written
     if written and others != {current}:
@@ -87,18 +86,18 @@ def was_compacted(table: LakeTable, write: Entry) -> bool:
     return any(str(snapshot.operation()) == COMPACTION for snapshot in _since(table, write))
 
 
-def is_overtaken(table: LakeTable, write: Entry) -> bool:
-    """Whether a commit since then, other than a compaction, touched a partition that the write replaces."""
+def partitions_changed(table: LakeTable, write: Entry) -> bool:
+    """Whether a commit since the job began, other than a compaction, changed a partition that the write replaces."""
     line = list(_since(table, write))
     if not _reaches(line, write.intent.base.snapshot_id):
-        return True  # nobody can tell any more
+        return True  # the history since then is incomplete, so assume a conflict
     ours = _partitions(table, write)
     changes = (snapshot for snapshot in line if str(snapshot.operation()) != COMPACTION)
     return any(_touches(table, file, ours) for snapshot in changes for file in _changed(table, snapshot))
 
 
 def _since(table: LakeTable, write: Entry) -> Iterator[Any]:
-    """The commits of the write's branch after the state that it began from, newest first."""
+    """The commits of the write's branch since its base, newest first."""
     snapshot = table.head(write.intent.branch)
     while snapshot is not None and snapshot.snapshotId() != write.intent.base.snapshot_id:
         yield snapshot

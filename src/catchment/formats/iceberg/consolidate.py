@@ -1,9 +1,9 @@
-"""Consolidate: publish the sealed buffers of one table in one transaction and one compare-and-swap.
+"""Publishes the sealed buffers of one table in one transaction and one compare-and-swap.
 
-Appends that follow one another become one fast append, which reads nothing back from the store; each overwrite is a
-snapshot of its own. The swap replaces exactly the metadata in which the history was just looked at, so "this write is
-not in the history" and "now it is" are one atomic step, whoever else consolidates at the same time. If a swap answers
-anything but success, or nothing, the next look at the history decides what is done.
+Consecutive appends become one fast append, which reads nothing from the store; each overwrite is a snapshot of its own.
+The swap replaces exactly the metadata whose history was checked. "The write is not in the history" and "now it is" are
+therefore one atomic step, even if another process consolidates at the same time. If a swap fails or its answer is lost,
+the next check of the history decides what has been published.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from catchment.commit import faults
 from catchment.commit.publisher import Outcome
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 from catchment.formats.backoff import attempts
-from catchment.formats.iceberg.conflicts import is_overtaken, refusal, was_compacted
+from catchment.formats.iceberg.conflicts import partitions_changed, refusal, was_compacted
 from catchment.formats.iceberg.table import MAIN, WRITE_IDS, LakeTable
 from catchment.store.writes import FATE_UNKNOWN, Base, Entry
 
 PATIENCE_SECONDS = 300.0
 SHORTEST_PAUSE_SECONDS = 0.01
 MERGE_MANIFESTS_AT = 100
-"""From so many manifests on, an append merges them as Iceberg does by itself, so that planning stays quick."""
+"""With more manifests than this, an append merges them, as Iceberg does by default, to keep query planning fast."""
 PERMANENT = frozenset(
     {
         "java.lang.IllegalStateException",
@@ -45,10 +45,10 @@ class _Refused(Exception):
 
 
 def consolidate(table: LakeTable, batch: Sequence[Entry], *, tried: Callable[[Sequence[Entry]], None]) -> Outcome:
-    """Publish a batch of sealed writes, in its order; returns when the fate of each one is known.
+    """Publish a batch of sealed writes in order; returns when the outcome of each one is known.
 
-    `tried` records durably that a swap with these writes is about to be sent; it raises where another consolidator
-    has been at them.
+    `tried` records durably that a swap with these writes is about to be sent; it raises if another consolidator has
+    taken them over.
     """
     outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
     for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
@@ -58,7 +58,7 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], *, tried: Callable[[Se
         except _Refused as refused:
             outcome.refused[refused.write.write_id] = refused.why
         except Py4JJavaError as error:
-            if not _may_pass(error):
+            if not _is_transient(error):
                 raise
     raise StorageUnavailable(
         f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
@@ -68,7 +68,7 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], *, tried: Callable[[Se
 
 
 def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Entry], tried: Callable[[Sequence[Entry]], None]) -> bool:
-    """Look at the history, then try one swap of what is not in it; True where nothing is left."""
+    """Check the history, then try one swap with the writes that are not in it; True if none is left."""
     if outcome.left(batch):
         table.refresh()
         outcome.committed.update(_in_history(table, outcome.left(batch)))
@@ -90,7 +90,7 @@ def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Entry], tried: Cal
 
 def _in_history(table: LakeTable, writes: Sequence[Entry]) -> dict[str, int | None]:
     since = min(write.intent.base.sequence for write in writes)
-    live = [w.write_id for w in writes if _forgotten(table, w) and _is_live(table, w)]
+    live = [w.write_id for w in writes if _history_expired(table, w) and _is_live(table, w)]
     return {**dict.fromkeys(live), **table.published({write.write_id for write in writes}, since=since)}
 
 
@@ -99,9 +99,9 @@ def _changes_nothing(write: Entry) -> bool:
 
 
 def _staged(table: LakeTable, writes: Sequence[Entry]) -> Any:
-    """A transaction that holds the writes; nothing of it is visible."""
+    """A transaction with the writes, not visible yet."""
     for write in writes:
-        why = unknowable(write) if _forgotten(table, write) else refusal(table, write)
+        why = fate_unknown(write) if _history_expired(table, write) else refusal(table, write)
         if why is not None:
             raise _Refused(write, why)
     transaction = table.java.newTransaction()
@@ -112,7 +112,7 @@ def _staged(table: LakeTable, writes: Sequence[Entry]) -> Any:
 
 
 def _groups(writes: Sequence[Entry]) -> Iterator[list[Entry]]:
-    """Neighbouring appends to one branch belong together; an overwrite stands alone."""
+    """Group consecutive appends to one branch; each overwrite is a group of its own."""
     numbered = enumerate(writes)
     for _, group in itertools.groupby(
         numbered, key=lambda n: (n[1].intent.branch, "append" if n[1].intent.mode == "append" else n[0])
@@ -144,7 +144,7 @@ def _operation(table: LakeTable, transaction: Any, write: Entry) -> Any:
     if intent.mode == "append":
         if _manifests(table, intent.branch) > MERGE_MANIFESTS_AT:
             return transaction.newAppend()
-        # It has one file to write. Handed to other threads, it would be waited for in naps of 10 ms.
+        # There is only one file to write, and waiting for other threads to do it takes steps of 10 ms.
         return transaction.newFastAppend().scanManifestsWith(table.same_thread())
     if intent.mode == "overwrite":
         return transaction.newOverwrite().overwriteByRowFilter(
@@ -157,9 +157,9 @@ def _operation(table: LakeTable, transaction: Any, write: Entry) -> Any:
 
 
 def _validate(table: LakeTable, replacing: Any, write: Entry) -> None:
-    """Refuse to replace what others changed since the job began: the swap replaces the very metadata looked at here."""
+    """Raise if others changed the partitions since the job began. The swap replaces the metadata checked here."""
     if was_compacted(table, write):
-        if is_overtaken(table, write):
+        if partitions_changed(table, write):
             raise _Refused(write, _conflict(write))
         return
     if write.intent.base.snapshot_id is not None:
@@ -169,7 +169,7 @@ def _validate(table: LakeTable, replacing: Any, write: Entry) -> None:
 
 
 def _manifests(table: LakeTable, branch: str) -> int:
-    """How many manifests the head has, as its summary tells: the store is not asked."""
+    """The number of manifests of the head, taken from its summary without a request to the store."""
     head = table.head(branch)
     summary = head.summary() if head is not None else {}
     return sum(int(summary.get(key) or 0) for key in ("manifests-created", "manifests-kept"))
@@ -187,7 +187,7 @@ def _summary(group: list[Entry]) -> dict[str, str]:
 
 
 def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
-    """One compare-and-swap, without Iceberg's own blind retry: what it published; None where nobody knows."""
+    """One compare-and-swap, without Iceberg's blind retries; returns what it published, None if that is unknown."""
     start, end = transaction.startMetadata(), transaction.currentMetadata()
     try:
         transaction.underlyingOps().commit(start, end)
@@ -195,7 +195,7 @@ def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
     except Py4JJavaError as error:
         if _is_a(error, "CommitFailedException"):
             return _after_failure(table, start, end)
-        if not _may_pass(error):
+        if not _is_transient(error):
             raise
         return None
     except faults.AnswerLost:
@@ -208,15 +208,15 @@ def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
 
 
 def _after_failure(table: LakeTable, start: Any, end: Any) -> dict[str, int] | None:
-    """A swap that is said to have failed: look, before anything is removed.
+    """Check whether a swap that was reported as failed was applied after all, before anything is removed.
 
-    Where Iceberg's JDBC client loses its connection, it sends the swap again by itself. If the first one had been
-    applied, the second one fails, and its own success is reported as somebody else's.
+    If Iceberg's JDBC client loses its connection, it sends the swap again. If the first one was applied, the second one
+    fails, and our own success is reported as another writer's.
     """
     table.refresh()
     if any(table.java.snapshot(snapshot.snapshotId()) is not None for snapshot in _added(start, end)):
         return None
-    if table.remembers(Base(str(start.uuid()), 0, int(start.lastSequenceNumber()), None)):
+    if table.has_history_since(Base(str(start.uuid()), 0, int(start.lastSequenceNumber()), None)):
         _clean(table, start, end)
     return {}
 
@@ -228,7 +228,7 @@ def _added(start: Any, end: Any) -> list[Any]:
 
 
 def _clean(table: LakeTable, start: Any, end: Any) -> None:
-    """Remove the manifests of a swap that definitely failed. After an unknown outcome nothing may be removed."""
+    """Remove the manifests of a swap that certainly failed. After an unknown outcome nothing may be removed."""
     io = table.java.io()
     for snapshot in _added(start, end):
         mine = [m.path() for m in snapshot.allManifests(io) if m.snapshotId() == snapshot.snapshotId()]
@@ -236,21 +236,21 @@ def _clean(table: LakeTable, start: Any, end: Any) -> None:
             io.deleteFile(path)
 
 
-def _forgotten(table: LakeTable, write: Entry) -> bool:
-    """A swap was sent for this write, nobody saw its outcome, and the history that would tell was expired since."""
-    return write.tried and not table.remembers(write.intent.base)
+def _history_expired(table: LakeTable, write: Entry) -> bool:
+    """Whether a swap with this write had an unknown outcome and the history that would show it has expired."""
+    return write.tried and not table.has_history_since(write.intent.base)
 
 
 def _is_live(table: LakeTable, write: Entry) -> bool:
     return table.refers_to(write.intent.buffer, write.intent.branch)
 
 
-def unknowable(write: Entry) -> JobError:
-    """The error of a write that may be in the table or not, and nobody can look any more."""
+def fate_unknown(write: Entry) -> JobError:
+    """The error of a write whose outcome is unknown because the history has expired."""
     return JobError(
-        f"nobody can tell whether {write.write_id} was committed to {write.intent.target}: its history was expired",
+        f"it is unknown whether {write.write_id} was committed to {write.intent.target}: its history has expired",
         code=FATE_UNKNOWN,
-        hint="look for its rows and run the job again if they are missing; recover before you expire snapshots",
+        hint="check for its rows and run the job again if they are missing; run recovery before you expire snapshots",
     )
 
 
@@ -262,8 +262,8 @@ def _conflict(write: Entry) -> CommitConflict:
     )
 
 
-def _may_pass(error: Py4JJavaError) -> bool:
-    """Busy, lost connection, time-out: unknown outcomes, not failures. A mistake in the request stays one."""
+def _is_transient(error: Py4JJavaError) -> bool:
+    """Whether an error may pass (busy, lost connection, time-out): its outcome is unknown, but it is no refusal."""
     return str(error.java_exception.getClass().getName()) not in PERMANENT
 
 

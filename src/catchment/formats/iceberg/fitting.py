@@ -1,4 +1,4 @@
-"""Rows and table brought together: checked before data moves, the table grown where that is asked for."""
+"""Checks rows against a table's schema before data is written, and adds columns if the output allows it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from catchment.formats.schema_fit import (
 )
 from catchment.jvm.causes import is_a
 
-MOST_RACES = 100
+MAX_RACES = 100
 
 
 def fit(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> DataFrame:
-    """The rows with every column that the table has; raises where they cannot be written into it."""
+    """The rows with all columns of the table; raises if they cannot be written to it."""
     found = _checked(spark, frame, write, table)
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         if not any(difference.grows for difference in found) or _grow(spark, frame, write, table):
             break
         table.refresh()
@@ -38,10 +38,10 @@ def fit(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> Da
 
 
 def iceberg_schema(spark: SparkSession, frame: DataFrame, write: Write) -> Any:
-    """The schema of a table made for these rows."""
+    """The schema of a new table for these rows."""
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Iceberg", f"a bare NULL ({', '.join(untyped)})")
-    # Nullable, as Spark itself creates tables: that a query happens to yield no null is no promise for the next one.
+    # All columns are nullable, as in tables that Spark creates: one query without nulls is no promise for the next.
     kind = frame._jdf.schema().asNullable()
     try:
         return spark._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(kind)
@@ -56,7 +56,7 @@ def _checked(spark: SparkSession, frame: DataFrame, write: Write, table: Table) 
 
 
 def _grow(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> bool:
-    """Add the columns that the table lacks; False where another job changed the table first."""
+    """Add the columns that the table lacks; False if another job changed the table first."""
     change = table.updateSchema().caseSensitive(False).unionByNameWith(iceberg_schema(spark, frame, write))  # noqa: FBT003
     try:
         change.commit()

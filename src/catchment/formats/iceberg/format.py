@@ -1,4 +1,4 @@
-"""Iceberg as a format of datasets."""
+"""The Iceberg format: implements the protocols of `formats.model`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.formats.iceberg.changes.kinds import make_change
 from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
 from catchment.formats.iceberg.row_changes import delete_rows
-from catchment.formats.model import Asker, Earlier, Facts, Needs, Write, Written
+from catchment.formats.model import EarlierWrite, Facts, Needs, Requester, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
@@ -36,12 +36,12 @@ class Iceberg:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
 
-    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """The snapshot that is read now; None where the input names one itself."""
-        return history.reading_state(spark, source)
+    def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """The snapshot that is read now; None if the input selects one itself."""
+        return history.input_version(spark, source)
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
-        """From after the snapshot that was read last to the newest one."""
+        """The snapshot that was read last, and the newest one."""
         return history.span(spark, source, known)
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
@@ -52,12 +52,12 @@ class Iceberg:
         """The table's head, for an output that must not replace what others commit from now on."""
         return history.head(spark, output) if output.conflict != "last-wins" else None
 
-    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-        """From the ledger; a direct commit is in the table's history alone."""
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
+        """The write from the ledger; a direct commit is only in the table's history."""
         return history.earlier(spark, write, writer)
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-        """Commit the rows, unless this very write has been committed before."""
+        """Commit the rows, unless this write is committed already."""
         return writing.commit(spark, frame, write, writer, listener)
 
     def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
@@ -69,26 +69,26 @@ class Iceberg:
         return inspection.inspect(spark, what, dataset, published)
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
-        """Publish what is sealed, give up what is lost, and remove files that no snapshot refers to."""
+        """Publish sealed writes, abandon lost ones, and remove files that no snapshot refers to."""
         return recover_table(spark, dataset, writer, remove=remove)
 
     def change(
         self,
         spark: SparkSession,
         change: ChangePlan,
-        asker: Asker,
+        requester: Requester,
         writer: Writer,
         listener: Listener,
         *,
         dry_run: bool,
     ) -> Mapping[str, Any]:
         """Change the table's metadata with one swap."""
-        return make_change(spark, change, asker, writer, listener, dry_run=dry_run)
+        return make_change(spark, change, requester, writer, listener, dry_run=dry_run)
 
     def maintained(
         self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener
     ) -> Operations:
-        """The table with its operations."""
+        """The table with its maintenance operations."""
         return Operations(spark, dataset, catalogs.require_table(spark, dataset), writer, needs, listener)
 
     def delete_rows(
@@ -98,23 +98,23 @@ class Iceberg:
         return delete_rows(spark, condition, write, writer, listener)
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
-        """None: a depot is a catalog of Spark's, under its own name."""
+        """No edits: a depot is a Spark catalog of the same name."""
         return iter(())
 
     def check(self, sql: str, depots: Sequence[Depot]) -> None:
-        """Refuse to write where readers see what was published."""
+        """Raise if a statement writes to a published catalog."""
         published_names.refuse_writing(sql, depots)
 
     def published(self, sql: str, depots: Sequence[Depot]) -> str:
-        """The query over what was published."""
-        return published_names.in_published(sql, depots)
+        """The query over published versions."""
+        return published_names.query_published(sql, depots)
 
     def unpublished(self, spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
         """Why a table is not found in a published catalog."""
         return published_names.never_published(spark, sql, depots)
 
     def close(self, session: SparkSession) -> None:
-        """Give back the connections of this session's catalogs; Spark itself never does."""
+        """Close the connections of this session's catalogs, which Spark never does."""
         jvm = session._jvm
         manager = session._jsparkSession.sessionState().catalogManager()
         for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):

@@ -1,4 +1,4 @@
-"""The history of a table: what was appended between two snapshots, what a job begins from, what an attempt has left."""
+"""Reads the history of a table: rows added between snapshots, the current head, and earlier attempts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from catchment.commit.writer import Writer
 from catchment.formats import reading_by_commits
 from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.table import MAIN, LakeTable
-from catchment.formats.model import Earlier, Write, written
+from catchment.formats.model import EarlierWrite, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
 from catchment.store.writes import Base
 
 ADDS = frozenset({"append", "replace"})
-"""Operations that leave the rows that were there as they are; `replace` only moves them (compaction)."""
+"""Operations that do not change existing rows; `replace` (compaction) only moves them."""
 
 
 def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
-    """From after the snapshot that was read last to the newest one; None where the table is empty."""
+    """The snapshot that was read last, and the newest one; None if the table is empty."""
     metadata = LakeTable(spark, catalogs.require_table(spark, source.dataset)).metadata()
     newest = metadata.get("refs", {}).get(MAIN, {}).get("snapshot-id") or metadata.get("current-snapshot-id")
     if newest in (None, -1):
@@ -36,10 +36,10 @@ def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str
 
 def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
     """The rows that were appended after one snapshot, up to another."""
-    # The window may have been begun long ago: what it was begun over must still be there.
+    # The window may be old: check that the snapshots it was opened for still exist.
     line = _line(LakeTable(spark, catalogs.require_table(spark, source.dataset)).metadata(), int(last))
     if not line:
-        raise reading_by_commits.gone(source, f"the snapshot {last}, up to which a window was begun,")
+        raise reading_by_commits.gone(source, f"the snapshot {last}, the end of an open window,")
     if first is not None:
         _check(source, line, int(first))
     span = {"versionAsOf": last} if first is None else {"start-snapshot-id": first, "end-snapshot-id": last}
@@ -47,7 +47,7 @@ def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -
 
 
 def _line(metadata: Mapping[str, Any], newest: int) -> list[Mapping[str, Any]]:
-    """The snapshots that led to the newest one, from it back to the oldest that is still there."""
+    """The newest snapshot and its ancestors, back to the oldest that still exists."""
     known = {entry["snapshot-id"]: entry for entry in metadata.get("snapshots", ())}
 
     def walk(at: int | None) -> Iterator[Mapping[str, Any]]:
@@ -59,7 +59,7 @@ def _line(metadata: Mapping[str, Any], newest: int) -> list[Mapping[str, Any]]:
 
 
 def _at(source: InputPlan, line: list[Mapping[str, Any]], moment: datetime | None) -> int | None:
-    """The snapshot that was current at a moment; None where the table had none yet."""
+    """The snapshot that was current at a moment; None if the table had none yet."""
     if moment is None:
         return None
     millis = moment.timestamp() * 1000
@@ -67,7 +67,7 @@ def _at(source: InputPlan, line: list[Mapping[str, Any]], moment: datetime | Non
     if before is not None:
         return int(before["snapshot-id"])
     if line[-1].get("parent-snapshot-id") is not None:
-        raise reading_by_commits.gone(source, f"what was current at {moment.isoformat()}")
+        raise reading_by_commits.gone(source, f"the snapshot that was current at {moment.isoformat()}")
     return None
 
 
@@ -85,44 +85,44 @@ def _check(source: InputPlan, line: list[Mapping[str, Any]], first: int) -> None
             raise reading_by_commits.overwritten(source, entry["snapshot-id"], operation)
 
 
-AT_REST = frozenset({"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"})
-"""Options of an input that always mean the same rows."""
+FIXED_VERSION_OPTIONS = frozenset({"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"})
+"""Options of an input that select a fixed version."""
 
 
 def head(spark: SparkSession, output: OutputPlan) -> Base | None:
-    """The state of the table now; None where there is no table yet."""
+    """The state of the table now; None if there is no table yet."""
     table = catalogs.find_table(spark, output.dataset)
     return LakeTable(spark, table).base(output.options.get("branch", MAIN)) if table is not None else None
 
 
-def reading_state(spark: SparkSession, source: InputPlan) -> str | None:
-    """The snapshot that an input reads now; None where it names one itself, or where there is no table."""
+def input_version(spark: SparkSession, source: InputPlan) -> str | None:
+    """The snapshot that an input reads now; None if the input selects one itself, or if there is no table."""
     options = {key.lower(): value for key, value in source.options.items()}
-    table = catalogs.find_table(spark, source.dataset) if AT_REST.isdisjoint(options) else None
+    table = catalogs.find_table(spark, source.dataset) if FIXED_VERSION_OPTIONS.isdisjoint(options) else None
     if table is None:
         return None
     now = LakeTable(spark, table).head(options.get("branch", MAIN))
     return f"snapshot {now.snapshotId()}" if now is not None else "no snapshot"
 
 
-def earlier(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-    """What an earlier attempt has left of this very write, if it got as far as its seal."""
+def earlier(spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
+    """This write as an earlier attempt has sealed or committed it; None if no attempt got that far."""
     if write.output.mode == "maintain":
         return _in_ledger(write, writer)
     if write.output.mode in ("merge", "delete"):
-        return _in_ledger(write, writer) or _told_late(spark, write, writer)
+        return _in_ledger(write, writer) or _record_late_commit(spark, write, writer)
     return _in_history(spark, write) if write.output.commit == "direct" else _in_ledger(write, writer)
 
 
-def _told_late(spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
-    """A row-level change whose engine died after the commit, before it could tell the ledger: told now."""
+def _record_late_commit(spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
+    """A row-level change whose engine died after the commit; the ledger records it now."""
     known, made = writer.ledger.find(write.id), _snapshot(spark, write)
     if known is not None and made is not None:
         own_commit.finish(writer.ledger, known.intent, made.committed())
     return _of_snapshot(made)
 
 
-def _in_history(spark: SparkSession, write: Write) -> Earlier | None:
+def _in_history(spark: SparkSession, write: Write) -> EarlierWrite | None:
     return _of_snapshot(_snapshot(spark, write))
 
 
@@ -131,10 +131,10 @@ def _snapshot(spark: SparkSession, write: Write) -> snapshots.Snapshot | None:
     return snapshots.find_write(spark, table, write.id) if table is not None else None
 
 
-def _of_snapshot(made: snapshots.Snapshot | None) -> Earlier | None:
-    return Earlier(made.written(), committed=True, inputs=made.inputs) if made else None
+def _of_snapshot(made: snapshots.Snapshot | None) -> EarlierWrite | None:
+    return EarlierWrite(made.written(), committed=True, inputs=made.inputs) if made else None
 
 
-def _in_ledger(write: Write, writer: Writer) -> Earlier | None:
+def _in_ledger(write: Write, writer: Writer) -> EarlierWrite | None:
     known = writer.earlier(write.id, write.output.dataset.address)
-    return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
+    return EarlierWrite(written(known), known.state == "committed", known.intent.inputs) if known else None

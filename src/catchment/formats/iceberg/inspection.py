@@ -1,4 +1,4 @@
-"""What `catchment table` tells of Iceberg tables."""
+"""Inspection of Iceberg tables for `catchment table`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from catchment.formats import stamps
 from catchment.formats.iceberg import catalogs, snapshots
-from catchment.formats.iceberg.published import Published
+from catchment.formats.iceberg.published import PublishedTable
 from catchment.formats.iceberg.versions import Version, Versions
 from catchment.formats.model import Facts
 from catchment.plan.model import Dataset
@@ -42,13 +42,13 @@ def tables(spark: SparkSession, depot: str) -> list[Facts]:
 
 
 def _versions(spark: SparkSession, dataset: Dataset, catalog: str | None) -> Iterator[Facts]:
-    """The versions of a table, oldest first; a published one that the table has forgotten stands before them."""
+    """The versions of a table, oldest first; a published version that the table no longer lists comes first."""
     versions = Versions(spark, catalogs.require_table(spark, dataset))
-    pointer = Published(spark, catalog, dataset).look() if catalog else None
+    pointer = PublishedTable(spark, catalog, dataset).pointer() if catalog else None
     known = versions.known()
     if pointer and pointer.location not in {version.location for version in known}:
         known = (Version(pointer.location), *known)
-    for version in map(versions.looked_into, known):
+    for version in map(versions.read_metadata, known):
         yield {
             "version": version.number,
             "file": version.file,

@@ -1,4 +1,4 @@
-"""Iceberg's Java classes."""
+"""Access to Iceberg's Java classes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ PACKAGE = "org.apache.iceberg"
 
 
 class Jvm(classes.Jvm):
-    """The JVM of an engine, with Iceberg's classes at hand."""
+    """The JVM of an engine, with shortcuts for Iceberg's classes."""
 
     def iceberg(self, name: str) -> Any:
-        """A class of Iceberg's."""
+        """An Iceberg class, by its name below org.apache.iceberg."""
         return self(f"{PACKAGE}.{name}")
 
     def iceberg_static(self, name: str, method: str) -> Any:
-        """A static method of a class of Iceberg's."""
+        """A static method of an Iceberg class."""
         return self.static(f"{PACKAGE}.{name}", method)

@@ -1,4 +1,4 @@
-"""Partition specs: declared in a workflow, built for a new table, compared with an existing one."""
+"""Partition specs: built for new tables, and compared with those of existing ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catchment.formats.model import Write
 from catchment.plan.model import PartitionField
 
 FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
-"""What Iceberg calls the same transforms in SQL."""
+"""The names of transforms as Iceberg's SQL functions."""
 
 
 def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write) -> Any:
@@ -24,7 +24,7 @@ def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write)
     for field in write.output.partitions:
         column = column_of(frame, field, write)
         try:
-            _add(new_builder(schema), field, column).build()  # alone first: so we know which field is at fault
+            _add(new_builder(schema), field, column).build()  # each field alone first, to know which one fails
             _add(whole, field, column)
         except Exception as error:
             raise _invalid(field, error) from error
@@ -32,7 +32,7 @@ def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write)
 
 
 def check_spec(table: Any, write: Write) -> None:
-    """Refuse to write into a table that is partitioned otherwise than declared; no declaration fits every table."""
+    """Raise if the table is partitioned differently than declared; without a declaration every table fits."""
     declared = [_declared(field) for field in write.output.partitions]
     actual = [_actual(table, field) for field in table.spec().fields()]
     if declared and (len(declared) != len(actual) or not all(map(_same, write.output.partitions, actual))):
@@ -41,27 +41,27 @@ def check_spec(table: Any, write: Write) -> None:
             f"{_listed(actual)}, and the workflow says {_listed(declared)}",
             code="partition-spec-differs",
             where=write.output.where,
-            hint="declare the table's own partitioning, or leave `partitionSpec` away",
+            hint="declare the table's own partitioning, or leave `partitionSpec` out",
         )
 
 
 def clustering(table: Any, depot: str) -> list[Column]:
-    """The table's partition values as expressions over its columns, in Iceberg's own arithmetic."""
+    """The table's partition values as column expressions, computed with Iceberg's functions."""
     fields = (_actual(table, field) for field in table.spec().fields())
     return [F.expr(_expression(transform, column, depot)) for transform, column, _ in fields if transform != "void"]
 
 
 def sortable(table: Any) -> bool:
-    """Whether sorting rows by the table's partitions brings those of each one together.
+    """Whether sorting by the partition values puts all rows of a partition together.
 
-    To a sort, 0.0 and -0.0 are the same; to Iceberg they are two partitions.
+    A sort treats 0.0 and -0.0 as equal, but in Iceberg they are two partitions.
     """
     kinds = (str(table.schema().findType(field.sourceId()).toString()) for field in table.spec().fields())
     return not {"float", "double"}.intersection(kinds)
 
 
 def column_of(frame: DataFrame, field: PartitionField, write: Write) -> str:
-    """The column that a partition field means, spelled as in the data."""
+    """The column of a partition field, spelled as in the data."""
     found: str | None = next((name for name in frame.columns if name.lower() == field.column.lower()), None)
     if found is None:
         raise JobError(
@@ -120,24 +120,24 @@ def _expression(transform: str, column: str, depot: str) -> str:
     return f"`{depot}`.system.{FUNCTIONS.get(function, function)}({arguments})"
 
 
-OPTION = "fanout-enabled"
-PROPERTY = "write.spark.fanout.enabled"
-ORDERING = "use-table-distribution-and-ordering"
-OTHER_SPEC = "output-spec-id"
+FANOUT_OPTION = "fanout-enabled"
+FANOUT_PROPERTY = "write.spark.fanout.enabled"
+ORDERING_OPTION = "use-table-distribution-and-ordering"
+SPEC_OPTION = "output-spec-id"
 
 
-def sparing(
+def without_fanout(
     options: Mapping[str, str], properties: Mapping[str, str], *, clustered: bool, sortable: bool
 ) -> dict[str, str]:
-    """Options with which a task fills one file after the other, unless they or the table's properties say otherwise.
+    """The options, with fanout turned off unless they or the table's properties set it.
 
-    Left alone, the writer keeps a file open for each partition: thousands of them are more than an engine has memory
-    for. `clustered` says that the rows come by partition; where they do not, Spark sorts them for the writer.
-    `sortable` says that a sort brings the rows of each partition together.
+    With fanout, a task keeps a file open for each partition, and thousands of open files need more memory than an
+    engine has. Without it, a task writes one file after the other. `clustered` says that the rows are sorted by
+    partition; otherwise Spark sorts them. `sortable` says that a sort puts all rows of a partition together.
     """
-    given = {name.lower(): value for name, value in options.items()}  # Spark minds no case here
-    # Rows that nobody sorts, or not by the partitions that they go to, can only be written into many files at once.
-    unsorted = OTHER_SPEC in given or (given.get(ORDERING, "true").lower() == "false" and not clustered)
-    if OPTION in given or PROPERTY in properties or unsorted or not sortable:
+    given = {name.lower(): value for name, value in options.items()}  # Spark ignores the case of options
+    # Rows that are not sorted by their partitions can only be written with fanout.
+    unsorted = SPEC_OPTION in given or (given.get(ORDERING_OPTION, "true").lower() == "false" and not clustered)
+    if FANOUT_OPTION in given or FANOUT_PROPERTY in properties or unsorted or not sortable:
         return dict(options)
-    return {**options, OPTION: "false"}
+    return {**options, FANOUT_OPTION: "false"}

@@ -1,9 +1,9 @@
-"""The published catalog: for each table one pointer, to the metadata file that readers see.
+"""The published catalog: for each table one pointer to the metadata file of its published version.
 
-Iceberg's own ways do not fit. Whatever commits to a table writes a new metadata file, and registering a table anew
-needs a drop first, in which readers see no table at all. So the pointer is moved as Iceberg's JDBC catalog itself moves
-it: by one update of its row that names the file which the row had before. The first publication is Iceberg's own
-registration, which takes the file as it is.
+Iceberg has no operation for this: every commit writes a new metadata file, and a table can be registered again only
+after it was dropped, so that readers would see no table for a while. The pointer is therefore moved as Iceberg's JDBC
+catalog does it: with one UPDATE of its row whose condition is the previous file. The first publication uses Iceberg's
+registerTable, which takes the file as it is.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ _MOVE = (
 
 @dataclass(frozen=True)
 class Pointer:
-    """Which metadata file the readers of a table see."""
+    """The metadata file that readers of a table see."""
 
     location: str
     before: str | None
-    """The one that they saw before."""
+    """The file that they saw before."""
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedTable:
     """One table in the published catalog of its depot."""
 
     spark: SparkSession
     catalog: str
     dataset: Dataset
 
-    def look(self) -> Pointer | None:
-        """What readers see now; None where the table was never published."""
-        catalogs.open_catalog(self.spark, self.catalog)  # makes the catalog's own tables, where they are missing
+    def pointer(self) -> Pointer | None:
+        """The current pointer; None if the table was never published."""
+        catalogs.open_catalog(self.spark, self.catalog)  # creates the catalog's own tables if they are missing
         with self._prepared(_LOOK, *self._row) as statement:
             found = statement.executeQuery()
             return Pointer(str(found.getString(1)), found.getString(2)) if found.next() else None
 
     def move(self, pointer: Pointer | None, to: str) -> bool:
-        """Let readers see another file, if they still see what was looked at; False where others were first."""
+        """Move the pointer to another file; False if it is no longer at `pointer`, because others moved it first."""
         if pointer is None:
             return self._register(to)
         with self._prepared(_MOVE, to, pointer.location, *self._row, pointer.location) as statement:

@@ -1,4 +1,4 @@
-"""Names of published tables in queries."""
+"""Finds and replaces names of published tables in SQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from catchment.errors import CatchmentError, JobError, RequestError
-from catchment.formats.iceberg.published import Published
+from catchment.formats.iceberg.published import PublishedTable
 from catchment.formats.iceberg.traits import TRAITS
 from catchment.formats.sql_names import Edit, Edited, parsed
 from catchment.plan.model import Dataset
@@ -16,7 +16,7 @@ from catchment.project.model import Depot
 _COMMANDS_THAT_READ = frozenset({"SHOW", "EXPLAIN", "DESC", "DESCRIBE"})
 
 
-def in_published(sql: str, depots: Sequence[Depot]) -> str:
+def query_published(sql: str, depots: Sequence[Depot]) -> str:
     """The query with every table of a depot looked up in the depot's published catalog."""
     published = {depot.name: depot.publish for depot in depots}
     statement = parsed(sql, published)
@@ -47,11 +47,11 @@ def published_tables(sql: str, depots: Sequence[Depot]) -> tuple[tuple[str, str,
 
 
 def never_published(spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
-    """The reason why a published catalog has no table, if it is that nobody has published it."""
+    """The error if a query names a table that was never published; otherwise None."""
     for catalog, namespace, name in published_tables(sql, depots):
         depot = next(depot.name for depot in depots if depot.publish == catalog)
         dataset = Dataset(f"dataos://{depot}:{namespace}/{name}", depot, TRAITS.name, namespace, name)
-        if Published(spark, catalog, dataset).look() is None:
+        if PublishedTable(spark, catalog, dataset).pointer() is None:
             hint = f"publish it with `catchment table publish {dataset.address}`"
             return JobError(
                 f"no version of {dataset.address} was ever published in {catalog}", code="never-published", hint=hint
@@ -60,19 +60,19 @@ def never_published(spark: SparkSession, sql: str, depots: Sequence[Depot]) -> C
 
 
 def refuse_writing(sql: str, depots: Sequence[Depot]) -> None:
-    """Refuse a statement that would write where readers see what was published, or that might."""
+    """Raise if a statement writes, or might write, to a published catalog."""
     catalogs = {depot.publish for depot in depots if depot.publish}
     named = next((name for name in sorted(catalogs) if name in sql), None)
     if named is not None and not _only_reads(sql, catalogs):
         raise JobError(
-            f"a statement that names {named} may only read: it is what readers see, moved and never written",
+            f"a statement that names {named} may only read: published catalogs are read-only",
             code="published-read-only",
             hint="write to the depot, then publish with `catchment table publish`",
         )
 
 
 def _only_reads(sql: str, catalogs: Collection[str]) -> bool:
-    """Whether a statement is sure to leave these catalogs as they are; one that cannot be read is not."""
+    """Whether a statement certainly does not write to these catalogs; False if it cannot be parsed."""
     from sqlglot import exp
 
     statement = parsed(sql, catalogs)

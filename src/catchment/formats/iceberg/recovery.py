@@ -1,4 +1,4 @@
-"""Recovering a table: what is sealed is published, and files go that no snapshot refers to."""
+"""Recovers a table: publishes sealed writes, and removes buffers that no snapshot refers to."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from catchment.plan.model import Dataset
 
 
 def recover_table(spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
-    """Finish or give up what engines that are gone have left of a table."""
-    # Only where the catalog says so: one that does not answer raises, and the sealed writes wait.
+    """Finish or abandon the unfinished writes of dead engines."""
+    # A table counts as dropped only if the catalog says so. If the catalog does not answer, this raises.
     found = catalogs.find_table(spark, dataset)
     settled = own_commit.settle(writer.ledger, dataset.address, partial(_own_commit, spark, found))
     done = _buffered(spark, dataset, found, writer, remove=remove)
@@ -29,7 +29,7 @@ def recover_table(spark: SparkSession, dataset: Dataset, writer: Writer, *, remo
 
 
 def _own_commit(spark: SparkSession, found: catalogs.Table | None, write_id: str) -> own_commit.Committed | None:
-    """A write that Iceberg has committed by itself, if the history has it."""
+    """The commit of a write in the table's history, if there is one."""
     snapshot = snapshots.find_write(spark, found, write_id) if found is not None else None
     return snapshot.committed() if snapshot else None
 
@@ -39,13 +39,15 @@ def _buffered(
 ) -> Recovered:
     if found is None:
         return give_up_dropped(writer.ledger, dataset.address)
-    cleaner = partial(remove_dead, spark, LakeTable(spark, found), dataset.identifier)
+    cleaner = partial(remove_unreferenced, spark, LakeTable(spark, found), dataset.identifier)
     with writer.admission(dataset.depot, dataset.address, "recovery"):
         return recover(publisher_of(writer, dataset), cleaner if remove else keep_buffers)
 
 
-def remove_dead(session: SparkSession, table: LakeTable, identifier: str, buffers: Sequence[str]) -> tuple[str, ...]:
-    """Remove leftovers of a table, but never a file that any of its snapshots or branches may still read."""
+def remove_unreferenced(
+    session: SparkSession, table: LakeTable, identifier: str, buffers: Sequence[str]
+) -> tuple[str, ...]:
+    """Remove abandoned buffers, but none with a file that any snapshot refers to."""
     if not buffers:
         return ()
     live = _live(session, identifier, {_name(buffer) for buffer in buffers})
@@ -56,9 +58,9 @@ def remove_dead(session: SparkSession, table: LakeTable, identifier: str, buffer
 
 
 def _live(session: SparkSession, identifier: str, names: Collection[str]) -> frozenset[str]:
-    """Which of these directories hold files of any snapshot in the table's history."""
+    """Those of these directories that have files of any snapshot in the table's history."""
     files = session.table(f"{identifier}.all_data_files")
-    # By the directory's own name: a store may spell the path before it in several ways.
+    # Compared by the directory's own name, because stores spell the path before it in several ways.
     parts = files.select(F.explode(F.split("file_path", "/")).alias("part"))
     return frozenset(row.part for row in parts.where(F.col("part").isin(*names)).distinct().collect())
 

@@ -1,4 +1,4 @@
-"""Row-level changes (merge, delete): they read the table, so they cannot be prepared in a buffer."""
+"""Row-level changes (merge, delete), which read the table and so cannot be prepared in a buffer."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import asdict
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, own_commit
-from catchment.commit.leases import turn
+from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, CommitConflict, EngineLost, Retryable
-from catchment.formats.backoff import MOST_ATTEMPTS, attempts
+from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal
-from catchment.formats.iceberg.consolidate import unknowable
+from catchment.formats.iceberg.consolidate import fate_unknown
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
-from catchment.formats.row_statements import Statement, delete_statement, merge_statement, show_rows
+from catchment.formats.row_statements import Statement, create_rows_view, delete_statement, merge_statement
 from catchment.formats.stamps import MODE, stamp
 from catchment.jvm.causes import is_a, stack_trace
 from catchment.jvm.classes import callback, java_class
@@ -32,9 +32,9 @@ from catchment.plan.model import Clause, Merge
 from catchment.store.writes import Base, Entry, Intent
 
 VALIDATION = f"{EXCEPTIONS}ValidationException"
-OVERTAKEN = (f"{EXCEPTIONS}CommitFailedException", f"{EXCEPTIONS}CommitStateUnknownException", VALIDATION)
-HOLDS_AFTER = 3
-"""Attempts after which nobody else may publish until the statement is through; or many small appends starve it."""
+CONFLICT_ERRORS = (f"{EXCEPTIONS}CommitFailedException", f"{EXCEPTIONS}CommitStateUnknownException", VALIDATION)
+STARVED_AFTER = 3
+"""Attempts after which the statement takes the table's lease, so that many small appends cannot starve it."""
 NOTHING = Committed(None, 0, 0, 0)
 
 
@@ -46,19 +46,19 @@ def change(
     writer: Writer,
     listener: Listener,
 ) -> Written:
-    """Run a statement that changes rows of a table, unless this very write has been committed before.
+    """Run a statement that changes rows of a table, unless this write is committed already.
 
-    `statement` is asked for anew on every attempt.
+    `statement` is called on every attempt.
     """
     if (refused := branch_refusal(table, write.output.dataset.address, branch_of(write.output))) is not None:
         raise refused
-    rows = _Rows(spark, table, write, writer, listener)
-    with turn(writer.store, write.output.dataset.address, writer.owner, listener, right="rows"):
+    rows = _RowChange(spark, table, write, writer, listener)
+    with table_lease(writer.store, write.output.dataset.address, writer.owner, listener, right="rows"):
         return rows.change(statement)
 
 
-class _Rows:
-    """One change of one table."""
+class _RowChange:
+    """One row-level change of one table."""
 
     def __init__(self, spark: SparkSession, table: Table, write: Write, writer: Writer, listener: Listener) -> None:
         self._spark, self._table, self._write, self._listener = spark, table, write, listener
@@ -93,7 +93,7 @@ class _Rows:
         )
 
     def _since(self, now: Base) -> Base:
-        """From where on the write may be in the history: the state before the first attempt whose end nobody saw."""
+        """The state before the first attempt with an unknown end: the write may be in the history since then."""
         earlier = self._ledger.find(self._write.id)
         if earlier is None or earlier.intent.base.table_uuid != now.table_uuid:
             return now
@@ -101,31 +101,29 @@ class _Rows:
         return earlier.intent.base if unseen else now
 
     def _run(self, known: Entry, statement: Callable[[], Statement]) -> Committed:
-        if not LakeTable(self._spark, self._table).remembers(known.intent.base):
-            raise unknowable(known)
+        if not LakeTable(self._spark, self._table).has_history_since(known.intent.base):
+            raise fate_unknown(known)
         for number in attempts():
             sql = statement()
             before = self._version()
             try:
-                with self._calm(number):
+                with self._lease_if_starved(number):
                     return self._attempt(sql)
             except Exception as error:
-                # Whatever is said to have failed: the history decides.
+                # The error may be wrong about the commit (its answer may have been lost): only the history decides.
                 if (done := self._find(known.write_id)) is not None:
                     return done
                 refused = is_a(error, VALIDATION) and self._version() == before
-                if not is_a(error, *OVERTAKEN) or refused or number == MOST_ATTEMPTS:
-                    raise self._given_up(known, error, sql, refused=refused) from error
+                if not is_a(error, *CONFLICT_ERRORS) or refused or number == MAX_ATTEMPTS:
+                    raise self._give_up(known, error, sql, refused=refused) from error
                 self._listener.check()
-                self._listener.warn(
-                    f"{known.write_id}: others changed {known.intent.target} meanwhile; it is evaluated again"
-                )
+                self._listener.warn(f"{known.write_id}: others changed {known.intent.target} meanwhile; trying again")
         raise AssertionError("the last attempt returns or raises")
 
-    def _calm(self, number: int) -> AbstractContextManager[None]:
-        if number <= HOLDS_AFTER:
+    def _lease_if_starved(self, number: int) -> AbstractContextManager[None]:
+        if number <= STARVED_AFTER:
             return nullcontext()
-        return turn(self._store, self._write.output.dataset.address, self._owner, self._listener)
+        return table_lease(self._store, self._write.output.dataset.address, self._owner, self._listener)
 
     def _attempt(self, statement: Statement) -> Committed:
         faults.point("before-own-commit")
@@ -140,57 +138,57 @@ class _Rows:
         return found.committed() if found else None
 
     def _version(self) -> str:
-        """The table's metadata file: the same one as before means that nobody has committed anything since."""
+        """The table's metadata file; if it is the same as before, nobody has committed since."""
         self._table.refresh()
         return str(self._table.operations().current().metadataFileLocation())
 
-    def _given_up(self, known: Entry, error: Exception, statement: Statement, *, refused: bool) -> Exception:
-        """The error with its place. What failed for good is ended in the ledger; an unknown end is left to a look."""
-        # Iceberg says with the same exception that something was changed and that something is not there.
+    def _give_up(self, known: Entry, error: Exception, statement: Statement, *, refused: bool) -> Exception:
+        """The error with its position. The ledger records final failures; unknown outcomes stay open for recovery."""
+        # Iceberg uses the same exception for a conflict and for a request that cannot be fulfilled.
         conflict = is_a(error, VALIDATION) and not refused
-        problem = _overtaken(known, error) if conflict else from_spark(error, otherwise="write-failed")
+        problem = _conflict_error(known, error) if conflict else from_spark(error, otherwise="write-failed")
         if not isinstance(problem, Retryable):
-            self._ledger.abandon(known, _told(problem))
+            self._ledger.abandon(known, _error_facts(problem))
         place = statement.place(error)
         if place is None:
-            return problem if conflict else error  # whoever asked for the write finds out which step is to blame
+            return problem if conflict else error  # unchanged: the caller finds the step that is to blame
         what = "action" if self._write.output.mode == "delete" else "output"
         return problem.changed(message=f"{what} {self._write.output.name}: {problem.message}", where=place)
 
     def _settle_lost(self) -> None:
-        """Whoever changes rows of a table ends what engines that are gone have left open there."""
+        """Settle the unfinished changes that dead engines have left in this table."""
         target = self._write.output.dataset.address
         settled = own_commit.settle(self._ledger, target, self._find)
         others = [write_id for write_id in settled.abandoned if write_id != self._write.id]
         if others:
-            self._listener.warn(f"{target}: engines that are gone left {', '.join(others)} unfinished")
+            self._listener.warn(f"{target}: engines that died left {', '.join(others)} unfinished")
 
 
-def _overtaken(known: Entry, error: Exception) -> CommitConflict:
+def _conflict_error(known: Entry, error: Exception) -> CommitConflict:
     return CommitConflict(
-        f"{known.intent.target} was changed by others during each of {MOST_ATTEMPTS} attempts of {known.write_id}",
+        f"{known.intent.target} was changed by others during each of {MAX_ATTEMPTS} attempts of {known.write_id}",
         hint="run the job again when fewer jobs write to the table, or let them depend on each other",
         detail=stack_trace(error),
     )
 
 
-def _told(problem: CatchmentError) -> Mapping[str, str | None]:
+def _error_facts(problem: CatchmentError) -> Mapping[str, str | None]:
     return {"code": problem.code, "message": problem.message, "hint": problem.hint}
 
 
 def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> None:
-    """Run a statement; every snapshot that it makes carries the stamps, and nothing else in this session does."""
+    """Run a statement whose snapshots get these stamps; other statements of the session are not affected."""
     jvm = Jvm.of(spark)
     properties = jvm("java.util.HashMap")()
     for key, value in stamps.items():
         properties.put(key, value)
-    # Called in the thread that holds the stamps.
+    # A callback, because Iceberg keeps the stamps in the thread that runs it.
     call = callback(spark, "java.util.concurrent.Callable", spark._jsparkSession, "sql", "java.lang.String", sql)
     jvm.iceberg("spark.CommitMetadata").withCommitProperties(properties, call, java_class(spark, "java.lang.Exception"))
 
 
 ROWS = "catchment_merged_rows"
-"""The view that a merge takes its rows from."""
+"""The view with the rows to merge."""
 
 
 def merge(
@@ -202,14 +200,14 @@ def merge(
     writer: Writer,
     listener: Listener,
 ) -> Written:
-    """Merge the rows into the table, unless this very write has been committed before."""
+    """Merge the rows into the table, unless this write is committed already."""
     _warn_of_options(write, listener)
     target = identifier_of(write.output.dataset, branch_of(write.output))
 
     def statement() -> Statement:
-        # Not every column of the rows need be one of the table: clauses choose. To let the table grow, they must fit.
+        # Rows may have columns that the table lacks, since clauses select columns; only mergeSchema needs a fit.
         rows = fit(spark, frame, write, table) if write.output.merge_schema else frame
-        show_rows(rows, ROWS)
+        create_rows_view(rows, ROWS)
         return merge_statement(clauses, target, ROWS)
 
     try:
@@ -219,14 +217,14 @@ def merge(
 
 
 def _warn_of_options(write: Write, listener: Listener) -> None:
-    """Iceberg's MERGE INTO takes no options of a writer."""
+    """Warn that Iceberg's MERGE INTO ignores writer options."""
     given = [*write.output.options, *(["compressionType"] if write.output.compression else [])]
     if ignored := [option for option in given if option != "branch"]:
         listener.warn(f"output {write.output.name}: {', '.join(ignored)} has no effect on a merge")
 
 
 def delete_rows(spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener) -> Written:
-    """Delete rows. Where whole partitions or files are meant, only metadata changes: no data is read or written."""
+    """Delete rows. If the condition covers whole files or partitions, Iceberg changes only metadata."""
     dataset = write.output.dataset
     with writer.admission(dataset.depot, dataset.address, write.id):
         table = require_table(spark, dataset)

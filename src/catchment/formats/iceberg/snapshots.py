@@ -1,4 +1,4 @@
-"""Snapshots of a table: which ones its metadata has, how a branch came to its head, and which writes each holds."""
+"""Snapshots of a table, read from its metadata: ancestors, branch heads, and the writes in each snapshot."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from catchment.formats.stamps import INPUTS, MODE, WRITE_ROWS, WRITES
 
 
 def current(metadata: Mapping[str, Any]) -> int | None:
-    """The snapshot that readers of main see; None where there is none yet."""
+    """The current snapshot of main; None if there is none yet."""
     found = metadata.get("current-snapshot-id")
     return None if found in (None, -1) else int(found)
 
 
 def line(metadata: Mapping[str, Any], head: int | None) -> list[int]:
-    """A snapshot and its ancestors, as far as the history goes, oldest first."""
+    """A snapshot and its ancestors that still exist, oldest first."""
     parents = {entry["snapshot-id"]: entry.get("parent-snapshot-id") for entry in metadata.get("snapshots", ())}
     found: list[int] = []
     while head is not None and head in parents:
@@ -35,7 +35,7 @@ def line(metadata: Mapping[str, Any], head: int | None) -> list[int]:
 
 
 def branch_head(metadata: Mapping[str, Any], branch: str) -> int:
-    """The head of a branch; an error where there is no such branch."""
+    """The head of a branch; raises if there is no such branch."""
     refs = metadata.get("refs", {})
     if branch not in refs or refs[branch]["type"] != "branch":
         known = ", ".join(sorted(name for name, ref in refs.items() if ref["type"] == "branch"))
@@ -48,7 +48,7 @@ def branch_head(metadata: Mapping[str, Any], branch: str) -> int:
 
 
 def snapshot_of(metadata: Mapping[str, Any], text: object) -> int:
-    """The snapshot that a text names; an error where the table has no such snapshot."""
+    """The snapshot with this id; raises if the table has no such snapshot."""
     known = [int(entry["snapshot-id"]) for entry in metadata.get("snapshots", ())]
     if str(text).isdigit() and int(str(text)) in known:
         return int(str(text))
@@ -60,7 +60,7 @@ def snapshot_of(metadata: Mapping[str, Any], text: object) -> int:
 
 
 CHANGED = tuple(f"spark.merge-into.num-target-rows-{how}" for how in ("inserted", "updated", "deleted"))
-"""What a merge did, where Spark tells (from 4.1 on); the rows that a snapshot adds include those that merely moved."""
+"""The row counts of a merge, from Spark 4.1 on. The added rows of its snapshot include rows that were only moved."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Snapshot:
 
     @property
     def writes(self) -> tuple[tuple[str, int | None], ...]:
-        """The writes in this snapshot with the rows of each; None where a snapshot of several does not tell."""
+        """The writes in this snapshot with their row counts; None if the summary does not have them."""
         rows = [int(part) for part in self.summary.get(WRITE_ROWS, "").split(",") if part]
         if len(self.write_ids) == 1 and not rows:
             rows = [self.written().rows or 0]
@@ -87,16 +87,16 @@ class Snapshot:
 
     @property
     def inputs(self) -> Mapping[str, str]:
-        """The states of the inputs that a direct commit came from."""
+        """The versions of the inputs that a direct commit was computed from."""
         return dict(json.loads(self.summary.get(INPUTS, "{}")))
 
     def written(self) -> Written:
-        """What the write that made this snapshot came to."""
+        """The result of the write that made this snapshot."""
         return Written(rows=self._rows(), files=self._count("added-data-files"), snapshot_id=self.id)
 
     def _rows(self) -> int:
         if self.summary.get(MODE) == "delete":
-            # Files with rows that stay are written anew without the others, or get a list of those that go.
+            # Files that keep some rows are rewritten without the others, or get delete files.
             marked = self._count("added-position-deletes") + self._count("added-equality-deletes")
             return self._count("deleted-records") - self._count("added-records") + marked
         changed = [self._count(key) for key in CHANGED if key in self.summary]
@@ -106,13 +106,13 @@ class Snapshot:
         return int(self.summary.get(key, "0"))
 
     def committed(self) -> Committed:
-        """The same for the ledger."""
+        """The same result for the ledger."""
         done, size = self.written(), int(self.summary.get("added-files-size", "0"))
         return Committed(self.id, done.rows or 0, size, done.files or 0)
 
 
 def metadata(spark: SparkSession, table: Table) -> str:
-    """The table's metadata as the JSON of the table spec: one crossing of the gateway, however long the history."""
+    """The table's metadata as JSON of the table spec, with a single call to the JVM."""
     current = table.operations().current()
     return str(spark._jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
 
@@ -123,7 +123,7 @@ def snapshots(text: str) -> list[Snapshot]:
 
 
 def find_write(spark: SparkSession, table: Table, write_id: str) -> Snapshot | None:
-    """The snapshot that holds a write, None while it has not been committed."""
+    """The snapshot with a write; None if it is not committed."""
     text = metadata(spark, table)
     if json.dumps(write_id)[1:-1] not in text:
         return None

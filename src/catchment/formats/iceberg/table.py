@@ -1,4 +1,4 @@
-"""One Iceberg table as Iceberg's own Java objects: what a fork, a history check and a commit need of it."""
+"""An Iceberg table through Iceberg's Java API, for forks, history checks and commits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAIN = "main"
 
 
 class LakeTable:
-    """A table of a catalog. One object serves one thread at a time."""
+    """A table of a catalog. An object may be used by only one thread at a time."""
 
     def __init__(self, session: SparkSession, java: Any) -> None:
         self.jvm = Jvm.of(session)
@@ -33,7 +33,7 @@ class LakeTable:
         return cls(session, catalog.loadTable(identifier))
 
     def refresh(self) -> None:
-        """See what others committed; reads the store only if there is something new."""
+        """Load what others have committed; reads the store only if there is something new."""
         self.java.refresh()
 
     def metadata(self) -> dict[str, Any]:
@@ -55,9 +55,9 @@ class LakeTable:
         return str(self.java.properties().get("write.data.path") or f"{self.java.location().rstrip('/')}/data")
 
     def base(self, branch: str) -> Base:
-        """What a write that begins now begins from."""
+        """The base of a write that begins now."""
         current, head = self.java.operations().current(), self.head(branch)
-        # Format v1 has no sequence numbers: there every snapshot counts as later.
+        # Format v1 has no sequence numbers, so every snapshot counts as later.
         sequence = int(current.lastSequenceNumber()) if int(current.formatVersion()) > 1 else -1
         snapshot_id = int(head.snapshotId()) if head is not None else None
         return Base(self.uuid, int(current.currentSchemaId()), sequence, snapshot_id)
@@ -67,7 +67,7 @@ class LakeTable:
         return self.java.currentSnapshot() if branch == MAIN else self.java.snapshot(branch)
 
     def published(self, write_ids: Collection[str], *, since: int) -> dict[str, int]:
-        """Which of these writes are in the history, with their snapshots; only commits after `since` are looked at."""
+        """The snapshots of those of these writes that are in the history; only commits after `since` are checked."""
         found: dict[str, int] = {}
         for snapshot in self._since(since):
             marked = snapshot.summary().get(WRITE_IDS)
@@ -77,7 +77,7 @@ class LakeTable:
         return found
 
     def _since(self, sequence: int) -> Iterator[Any]:
-        """The snapshots after a sequence number, newest first: a long history is never read to its end."""
+        """The snapshots after a sequence number, newest first; older ones are not read."""
         snapshots = self.java.operations().current().snapshots()
         for index in reversed(range(snapshots.size())):
             snapshot = snapshots.get(index)
@@ -86,26 +86,26 @@ class LakeTable:
             yield snapshot
 
     def data_files(self, descriptors: Collection[Mapping[str, Any]]) -> list[Any]:
-        """Iceberg's own data files, from their descriptors."""
+        """Iceberg's data files for these descriptors."""
         parser, specs = self.jvm.iceberg("ContentFileParser"), self.java.specs()
         nodes = self.jvm.iceberg("util.JsonUtil").mapper().readTree(json.dumps(list(descriptors)))
         return [parser.fromJson(nodes.get(index), specs) for index in range(len(descriptors))]
 
     def same_thread(self) -> Any:
-        """An executor that runs everything in the thread that asks for it."""
+        """An executor that runs tasks in the calling thread."""
         guava = "relocated.com.google.common.util.concurrent"
         return self.jvm.iceberg(f"{guava}.MoreExecutors").newDirectExecutorService()
 
-    def remembers(self, base: Base) -> bool:
-        """Whether every commit since a state is still in the history; expiry cuts it off, and so do some catalogs."""
-        if base.sequence < 0:  # format v1 counts nothing
+    def has_history_since(self, base: Base) -> bool:
+        """Whether all commits since a state are still in the history; expiry and some catalogs remove old ones."""
+        if base.sequence < 0:  # format v1 has no sequence numbers
             return base.snapshot_id is None or self.java.snapshot(base.snapshot_id) is not None
-        # Every snapshot has a number of its own, and none is left out.
+        # Sequence numbers have no gaps.
         last = int(self.java.operations().current().lastSequenceNumber())
         return sum(1 for _ in self._since(base.sequence)) == last - base.sequence
 
     def refers_to(self, buffer: str, branch: str) -> bool:
-        """Whether a live file of a branch lies in this buffer. Reads its manifests: for rare questions only."""
+        """Whether a live file of a branch is in this buffer. Reads all manifests, so use it rarely."""
         name = buffer.rpartition("/")[2]
         scan = self.java.newScan()
         tasks = (scan if branch == MAIN else scan.useRef(branch)).planFiles()

@@ -1,4 +1,4 @@
-"""What Iceberg tables can do and need."""
+"""The traits of Iceberg tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 EXCEPTIONS = "org.apache.iceberg.exceptions."
 FORKS = "catchment_forks"
-"""The Spark catalog that finds forks of tables by their names."""
+"""The Spark catalog in which forks of tables are found by name."""
 SQLITE_PATIENCE_MS = "60000"
 MAIN = "main"
 """The branch that readers see."""
 
 
 def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
-    """The catalogs of the depots, and the one that finds forks."""
+    """The settings of the depots' catalogs, and of the catalog of forks."""
     made = {f"spark.sql.catalog.{FORKS}": _forks_class(spark)}
     for depot in depots:
         made |= dict(_catalogs(depot))
@@ -33,14 +33,14 @@ def _forks_class(spark: str) -> str:
 
 
 def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
-    """The depot's own catalog and the published one: in one database, under their names."""
+    """The settings of the depot's own catalog and of its published catalog, in the same database."""
     if depot.catalog is None:
         return
     properties = {
         "type": depot.catalog.type,
         "uri": _uri(depot),
         "warehouse": depot.warehouse,
-        # A cached table is an old table as soon as another engine has committed.
+        # A cached table is stale as soon as another engine has committed.
         "cache-enabled": "false",
         **_of_database(_uri(depot)),
         **_of_store(depot),
@@ -62,11 +62,11 @@ def _of_database(uri: str) -> dict[str, str]:
         return {}
     schema = {"jdbc.schema-version": "V1"}
     if uri.startswith("jdbc:postgresql:"):
-        # A server that ends a connection says so when it is used next; nothing was done, so a new one may ask again.
+        # PostgreSQL reports a closed connection at its next use. Nothing was executed, so a retry is safe.
         return {**schema, "retryable_status_codes": "57P01"}
     if not uri.startswith("jdbc:sqlite:"):
         return schema
-    # Readers do not block the writer, and writers wait for each other instead of failing.
+    # With these, readers do not block the writer, and writers wait for each other instead of failing.
     return {**schema, "jdbc.journal_mode": "WAL", "jdbc.busy_timeout": SQLITE_PATIENCE_MS}
 
 
@@ -131,22 +131,22 @@ TRAITS = Traits(
             Retryable,
             "commit-unknown",
             "the catalog did not say whether the commit took place",
-            "another attempt looks into the table's history first and writes only what is not there",
+            "another attempt checks the table's history first and writes only what is missing",
         ),
         Rule(
             frozenset({f"{EXCEPTIONS}CommitFailedException"}),
             CommitConflict,
             None,
             "another writer committed first, and the two could not be reconciled",
-            "run the job again; where that happens often, raise commit.retry.num-retries of the table",
+            "run the job again; if this happens often, raise commit.retry.num-retries of the table",
         ),
         Rule(
-            # Who commits tells a conflict from a refusal by itself; elsewhere there is nobody to be in conflict with.
+            # Code that commits distinguishes conflicts from refusals itself; elsewhere it is always a refusal.
             frozenset({f"{EXCEPTIONS}ValidationException"}),
             JobError,
             "iceberg-refused",
             "",
-            "correct what the message names: a column, a type, a branch; as it is, Iceberg will refuse it again",
+            "correct the column, type or branch that the message names; without that, Iceberg will refuse it again",
         ),
     ),
     unavailable=frozenset(f"{EXCEPTIONS}{name}Exception" for name in ("REST", "ServiceUnavailable", "ServiceFailure")),

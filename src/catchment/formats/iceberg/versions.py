@@ -1,4 +1,4 @@
-"""Versions of a table: its metadata files, of which each is the whole table at one moment."""
+"""Versions of a table: its metadata files, each of which describes the whole table at one moment."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from catchment.formats.iceberg.java import Jvm
 from catchment.jvm.causes import is_a
 
 LATEST = "latest"
-MOST_LISTED = 10
-"""Versions that an error message lists."""
+MAX_LISTED = 10
+"""The most versions that an error message lists."""
 
 _COUNTED = re.compile(r"(\d+)-.*")
 _NUMBERED = re.compile(r"v(\d+)(\.gz)?(\.metadata)?(\.json)?(\.gz)?")
-"""How versions are called by number: v4, and what files are called where their names are nothing but a number."""
+"""Names with only a version number: `v4`, and the file names of Hadoop tables."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Version:
     at: str | None = None
     """When it was committed: ISO-8601, UTC."""
     snapshot_id: int | None = None
-    """What it shows; None where that is nothing, or where nobody looked."""
+    """Its current snapshot; None if it has none, or if the file was not read."""
     readable: bool = True
-    """False where the file is gone."""
+    """False if the file is missing."""
 
     @property
     def file(self) -> str:
@@ -42,7 +42,7 @@ class Version:
 
     @property
     def number(self) -> int | None:
-        """Which one it is, from 1; None where the file's name does not tell."""
+        """The version number, from 1; None if the file's name does not contain it."""
         if counted := _COUNTED.fullmatch(self.file):
             return int(counted[1]) + 1
         return _number(self.file)
@@ -50,52 +50,52 @@ class Version:
 
 @dataclass(frozen=True)
 class Versions:
-    """The metadata files that a table knows of, oldest first."""
+    """The metadata files that a table lists, oldest first."""
 
     spark: SparkSession
     table: Table
 
     @property
     def latest(self) -> Version:
-        """The table as it is now."""
+        """The current version."""
         current = self.table.operations().current()
         return Version(str(current.metadataFileLocation()), _time(current.lastUpdatedMillis()), _snapshot_id(current))
 
     def known(self) -> tuple[Version, ...]:
-        """All of them, not yet looked into."""
+        """All versions; their files are not read."""
         earlier = self.table.operations().current().previousFiles()
         return (*(Version(str(entry.file()), _time(entry.timestampMillis())) for entry in earlier), self.latest)
 
-    def looked_into(self, version: Version) -> Version:
-        """The same with what its file says."""
+    def read_metadata(self, version: Version) -> Version:
+        """The same version with the facts from its file."""
         metadata = self._read(version.location)
         if metadata is None:
             return replace(version, readable=False)
         return replace(version, at=_time(metadata.lastUpdatedMillis()), snapshot_id=_snapshot_id(metadata))
 
     def find(self, value: str) -> Version:
-        """The version that is meant: `latest`, a file, v4, or the newest that shows a snapshot."""
+        """The version named by `latest`, a file, v4, or the id of its current snapshot."""
         if value == LATEST:
             return self.latest
         known = self.known()
-        found = next(self._meant(value, known), None)
+        found = next(self._matching(value, known), None)
         if found is None:
             raise _unknown(value, known)
         return found
 
-    def _meant(self, value: str, known: Sequence[Version]) -> Iterator[Version]:
+    def _matching(self, value: str, known: Sequence[Version]) -> Iterator[Version]:
         newest_first = known[::-1]
         if value.isdigit():
-            looked = map(self.looked_into, newest_first)
+            looked = map(self.read_metadata, newest_first)
             yield from (version for version in looked if version.readable and version.snapshot_id == int(value))
             return
         named = [version for version in newest_first if value in (version.file, version.location)]
         number = _number(value)
         for version in named or [version for version in newest_first if number and version.number == number]:
-            looked_into = self.looked_into(version)
-            if not looked_into.readable:
-                raise _gone(looked_into)
-            yield looked_into
+            read_metadata = self.read_metadata(version)
+            if not read_metadata.readable:
+                raise _gone(read_metadata)
+            yield read_metadata
 
     def _read(self, location: str) -> Any | None:
         try:
@@ -122,19 +122,19 @@ def _snapshot_id(metadata: Any) -> int | None:
 
 
 def _unknown(value: str, known: Sequence[Version]) -> JobError:
-    what = f"no version that shows the snapshot {value}" if value.isdigit() else f"no version {value}"
+    what = f"no version whose current snapshot is {value}" if value.isdigit() else f"no version {value}"
     listed = [f"v{version.number} {version.file}" if version.number else version.file for version in known]
-    further = f"{len(listed) - MOST_LISTED} older ones, " if len(listed) > MOST_LISTED else ""
+    further = f"{len(listed) - MAX_LISTED} older ones, " if len(listed) > MAX_LISTED else ""
     return JobError(
         f"the table has {what}",
         code="version-not-found",
-        hint=f"it has {further}{', '.join(listed[-MOST_LISTED:])}; `catchment table versions` lists them",
+        hint=f"it has {further}{', '.join(listed[-MAX_LISTED:])}; `catchment table versions` lists them",
     )
 
 
 def _gone(version: Version) -> JobError:
     return JobError(
-        f"the metadata file {version.file} is gone",
+        f"the metadata file {version.file} is missing",
         code="version-not-found",
-        hint="somebody removed it; `catchment table versions` lists what can be read",
+        hint="it was removed; `catchment table versions` lists the readable ones",
     )

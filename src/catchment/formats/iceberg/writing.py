@@ -1,4 +1,4 @@
-"""One write into one table: find or create it, check the rows against it, commit, report."""
+"""Writes rows to an Iceberg table: creates it if needed, checks the rows, commits and reports the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
-from catchment.formats.iceberg.partitions import ORDERING, sparing
+from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.row_changes import merge
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
@@ -26,22 +26,22 @@ from catchment.jvm.causes import causes
 
 Done = TypeVar("Done")
 
-# Plain Iceberg gives up after four retries; under contention a quarter of the writes are then lost.
+# By default Iceberg gives up after four retries; under contention a quarter of the writes then fail.
 RETRIES = {
     "commit.retry.num-retries": "100",
     "commit.retry.min-wait-ms": "50",
     "commit.retry.max-wait-ms": "2000",
     "commit.retry.total-timeout-ms": "1800000",
 }
-MOST_CHANGES = 20
-"""How often others may change the schema or the partitioning under one write."""
+MAX_CHANGES = 20
+"""How often others may change the schema or the partitioning during one write."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-    """Commit the rows, unless this very write has been committed before."""
+    """Commit the rows, unless this write is committed already."""
     dataset = write.output.dataset
     with writer.admission(dataset.depot, dataset.address, write.id):
-        # By the engine's own session: its catalogs stay open, and the table may outlive this job as a destination.
+        # With the engine's session, whose catalogs stay open: the publisher may use the table after this job.
         engine = writer.session
         table = catalogs.find_table(engine, dataset) or _create(engine, frame, write)
         partitions.check_spec(table, write)
@@ -69,8 +69,8 @@ def _through_buffer(
 def _directly(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
-    """With Iceberg's own commit, in one snapshot."""
-    # An earlier attempt may have committed and died before it could say so: its rows must not come twice.
+    """Commit with Iceberg's own writer, in one snapshot."""
+    # An earlier attempt may have died after its commit: its rows must not be written twice.
     if done := snapshots.find_write(spark, table, write.id):
         listener.warn(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
@@ -78,7 +78,7 @@ def _directly(
         return done.written()
     _fitted(spark, frame, write, table, lambda rows: _move(rows, write, table))
     table.refresh()
-    # Ours is found by its write id: by now the current snapshot may be somebody else's.
+    # Found by the write id, because the current snapshot may already be another writer's.
     made = snapshots.find_write(spark, table, write.id)
     return made.written() if made else Written(rows=0, files=0)
 
@@ -100,20 +100,20 @@ def _warn_of_properties(table: Table, write: Write, listener: Listener) -> None:
     for key, value in write.output.properties.items():
         if actual.get(key) != value:
             listener.warn(
-                f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow says {value}"
+                f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow has {value}"
             )
 
 
 def _fitted(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, put: Callable[[DataFrame], Done]
 ) -> Done:
-    """Put the rows where they belong; where another job changes the table's form meanwhile, begin again."""
-    for _ in range(MOST_CHANGES - 1):
+    """Write the rows; start again if another job changes the table's schema or partitioning meanwhile."""
+    for _ in range(MAX_CHANGES - 1):
         spec = table.spec().specId()
         try:
             return put(_ready(spark, frame, write, table))
         except CatchmentError:
-            raise  # the reason is known, and by now the table may be in the hands of whoever publishes
+            raise  # the reason is known; do not touch the table, which the publisher may be using by now
         except Exception as error:
             if not (write.output.merge_schema or write.output.sort):
                 raise
@@ -135,15 +135,15 @@ def _schema_has_moved(error: Exception, write: Write) -> bool:
 
 
 def _spec_has_moved(before: int, write: Write, table: Table) -> bool:
-    """Whether rows were sorted for partitions that are no more: a task that fills one file at a time refuses them."""
+    """Whether the rows were sorted for an old partition spec, so that the writer of one file at a time refuses them."""
     return write.output.sort is not None and table.spec().specId() != before
 
 
 def _move(frame: DataFrame, write: Write, table: Table) -> None:
-    # By name, never by position: this is what DataFrameWriterV2 does and insertInto does not.
+    # DataFrameWriterV2 matches columns by name; insertInto would match them by position.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
     options, output = _options(write, table), write.output
-    # The branch belongs to the name: not every line of Iceberg minds the option, and those that do not write to main.
+    # The branch goes into the name, because some versions of Iceberg ignore the option and write to main.
     target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
     writer = frame.writeTo(target).options(**options, **stamped)
     if write.output.mode == "append":
@@ -159,7 +159,7 @@ def _options(write: Write, table: Table) -> dict[str, str]:
     if write.output.compression:
         options["compression-codec"] = write.output.compression
     if write.output.sort:
-        # The rows are already where they belong; the table's own distribution would shuffle the order away.
-        options[ORDERING] = "false"
+        # The rows are sorted already; the table's own distribution would shuffle them again.
+        options[ORDERING_OPTION] = "false"
     clustered, sortable = write.output.sort is not None, partitions.sortable(table)
-    return sparing(options, dict(table.properties()), clustered=clustered, sortable=sortable)
+    return without_fanout(options, dict(table.properties()), clustered=clustered, sortable=sortable)

@@ -17,7 +17,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.commit.recovery import Recovered, keep_buffers, recover
 from catchment.commit.writer import Writer
-from catchment.formats.model import Earlier, Write, Written, written
+from catchment.formats.model import EarlierWrite, Write, Written, written
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.store.ledger import Ledger
 from catchment.store.writes import NO_BRANCH, Base, Contents, Entry, Intent
@@ -70,15 +70,15 @@ class Toy:
         found = json.loads(Path(str(source.dataset.path)).read_text())
         return spark.createDataFrame([tuple(row) for row in found["rows"]], found["schema"])
 
-    def state(self, spark: SparkSession, source: InputPlan) -> str | None:
+    def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
         return None
 
     def begin(self, spark: SparkSession, output: OutputPlan) -> Base | None:
         return None
 
-    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> Earlier | None:
+    def earlier(self, spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
         known = writer.earlier(write.id, write.output.dataset.target)
-        return Earlier(written(known), known.state == "committed", known.intent.inputs) if known else None
+        return EarlierWrite(written(known), known.state == "committed", known.intent.inputs) if known else None
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         dataset = write.output.dataset

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from catchment.commit.publisher import Outcome
 from catchment.formats.files import journal
-from catchment.formats.files.journal import Addition, Changes
+from catchment.formats.files.journal import Addition, FileChanges
 from catchment.formats.files.publishing import Directory
 from catchment.formats.files.stage import is_hidden, new_stage, published_name
 from catchment.formats.files.storage import LocalStorage, Move, Storage
@@ -76,7 +76,7 @@ class Dataset:
         additions = [
             _staged(stage, part, number, row) for part, rows in parts.items() for number, row in enumerate(rows)
         ]
-        self.ledger.seal(intent, journal.contents(Changes(tuple(additions)), len(additions)))
+        self.ledger.seal(intent, journal.contents(FileChanges(tuple(additions)), len(additions)))
         return self.found(write_id)
 
     def publish(self, storage: Callable[[str], Storage] = LocalStorage) -> Outcome:

@@ -27,7 +27,7 @@ AFTER: dict[WriteMode, Parts] = {
     "overwrite": NEW,
     "overwrite-partitions": {**OLD, **NEW},
 }
-MOST_CHANGES = 20
+MAX_CHANGES = 20
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_killed_before_any_change_it_is_rolled_forward_and_no_partition_is_ever_
     dataset: Dataset, mode: WriteMode
 ) -> None:
     deaths = 0
-    for lives in range(MOST_CHANGES):
+    for lives in range(MAX_CHANGES):
         shutil.rmtree(dataset.root, ignore_errors=True)
         dataset.write(f"r{lives}/old/out", OLD, "append")
         dataset.sealed(f"r{lives}/new/out", NEW, mode)
@@ -97,13 +97,13 @@ def test_killed_before_any_change_it_is_rolled_forward_and_no_partition_is_ever_
             dataset.publish()
         assert dataset.rows() == expected(AFTER[mode]), lives
         assert (dataset.found(f"r{lives}/new/out").state, dataset.stages()) == ("committed", [])
-    assert 5 < deaths < MOST_CHANGES  # the last round got through
+    assert 5 < deaths < MAX_CHANGES  # the last round got through
 
 
 def test_a_second_kill_while_rolling_forward(dataset: Dataset) -> None:
     dataset.write("r1/j/out", OLD, "append")
     dataset.sealed("r2/j/out", NEW, "overwrite")
-    for _ in range(MOST_CHANGES):
+    for _ in range(MAX_CHANGES):
         try:
             dataset.publish(lambda root: Mortal(root, 1))
         except Died:

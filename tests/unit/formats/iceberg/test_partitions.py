@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.formats.iceberg.partitions import ORDERING, sparing
+from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
 
 ONE = {"fanout-enabled": "false"}
-AS_THEY_COME = {ORDERING: "false"}
+AS_THEY_COME = {ORDERING_OPTION: "false"}
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ AS_THEY_COME = {ORDERING: "false"}
         ({}, {"write.spark.fanout.enabled": "false"}, False, {}),
         (AS_THEY_COME, {}, True, ONE),
         (AS_THEY_COME, {}, False, {}),
-        ({ORDERING: "true"}, {}, False, ONE),
+        ({ORDERING_OPTION: "true"}, {}, False, ONE),
         ({"Output-Spec-Id": "1"}, {}, True, {}),
     ],
 )
 def test_one_file_at_a_time_unless_told_otherwise(
     options: dict[str, str], properties: dict[str, str], clustered: bool, added: dict[str, str]
 ) -> None:
-    assert sparing(options, properties, clustered=clustered, sortable=True) == {**options, **added}
-    assert sparing(options, properties, clustered=clustered, sortable=False) == options
+    assert without_fanout(options, properties, clustered=clustered, sortable=True) == {**options, **added}
+    assert without_fanout(options, properties, clustered=clustered, sortable=False) == options

@@ -1,4 +1,4 @@
-"""Changes of columns. A column of a struct is named with a dot: `address.city`."""
+"""Column changes. A field of a struct is named with a dot: `address.city`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _add(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: A
             raise JobError(
                 f"the table has a column {name} already: {found.toString()}",
                 code="column-twice",
-                hint="choose another name, or widen the column that is there",
+                hint="choose another name, or widen the existing column",
             )
         return
     parent, _, own = name.rpartition(".")
@@ -42,7 +42,7 @@ def _widen(spark: SparkSession, transaction: Any, metadata: Metadata, arguments:
     _require(transaction, arguments["column"])
     kind = _type(spark, arguments["type"])
     if not kind.isPrimitiveType():
-        hint = "int becomes bigint, float becomes double, a decimal gets more digits"
+        hint = "int can become bigint, float can become double, a decimal can get more digits"
         raise JobError(f"no column can be widened to {arguments['type']}", code="change-refused", hint=hint)
     transaction.updateSchema().updateColumn(arguments["column"], kind.asPrimitiveType()).commit()
 
@@ -55,17 +55,17 @@ def _require(transaction: Any, name: str) -> None:
 
 
 def _type(spark: SparkSession, text: str) -> Any:
-    """Iceberg's type for a type as SQL writes it."""
+    """The Iceberg type for an SQL type."""
     jvm = Jvm.of(spark)
     try:
         kind = jvm("org.apache.spark.sql.types.DataType").fromDDL(text)
-        # As a column of a row: a struct alone would be taken for a row.
+        # Converted as a column of a row, because a bare struct would be taken for a row.
         row = jvm("org.apache.spark.sql.types.StructType")().add("column", kind)
         return jvm.iceberg("spark.SparkSchemaUtil").convert(row).findType("column")
     except Exception as error:
         problem = from_spark(error)
         raise JobError(
-            f"`{text}` is no type of a column: {problem.message}",
+            f"`{text}` is not a column type: {problem.message}",
             code="schema-invalid",
             hint="write it as in SQL: int, bigint, string, decimal(10,2), timestamp, array<int>, struct<a: int>",
             detail=problem.detail,

@@ -1,4 +1,4 @@
-"""Changes of which snapshot a table shows: `rollback` and `set_snapshot`. No snapshot comes or goes by them."""
+"""Changes of the current snapshot: `rollback` and `set_snapshot`. They neither add nor remove snapshots."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _roll_back(spark: SparkSession, transaction: Any, metadata: Metadata, argume
     target = target or snapshot_of(metadata, arguments.get("snapshot"))
     if target not in past:
         raise JobError(
-            f"main does not come from snapshot {target}",
+            f"snapshot {target} is not an ancestor of main",
             code="not-an-ancestor",
-            hint="roll back to a snapshot that main was at; `set-snapshot` takes any other one",
+            hint="roll back to an earlier snapshot of main, or use `set-snapshot`, which accepts any snapshot",
         )
     if target != past[-1]:
         transaction.manageSnapshots().rollbackTo(target).commit()
@@ -35,7 +35,7 @@ def _set(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: A
 
 
 def _at(metadata: Metadata, past: list[int], text: str) -> int:
-    """What main was at some moment, as far as its history goes."""
+    """The snapshot of main at a moment, if the history still has it."""
     moment = _millis(text)
     times = {entry["snapshot-id"]: entry["timestamp-ms"] for entry in metadata["snapshots"]}
     found = [snapshot for snapshot in past if times[snapshot] <= moment]
@@ -53,7 +53,7 @@ def _millis(text: str) -> int:
         return milliseconds(text)
     except ValueError as error:
         hint = "write it as 2026-03-01T12:00:00Z; without a zone it is UTC"
-        raise JobError(f"`{text}` is no time", code="bad-timestamp", hint=hint) from error
+        raise JobError(f"`{text}` is not a timestamp", code="bad-timestamp", hint=hint) from error
 
 
 def _view(metadata: Metadata, arguments: Arguments) -> int | None:
@@ -61,7 +61,7 @@ def _view(metadata: Metadata, arguments: Arguments) -> int | None:
 
 
 def _undone(staged: Staged, arguments: Arguments) -> Mapping[str, Any]:
-    """The commits that main had and has no longer, newest first, with the writes in each."""
+    """The commits that main loses, newest first, with the writes in each."""
     stays = set(line(staged.after, current(staged.after)))
     gone = [each for each in line(staged.before, current(staged.before))[::-1] if each not in stays]
     summaries = {entry["snapshot-id"]: entry.get("summary", {}) for entry in staged.before.get("snapshots", ())}

@@ -1,4 +1,4 @@
-"""Changes of a table beside writing rows into it: which there are, and how one is made."""
+"""All kinds of metadata changes, and how one is made."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from catchment.commit.writer import Writer
 from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.changes import columns, current_snapshot, partition_fields, properties, refs
 from catchment.formats.iceberg.changes.model import Kind
-from catchment.formats.iceberg.changes.published_version import check_still_kept, set_version
+from catchment.formats.iceberg.changes.published_version import check_property_change, set_version
 from catchment.formats.iceberg.changes.swap import commit
 from catchment.formats.iceberg.snapshots import current
-from catchment.formats.model import Asker
+from catchment.formats.model import Requester
 from catchment.plan.model import ChangeName, ChangePlan
 
 KINDS: Mapping[ChangeName, Kind] = {
@@ -36,26 +36,26 @@ KINDS: Mapping[ChangeName, Kind] = {
     "partition_drop": partition_fields.DROP,
     "partition_replace": partition_fields.REPLACE,
 }
-"""All but `set_version`, which changes nothing in the table."""
+"""All except `set_version`, which changes the published catalog, not the table."""
 
 
 def make_change(
-    spark: SparkSession, change: ChangePlan, asker: Asker, writer: Writer, listener: Listener, *, dry_run: bool
+    spark: SparkSession, change: ChangePlan, requester: Requester, writer: Writer, listener: Listener, *, dry_run: bool
 ) -> Mapping[str, Any]:
-    """Make a change, or look what it would come to; one that was made already is not made twice."""
+    """Make a change, or preview it; a change that was made already is not made twice."""
     table = catalogs.require_table(spark, change.dataset)
     if change.name == "set_version":
-        return set_version(spark, table, change, asker, writer, listener, dry_run=dry_run)
+        return set_version(spark, table, change, requester, writer, listener, dry_run=dry_run)
     kind, arguments, address = KINDS[change.name], change.arguments, change.dataset.address
-    check_still_kept(spark, change)
-    with writer.admission(change.dataset.depot, address, asker.by):
+    check_property_change(spark, change)
+    with writer.admission(change.dataset.depot, address, requester.by):
         staged = commit(
-            spark, table, change.name, lambda tx, now: kind.stage(spark, tx, now, arguments), asker, dry_run=dry_run
+            spark, table, change.name, lambda tx, now: kind.stage(spark, tx, now, arguments), requester, dry_run=dry_run
         )
     return {
         "before": kind.view(staged.before, arguments),
         "after": kind.view(staged.after, arguments),
-        **kind.tell(staged, arguments),
+        **kind.report(staged, arguments),
         "pending": writer.ledger.count_pending(address),
         "snapshot_id": current(staged.after),
         "changed": staged.changed,

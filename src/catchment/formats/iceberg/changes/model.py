@@ -1,4 +1,4 @@
-"""What changes of a table's metadata have in common."""
+"""The types that all metadata changes share."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 Arguments = Mapping[str, Any]
-"""What a change is told."""
+"""The arguments of a change."""
 Metadata = Mapping[str, Any]
 """A table's metadata, as JSON of the Iceberg table spec."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """A change, made or not: the table's metadata before and after it."""
+    """The table's metadata before and after a change, which may be made or only previewed."""
 
     before: Metadata
     after: Metadata
 
     @property
     def changed(self) -> bool:
-        """Whether there was anything to change."""
+        """Whether the metadata differ."""
         return _lasting(self.before) != _lasting(self.after)
 
 
@@ -32,11 +32,11 @@ class Kind:
     """One kind of change."""
 
     stage: Callable[[SparkSession, Any, Metadata, Arguments], None]
-    """Puts the change into a transaction of Iceberg's, by the metadata that it begins from; raises what is wrong."""
+    """Adds the change to an Iceberg transaction, given the metadata it starts from; raises if that is not possible."""
     view: Callable[[Metadata, Arguments], Any]
-    """What of the metadata it is about: reported before and after."""
-    tell: Callable[[Staged, Arguments], Mapping[str, Any]] = lambda staged, arguments: {}
-    """What else there is to report."""
+    """The part of the metadata that is reported, before and after the change."""
+    report: Callable[[Staged, Arguments], Mapping[str, Any]] = lambda staged, arguments: {}
+    """Further facts to report."""
 
 
 def _lasting(metadata: Metadata) -> Metadata:

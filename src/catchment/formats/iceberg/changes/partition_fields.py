@@ -1,4 +1,4 @@
-"""Changes of how a table is partitioned: for what is written from now on. Files that are there stay as they are."""
+"""Changes of a table's partitioning, which apply to new files; existing files stay as they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
 from catchment.formats.iceberg.java import Jvm
 
 ARGUMENTS = {"bucket": "numBuckets", "truncate": "width"}
-"""Transforms that are told a number, and what it is called."""
+"""The names of the numeric arguments of transforms."""
 
 
 def _add(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
@@ -80,7 +80,7 @@ def _fields(metadata: Metadata) -> list[dict[str, Any]]:
     schema = next(each for each in metadata["schemas"] if each["schema-id"] == metadata["current-schema-id"])
     spec = next(each for each in metadata["partition-specs"] if each["spec-id"] == metadata["default-spec-id"])
     names = {field["id"]: field["name"] for field in schema["fields"]}
-    # Format v1 keeps a field that was removed, as one that is always null.
+    # Format v1 keeps a removed field as one that is always null.
     live = (field for field in spec["fields"] if field["transform"] != "void")
     return [{"name": f["name"], "transform": f["transform"], "column": names.get(f["source-id"])} for f in live]
 

@@ -1,4 +1,4 @@
-"""Changes of properties."""
+"""Changes of table properties."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
-from catchment.formats.iceberg.changes.swap import CHANGED
+from catchment.formats.iceberg.changes.swap import LAST_CHANGE
 
 
 def _set(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
@@ -39,8 +39,8 @@ def _unset(spark: SparkSession, transaction: Any, metadata: Metadata, arguments:
 
 
 def _check(keys: Iterable[str]) -> None:
-    if CHANGED in keys:
-        raise JobError(f"{CHANGED} is Catchment's own", code="change-refused", hint="leave it out")
+    if LAST_CHANGE in keys:
+        raise JobError(f"{LAST_CHANGE} is reserved for Catchment", code="change-refused", hint="leave it out")
 
 
 def _view(metadata: Metadata, arguments: Arguments) -> Mapping[str, str | None]:

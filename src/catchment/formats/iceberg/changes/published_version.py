@@ -1,6 +1,6 @@
-"""`set_version`: readers of the published catalog see another version of a table, from one moment to the next.
+"""`set_version`: switches the published version of a table, which readers of the published catalog see.
 
-Nothing is written to the table. Whoever dies in between has moved the pointer or not; doing it again finds out.
+Nothing is written to the table. After a crash the pointer has moved or not; running the change again is safe.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.commit.leases import turn
+from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.iceberg.changes.swap import looks
-from catchment.formats.iceberg.published import Pointer, Published
+from catchment.formats.iceberg.changes.swap import swap_attempts
+from catchment.formats.iceberg.published import Pointer, PublishedTable
 from catchment.formats.iceberg.versions import Version, Versions
-from catchment.formats.model import Asker
+from catchment.formats.model import Requester
 from catchment.jvm.causes import is_a
 from catchment.plan.model import ChangePlan
 from catchment.store.publications import Publication, Publications
 
-FORGETS = "write.metadata.delete-after-commit.enabled"
-"""The property of tables that remove metadata files when others are committed."""
+DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
+"""The property of tables that delete old metadata files when they commit new ones."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +43,23 @@ def set_version(
     spark: SparkSession,
     table: Table,
     change: ChangePlan,
-    asker: Asker,
+    requester: Requester,
     writer: Writer,
     listener: Listener,
     *,
     dry_run: bool,
 ) -> Mapping[str, Any]:
-    """Let readers see the version that is meant, and remember who asked for it."""
+    """Publish the requested version for readers, and record who requested it."""
     catalog, address = _required(change), change.dataset.address
-    published, versions = Published(spark, catalog, change.dataset), Versions(spark, table)
+    published, versions = PublishedTable(spark, catalog, change.dataset), Versions(spark, table)
     value = str(change.arguments["value"])
     if dry_run:
         moved = _move(published, versions, value, dry_run=True)
     else:
-        # Not for the pointer, which the swap guards, but for the record: nobody is between a move and its row in it.
-        with turn(writer.store, address, writer.owner, listener, "published"):
+        # The swap guards the pointer. The lease guards the record: no other move may come between a move and its row.
+        with table_lease(writer.store, address, writer.owner, listener, "published"):
             moved = _move(published, versions, value, dry_run=False)
-            _record(writer.store.publications, address, catalog, moved, asker)
+            _record(writer.store.publications, address, catalog, moved, requester)
     before = Version(moved.before.location) if moved.before else None
     return {
         "catalog": catalog,
@@ -80,13 +80,13 @@ def _required(change: ChangePlan) -> str:
     return change.published
 
 
-def _move(published: Published, versions: Versions, value: str, *, dry_run: bool) -> _Moved:
+def _move(published: PublishedTable, versions: Versions, value: str, *, dry_run: bool) -> _Moved:
     trouble: Exception | None = None
-    for _ in looks():
+    for _ in swap_attempts():
         versions.table.refresh()
         _check_kept(versions.table)
         try:
-            moved = _Moved(published.look(), versions.find(value))
+            moved = _Moved(published.pointer(), versions.find(value))
             if not moved.changed:
                 return moved
             _check_readable(versions.table, moved.after)
@@ -97,54 +97,56 @@ def _move(published: Published, versions: Versions, value: str, *, dry_run: bool
                 faults.point("pointer-moved")
                 return moved
         except Exception as error:
-            # Whether a swap with a lost answer took place, the next look tells.
+            # If the answer of a swap was lost, the next iteration reads whether it took place.
             if not is_a(error, "java.sql.SQLException"):
                 raise
             trouble = error
     raise CommitConflict(
-        "others publish versions of the table all the time, or the catalog's database does not answer",
+        "others keep publishing versions of the table, or the catalog's database does not answer",
         code="publish-contention",
-        hint="try again; what readers see is one of the versions that somebody asked for",
+        hint="try again; readers see one of the versions that were requested",
     ) from trouble
 
 
-def check_still_kept(spark: SparkSession, change: ChangePlan) -> None:
-    """Refuse to let a table forget its metadata files while readers see one of them."""
+def check_property_change(spark: SparkSession, change: ChangePlan) -> None:
+    """Raise if a property would make a published table delete its metadata files."""
     wanted = change.arguments.get("properties", {}) if change.name == "properties_set" else {}
-    if change.published is None or str(wanted.get(FORGETS)).lower() != "true":
+    if change.published is None or str(wanted.get(DELETES_METADATA)).lower() != "true":
         return
-    if Published(spark, change.published, change.dataset).look() is not None:
-        raise _not_kept(f"a version of the table is published, and its file would be removed: {FORGETS}")
+    if PublishedTable(spark, change.published, change.dataset).pointer() is not None:
+        raise _not_kept(f"a version of the table is published, and {DELETES_METADATA} would remove its file")
 
 
 def _check_kept(table: Table) -> None:
-    if str(table.properties().get(FORGETS)).lower() == "true":
+    if str(table.properties().get(DELETES_METADATA)).lower() == "true":
         raise _not_kept(
-            "the table removes its metadata files when others are committed, and readers would lose what they see"
+            "the table deletes old metadata files when it commits, and readers would lose the published version"
         )
 
 
 def _not_kept(message: str) -> JobError:
-    hint = f"leave {FORGETS} unset: `catchment table properties unset ADDRESS {FORGETS}`"
+    hint = f"leave {DELETES_METADATA} unset: `catchment table properties unset ADDRESS {DELETES_METADATA}`"
     return JobError(message, code="metadata-not-kept", hint=hint)
 
 
 def _check_readable(table: Table, version: Version) -> None:
-    """A metadata file outlives the snapshot that it shows."""
+    """Raise if the snapshot of a version has expired, which its metadata file may outlive."""
     if version.snapshot_id is not None and table.snapshot(version.snapshot_id) is None:
         raise JobError(
-            f"{version.file} shows snapshot {version.snapshot_id}, which was expired",
+            f"{version.file} refers to snapshot {version.snapshot_id}, which has expired",
             code="version-expired",
             hint="publish a version whose snapshot `catchment table snapshots` still lists",
         )
 
 
-def _record(publications: Publications, address: str, catalog: str, moved: _Moved, asker: Asker) -> None:
+def _record(publications: Publications, address: str, catalog: str, moved: _Moved, requester: Requester) -> None:
     after, before = moved.after, moved.before.location if moved.before else None
     if moved.changed:
-        made = Publication(address, catalog, after.location, before, after.snapshot_id, *asker.told)
+        made = Publication(address, catalog, after.location, before, after.snapshot_id, *requester.recorded)
         publications.record(made)
         faults.point("publication-recorded")
     elif moved.before:
-        seen = Publication(address, catalog, after.location, moved.before.before, after.snapshot_id, *asker.told)
+        seen = Publication(
+            address, catalog, after.location, moved.before.before, after.snapshot_id, *requester.recorded
+        )
         publications.record_missing(seen)

@@ -1,4 +1,4 @@
-"""Branches and tags: made, deleted, and brought forward."""
+"""Branches and tags: create, delete and fast-forward."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from catchment.formats.iceberg.table import MAIN
 
 
 @dataclass(frozen=True)
-class Forward:
-    """One branch on its way to the head of another."""
+class FastForward:
+    """Moves the branch `to` forward to the head of `branch`."""
 
     branch: str
     to: str
     before: int | None
-    """Where `to` was; None where it had no commit yet."""
+    """The head of `to` before; None if it had no commit yet."""
     after: int
     commits: tuple[int, ...]
-    """The snapshots that come with it, oldest first; none where `to` had them all."""
+    """The snapshots that `to` gains, oldest first; empty if it has them already."""
 
 
 def ensure_branch(table: Table, address: str, branch: str, listener: Listener) -> None:
-    """Make a branch that is missing, at the head of main: what is written there has main's past."""
+    """Create a missing branch at the head of main."""
     if branch == MAIN or table.refs().containsKey(branch):
         return
     head, update = table.currentSnapshot(), table.manageSnapshots()
     try:
         (update.createBranch(branch, head.snapshotId()) if head is not None else update.createBranch(branch)).commit()
     except Exception:
-        # Two jobs may make it at once; how the loser learns that depends on the catalog, so look again.
+        # Two jobs may create it at the same time. The error of the second one depends on the catalog, so check again.
         table.refresh()
         if not table.refs().containsKey(branch):
             raise
         return
     table.refresh()
-    if table.refs().containsKey(branch):  # not every catalog keeps branches; whoever writes to it tells
-        listener.warn(f"{address} had no branch {branch}: it begins at the head of main")
+    if table.refs().containsKey(branch):  # not every catalog keeps branches; the write itself then fails
+        listener.warn(f"{address} had no branch {branch}: created it at the head of main")
 
 
-def look(metadata: Mapping[str, Any], branch: str, to: str) -> Forward:
-    """What bringing a branch forward means, by a table's metadata; an error where commits would be lost."""
+def plan_forward(metadata: Mapping[str, Any], branch: str, to: str) -> FastForward:
+    """Compute a fast-forward from a table's metadata; raises if commits would be lost."""
     after = branch_head(metadata, branch)
     before = branch_head(metadata, to) if to != MAIN or MAIN in metadata.get("refs", {}) else None
     theirs, ours = line(metadata, after), line(metadata, before)
     if after in ours:
-        return Forward(branch, to, before, ours[-1], ())
+        return FastForward(branch, to, before, ours[-1], ())
     if before is not None and before not in theirs:
         lost = len(set(ours) - set(theirs))
         raise JobError(
             f"{to} has {lost} commits that {branch} does not have, the last of them snapshot {before}",
             code="branch-diverged",
-            hint=f"drop {branch} (`catchment table branch delete`) and run the jobs again: it begins at {to} anew",
+            hint=f"delete {branch} (`catchment table branch delete`) and run the jobs again: it then starts from {to}",
         )
     commits = theirs if before is None else theirs[theirs.index(before) + 1 :]
-    return Forward(branch, to, before, after, tuple(commits))
+    return FastForward(branch, to, before, after, tuple(commits))
 
 
 RefKind = Literal["tag", "branch"]
@@ -105,7 +105,7 @@ def _view(kind: RefKind, metadata: Metadata, arguments: Arguments) -> int | None
 
 def _forward(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
     to = arguments.get("to", MAIN)
-    forward = look(metadata, arguments["branch"], to)
+    forward = plan_forward(metadata, arguments["branch"], to)
     if forward.commits:
         manage = transaction.manageSnapshots()
         move = manage.createBranch if forward.before is None else manage.replaceBranch
@@ -118,7 +118,7 @@ def _target(metadata: Metadata, arguments: Arguments) -> int | None:
 
 
 def _commits(staged: Staged, arguments: Arguments) -> Mapping[str, Any]:
-    forward = look(staged.before, arguments["branch"], arguments.get("to", MAIN))
+    forward = plan_forward(staged.before, arguments["branch"], arguments.get("to", MAIN))
     return {"branch": forward.branch, "to": forward.to, "commits": list(forward.commits)}
 
 

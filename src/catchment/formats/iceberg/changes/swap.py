@@ -1,7 +1,7 @@
-"""A change of a table's metadata: one compare-and-swap of the very metadata that was looked at.
+"""Commits a metadata change with one compare-and-swap against the metadata that it was computed from.
 
-Whoever loses the swap looks again and begins anew on what others have committed. The table remembers the last changes,
-so that one whose answer was lost, or whose engine died after it, is not made twice.
+If the swap fails, the change is computed again from what others have committed. The table records its last changes, so
+that a change is not made twice after a lost answer or a crash.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from catchment.formats.failures import first_line
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
 from catchment.formats.iceberg.changes.model import Metadata, Staged
 from catchment.formats.iceberg.java import Jvm
-from catchment.formats.model import Asker
+from catchment.formats.model import Requester
 from catchment.jvm.causes import causes, is_a, stack_trace
 
-CHANGED = "catchment.changed"
-"""The property of a table that says which change was made last, by whom, and when."""
+LAST_CHANGE = "catchment.changed"
+"""The table property that records the last change: which one, by whom, and when."""
 NOT_SWAPPED = tuple(f"{EXCEPTIONS}{name}Exception" for name in ("CommitFailed", "CommitStateUnknown"))
 REFUSALS = (
     "java.lang.IllegalArgumentException",
@@ -32,57 +32,59 @@ REFUSALS = (
     "java.lang.UnsupportedOperationException",
     f"{EXCEPTIONS}ValidationException",
 )
-"""How Iceberg says that a change cannot be made."""
-MOST_LOOKS = 20
+"""The exceptions with which Iceberg refuses a change."""
+MAX_SWAPS = 20
 LONGEST_PAUSE_SECONDS = 0.2
-MOST_REMEMBERED = 20
-"""Changes that may come between one whose engine died and its run's resumption."""
+MAX_REMEMBERED = 20
+"""How many earlier changes the property lists: a run that is resumed after a crash finds its change there."""
 
 Stage = Callable[[Any, Metadata], None]
-"""Puts a change into a transaction, by the metadata that it begins from."""
+"""Adds a change to a transaction, given the metadata it starts from."""
 
 
-def commit(spark: SparkSession, table: Table, name: str, stage: Stage, asker: Asker, *, dry_run: bool) -> Staged:
-    """Make a change, unless it is made already; or look what it would come to."""
+def commit(
+    spark: SparkSession, table: Table, name: str, stage: Stage, requester: Requester, *, dry_run: bool
+) -> Staged:
+    """Make a change unless it was made already, or preview it."""
     sent: Staged | None = None
-    for _ in looks():
+    for _ in swap_attempts():
         table.refresh()
         transaction = table.newTransaction()
         before = _json(spark, transaction.startMetadata())
-        if _is_made(before, asker):
+        if _is_done(before, requester):
             return sent or Staged(before, before)
-        _put(stage, transaction, before)
+        _apply(stage, transaction, before)
         staged = Staged(before, _json(spark, transaction.currentMetadata()))
         if dry_run or not staged.changed:
             return staged
-        transaction.updateProperties().set(CHANGED, _stamp(name, asker, before)).commit()
+        transaction.updateProperties().set(LAST_CHANGE, _stamp(name, requester, before)).commit()
         sent = staged
         if _swap(transaction):
             return staged
     raise CommitConflict(
-        "others commit to the table all the time: it could not be changed",
+        "the table could not be changed, because others keep committing to it",
         hint="try again when fewer jobs write to it",
     )
 
 
-def looks() -> Iterator[int]:
-    """Again and again, with short pauses that spread rivals."""
-    return attempts(MOST_LOOKS, longest=LONGEST_PAUSE_SECONDS)
+def swap_attempts() -> Iterator[int]:
+    """Attempts with short random pauses."""
+    return attempts(MAX_SWAPS, longest=LONGEST_PAUSE_SECONDS)
 
 
-def _put(stage: Stage, transaction: Any, before: Metadata) -> None:
+def _apply(stage: Stage, transaction: Any, before: Metadata) -> None:
     try:
         stage(transaction, before)
     except Exception as error:
         if not is_a(error, *REFUSALS):
             raise
         message = first_line(next(causes(error)))
-        hint = "nothing was changed; `catchment table show` tells what the table has"
+        hint = "nothing was changed; `catchment table show` describes the table"
         raise JobError(message, code="change-refused", hint=hint, detail=stack_trace(error)) from error
 
 
 def _swap(transaction: Any) -> bool:
-    """Whether the swap succeeded for sure."""
+    """Swap the metadata; True only if it certainly succeeded."""
     faults.point("before-swap")
     try:
         transaction.underlyingOps().commit(transaction.startMetadata(), transaction.currentMetadata())
@@ -94,19 +96,19 @@ def _swap(transaction: Any) -> bool:
     return True
 
 
-def _is_made(before: Metadata, asker: Asker) -> bool:
-    return asker.id in _made(before)
+def _is_done(before: Metadata, requester: Requester) -> bool:
+    return requester.id in _change_ids(before)
 
 
-def _made(before: Metadata) -> list[str]:
-    """The last changes of a table by their ids, newest first."""
-    last = json.loads(before.get("properties", {}).get(CHANGED, "{}"))
+def _change_ids(before: Metadata) -> list[str]:
+    """The ids of the last changes of a table, newest first."""
+    last = json.loads(before.get("properties", {}).get(LAST_CHANGE, "{}"))
     return [last["id"], *last.get("earlier", ())] if last else []
 
 
-def _stamp(name: str, asker: Asker, before: Metadata) -> str:
-    now, earlier = datetime.now(timezone.utc).isoformat(timespec="seconds"), _made(before)[:MOST_REMEMBERED]
-    return json.dumps({"change": name, "by": asker.by, "at": now, "id": asker.id, "earlier": earlier})
+def _stamp(name: str, requester: Requester, before: Metadata) -> str:
+    now, earlier = datetime.now(timezone.utc).isoformat(timespec="seconds"), _change_ids(before)[:MAX_REMEMBERED]
+    return json.dumps({"change": name, "by": requester.by, "at": now, "id": requester.id, "earlier": earlier})
 
 
 def _json(spark: SparkSession, metadata: Any) -> Metadata:

@@ -1,4 +1,4 @@
-"""Compaction: many small files become few large ones, in the table's data or in its metadata."""
+"""Compaction: rewrites many small data files or manifests into few large ones."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from catchment.errors import CommitConflict, JobError
-from catchment.formats.backoff import MOST_ATTEMPTS, attempts
+from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import first_line, from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
-from catchment.formats.iceberg.maintenance.retention import require_kept
-from catchment.formats.iceberg.row_changes import OVERTAKEN
+from catchment.formats.iceberg.maintenance.retention import check_metadata_kept
+from catchment.formats.iceberg.row_changes import CONFLICT_ERRORS
 from catchment.formats.model import MaintenanceResult
 from catchment.jvm.causes import causes, is_a, stack_trace
 from catchment.plan.model import Clause, Rewrite, RewriteManifests
 
-COURTESY_SECONDS = 60.0
-"""How long a compaction lets changes of rows go first, which it would force to begin anew."""
+ROW_CHANGE_WAIT_SECONDS = 60.0
+"""How long a compaction waits for row-level changes, which it would force to start again."""
 LOOK_SECONDS = 0.25
 VALIDATION = f"{EXCEPTIONS}ValidationException"
 
 
 def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
-    """Write data files anew."""
+    """Rewrite data files."""
     condition = operation.condition.sql if operation.condition else None
     sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
 
@@ -47,13 +47,13 @@ def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
         }
         if facts["failed_files"]:
             maintained.listener.warn(
-                f"{maintained.dataset.address}: others were first at {facts['failed_files']} files, "
-                "which stay as they are"
+                f"{maintained.dataset.address}: {facts['failed_files']} files were not rewritten, "
+                "because others changed them first"
             )
         return MaintenanceResult(facts["added_files"], facts["rewritten_bytes"], facts=facts)
 
     try:
-        return unhurried(maintained, attempt)
+        return retry_conflicts(maintained, attempt)
     except Exception as error:
         if operation.condition is None or isinstance(error, CommitConflict):
             raise
@@ -61,7 +61,7 @@ def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
 
 
 def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) -> MaintenanceResult:
-    """Write manifests anew."""
+    """Rewrite manifests."""
 
     def attempt() -> MaintenanceResult:
         done = call(maintained.spark, maintained.dataset, "rewrite_manifests", use_caching=operation.caching)
@@ -71,31 +71,31 @@ def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) 
         }
         return MaintenanceResult(facts["added_manifests"], facts=facts)
 
-    return unhurried(maintained, attempt)
+    return retry_conflicts(maintained, attempt)
 
 
-def unhurried(maintained: MaintainedTable, attempt: Callable[[], MaintenanceResult]) -> MaintenanceResult:
-    """Try until it succeeds; whoever writes goes first, and what a writer has changed is looked at anew."""
+def retry_conflicts(maintained: MaintainedTable, attempt: Callable[[], MaintenanceResult]) -> MaintenanceResult:
+    """Run an operation, again after each conflict; row-level changes under way go first."""
     for number in attempts():
-        _let_pass(maintained)
+        _wait_for_row_changes(maintained)
         before = maintained.head()
         try:
             return attempt()
         except Exception as error:
-            if not is_a(error, *OVERTAKEN):
+            if not is_a(error, *CONFLICT_ERRORS):
                 raise
-            # Iceberg says with the same exception that something was changed and that something is not there.
+            # Iceberg uses the same exception for a conflict and for a request that cannot be fulfilled.
             if is_a(error, VALIDATION) and maintained.head() == before:
                 raise _refused(error) from error
-            if number == MOST_ATTEMPTS:
-                raise _overtaken(maintained, number) from error
+            if number == MAX_ATTEMPTS:
+                raise _conflict_error(maintained, number) from error
         maintained.listener.check()
     raise AssertionError("the last attempt returns or raises")
 
 
-def _let_pass(maintained: MaintainedTable) -> None:
-    """Wait while rows are being changed: that statement would have to be evaluated again."""
-    deadline = time.monotonic() + COURTESY_SECONDS
+def _wait_for_row_changes(maintained: MaintainedTable) -> None:
+    """Wait for a row-level change under way, which would otherwise have to start again."""
+    deadline = time.monotonic() + ROW_CHANGE_WAIT_SECONDS
     while maintained.writer.store.leases.holder(f"rows/{maintained.dataset.address}") and time.monotonic() < deadline:
         maintained.listener.check()
         time.sleep(LOOK_SECONDS)
@@ -103,28 +103,28 @@ def _let_pass(maintained: MaintainedTable) -> None:
 
 def _refused(error: Exception) -> JobError:
     message = first_line(next(causes(error)))
-    hint = "nothing was changed; `catchment table show` tells what the table has"
+    hint = "nothing was changed; `catchment table show` describes the table"
     return JobError(message, code="maintenance-failed", hint=hint, detail=stack_trace(error))
 
 
-def _overtaken(maintained: MaintainedTable, number: int) -> CommitConflict:
+def _conflict_error(maintained: MaintainedTable, number: int) -> CommitConflict:
     return CommitConflict(
         f"{maintained.dataset.address} was changed by others during each of {number} attempts",
         code="maintenance-overtaken",
-        hint="try again when fewer jobs write to it; for a rewrite, `where` or `partial-progress.enabled: true` help",
+        hint="try again when fewer jobs write to it; limit a rewrite with `where` or `partial-progress.enabled: true`",
     )
 
 
 CONVERTER = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
 INVALID = f"{EXCEPTIONS}ValidationException"
 NOTHING = "false"
-"""A condition that no file meets."""
+"""A condition that no row meets."""
 MANIFEST_SIZE, MANIFEST_SIZE_DEFAULT = "commit.manifest.target-size-bytes", 8 * 1024 * 1024
 
 
-def look_at_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
-    """Which data files a rewrite would write anew, partition by partition."""
-    require_kept(maintained)
+def preview_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
+    """Report which data files a rewrite would rewrite, by partition."""
+    check_metadata_kept(maintained)
     _check(maintained, operation)
     maintained.table.refresh()
     groups = list(_groups(maintained, operation))
@@ -138,9 +138,9 @@ def look_at_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
     )
 
 
-def look_at_manifests(maintained: MaintainedTable) -> MaintenanceResult:
-    """Which manifests a rewrite would write anew: those of the table's newest partitioning, unless one is enough."""
-    require_kept(maintained)
+def preview_manifests(maintained: MaintainedTable) -> MaintenanceResult:
+    """Report which manifests a rewrite would rewrite: those of the current partition spec, unless there is only one."""
+    check_metadata_kept(maintained)
     maintained.table.refresh()
     head, files = maintained.table.currentSnapshot(), maintained.table.io()
     kinds = (head.dataManifests(files), head.deleteManifests(files)) if head is not None else ()
@@ -156,7 +156,7 @@ def look_at_manifests(maintained: MaintainedTable) -> MaintenanceResult:
 
 
 def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
-    """The rewrite itself, of no file: an order, a strategy or a property that it refuses is refused here too."""
+    """Run the rewrite on no file, so that it checks the order, the strategy and the properties."""
     sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
     properties = dict(operation.properties) or None
     try:
@@ -177,7 +177,7 @@ def _groups(maintained: MaintainedTable, operation: Rewrite) -> Iterator[dict[st
     planner.init(dict(operation.properties))
     found: dict[str | None, dict[str, Any]] = {}
     for group in planner.plan().groups().iterator():
-        # Files of an earlier partitioning are taken together: they may hold rows of any partition.
+        # Files of earlier partition specs are reported together: they may have rows of any partition.
         of_today = group.fileScanTasks()[0].file().specId() == spec.specId()
         name = str(spec.partitionToPath(group.info().partition())) if of_today else None
         part = found.setdefault(name, {"partition": name, "files": 0, "bytes": 0, "expected_files": 0})

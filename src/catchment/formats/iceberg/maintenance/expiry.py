@@ -1,4 +1,4 @@
-"""Expiry: snapshots go that nobody needs, and with them the files that only they refer to."""
+"""Expires snapshots that nobody needs, with the files that only they refer to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg import snapshots
-from catchment.formats.iceberg.maintenance.compaction import unhurried
+from catchment.formats.iceberg.maintenance.compaction import retry_conflicts
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
-from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
+from catchment.formats.iceberg.maintenance.retention import published_retention, publishing_lease
 from catchment.formats.model import Follower, MaintenanceResult
 from catchment.plan.model import Expire
 from catchment.store.in_flight import CLOCKS_APART_SECONDS
@@ -26,7 +26,7 @@ MAX_AGE = "history.expire.max-snapshot-age-ms"
 
 @dataclass(frozen=True)
 class History:
-    """The snapshots of a table and what leads to them."""
+    """The snapshots of a table, with its branches and tags."""
 
     metadata: Metadata
 
@@ -41,7 +41,7 @@ class History:
         return dict(self.metadata.get("refs", {}))
 
     def line(self, ref: Mapping[str, Any]) -> list[int]:
-        """The head of a branch and its ancestors, as far as the history goes, newest first."""
+        """The head of a branch and its ancestors that still exist, newest first."""
         known, found = self.snapshots, []
         at: int | None = int(ref["snapshot-id"])
         while at is not None and at in known:
@@ -50,43 +50,43 @@ class History:
         return found
 
     def time(self, snapshot: int) -> int:
-        """When a snapshot was made, in milliseconds since 1970."""
+        """When a snapshot was committed, in milliseconds since 1970."""
         return int(self.snapshots[snapshot]["timestamp-ms"])
 
     def expired(self, operation: Expire, now: int) -> tuple[int, ...]:
-        """What may go by the operation's and the table's own rules, oldest first."""
+        """The snapshots that expire by the rules of the operation and the table, oldest first."""
         kept = {snapshot for name in self.refs for snapshot in self._kept(name, operation, now)}
         if operation.snapshot_ids:
             return self._named(operation, kept)
         before, on_a_line = self._before(operation, now), {s for ref in self.refs.values() for s in self.line(ref)}
-        lost = (s for s in self.snapshots if s not in on_a_line)  # rolled back, or staged and never published
+        lost = (s for s in self.snapshots if s not in on_a_line)  # rolled back, or never published
         kept |= {snapshot for snapshot in lost if self.time(snapshot) >= before}
         return tuple(snapshot for snapshot in self.snapshots if snapshot not in kept)
 
     def by_own_rule(self, now: int) -> frozenset[int]:
-        """What Iceberg takes whatever it is asked for, because a branch has rules of its own."""
+        """The snapshots that Iceberg expires in any case, because a branch has retention rules of its own."""
         ruled = [name for name, ref in self.refs.items() if {"max-snapshot-age-ms", "min-snapshots-to-keep"} & {*ref}]
         keepers = Expire(before=0)
         lines = {snapshot for name in ruled for snapshot in self.line(self.refs[name])}
         return frozenset(lines - {snapshot for name in self.refs for snapshot in self._kept(name, keepers, now)})
 
     def current_since(self, moment: int) -> frozenset[int]:
-        """Everything that was, at any time since a moment, what readers of some branch saw."""
+        """All snapshots that were the head of a branch at any time since a moment."""
         seen = {snapshot for snapshot in self.snapshots if self.time(snapshot) > moment}
         for ref in self.refs.values():
             seen.update([snapshot for snapshot in self.line(ref) if self.time(snapshot) <= moment][:1])
         return frozenset((seen | self._logged_since(moment)) & {*self.snapshots})
 
     def after(self, snapshot: int) -> frozenset[int]:
-        """A snapshot and all that came of it, on whatever branch: nobody can go on from it with less."""
+        """A snapshot and all its descendants, which a reader needs to continue from it."""
         found = {snapshot} & {*self.snapshots}
-        for each, entry in self.snapshots.items():  # a parent stands before its children
+        for each, entry in self.snapshots.items():  # parents come before their children
             if entry.get("parent-snapshot-id") in found:
                 found.add(each)
         return frozenset(found)
 
     def _logged_since(self, moment: int) -> set[int]:
-        """The same of main by its log, which knows also what was rolled back."""
+        """The same for main from the snapshot log, which also has snapshots that were rolled back."""
         log = [
             (int(entry["timestamp-ms"]), int(entry["snapshot-id"])) for entry in self.metadata.get("snapshot-log", ())
         ]
@@ -120,43 +120,45 @@ class History:
                 refs = [name for name, ref in self.refs.items() if ref["snapshot-id"] == snapshot]
                 why = f"the head of {', '.join(refs)}" if refs else f"one of the last {operation.retain_last}"
                 raise JobError(
-                    f"snapshot {snapshot} is {why}, and stays",
+                    f"snapshot {snapshot} is {why} and cannot expire",
                     code="snapshot-in-use",
-                    hint="name older ones, or drop the branch or tag first",
+                    hint="name older snapshots, or delete the branch or tag first",
                 )
         return tuple(snapshot for snapshot in self.snapshots if snapshot in operation.snapshot_ids)
 
 
 REASONS = {
-    "writes": "writes that are not published yet began after them (`catchment recover` ends those of lost engines)",
-    "readers": "jobs or queries that run now may read them",
+    "writes": "unpublished writes began after them (`catchment recover` settles those of dead engines)",
+    "readers": "running jobs or queries may read them",
     "published": "readers of the published catalog see them",
-    "incremental": "incremental jobs have not read on from there yet",
+    "incremental": "incremental jobs have not read past them yet",
 }
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What an expiry would do."""
+    """The snapshots that an expiry removes, and those that it keeps."""
 
     history: History
     gone: tuple[int, ...]
     kept: Mapping[str, frozenset[int]]
-    """By reason: what would go by its age, and is needed."""
+    """Old snapshots that are still needed, by reason."""
     followers: tuple[Follower, ...]
-    """The incremental jobs that need some of it."""
+    """The incremental jobs that need some of them."""
 
     def reasons(self) -> Iterator[str]:
-        """In words, what is kept and why."""
+        """Sentences about what is kept and why."""
         for reason, kept in self.kept.items():
             if kept:
                 who = "".join(f"; {each}" for each in self.followers if reason == "incremental")
                 yield f"{len(kept)} old snapshots are kept: {REASONS[reason]}{who}"
 
     def facts(self) -> dict[str, Any]:
-        """For people."""
+        """The choice as a report."""
         return {
-            "snapshots": [{"snapshot_id": each, "committed_at": _told(self.history.time(each))} for each in self.gone],
+            "snapshots": [
+                {"snapshot_id": each, "committed_at": _iso_time(self.history.time(each))} for each in self.gone
+            ],
             "kept": {reason: sorted(kept) for reason, kept in self.kept.items() if kept},
             "followers": [each.facts() for each in self.followers],
         }
@@ -164,13 +166,13 @@ class Choice:
 
 def expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult:
     """Expire snapshots of a table."""
-    with undisturbed(maintained):
-        return unhurried(maintained, lambda: _expire(maintained, operation))
+    with publishing_lease(maintained):
+        return retry_conflicts(maintained, lambda: _expire(maintained, operation))
 
 
 def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
-    """Look which snapshots would go."""
-    # Who begins to write or to read after this look begins from what is current now, and that stays.
+    """Choose the snapshots that expire."""
+    # Writers and readers that begin after this point begin from the current heads, which are kept.
     maintained.table.refresh()
     found = History(json.loads(snapshots.metadata(maintained.spark, maintained.table)))
     now = int(time.time() * 1000)
@@ -180,11 +182,11 @@ def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
     needs = frozenset().union(*reasons.values())
     if lost := needs & found.by_own_rule(now):
         raise CommitConflict(
-            f"{maintained.dataset.address}: a branch has a rule of its own for the age of snapshots, and by it "
+            f"{maintained.dataset.address}: a branch has its own rule for the age of snapshots, by which "
             f"Iceberg would expire {len(lost)} that are still needed",
             code="snapshots-needed",
-            hint="try again when the jobs that need them are done; `catchment writers` shows who writes, "
-            "`catchment state ls` which incremental jobs go on from where",
+            hint="try again when the jobs that need them are done; `catchment writers` lists the writers, "
+            "`catchment state ls` the incremental jobs and their states",
         )
     return Choice(
         found,
@@ -205,7 +207,7 @@ def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult
         maintained.dataset,
         "expire_snapshots",
         snapshot_ids=choice.gone,
-        older_than=datetime.fromtimestamp(0, tz=timezone.utc),  # by age nothing goes
+        older_than=datetime.fromtimestamp(0, tz=timezone.utc),  # expire nothing by age
         max_concurrent_deletes=operation.deletes,
         stream_results=operation.stream,
     ).asDict()
@@ -225,9 +227,9 @@ def _needs(maintained: MaintainedTable, found: History) -> dict[str, frozenset[i
     return {
         "writes": frozenset(later | waiting.snapshots),
         "readers": found.current_since(since) if since is not None else frozenset(),
-        "published": shown(maintained).snapshots,
+        "published": published_retention(maintained).snapshots,
     }
 
 
-def _told(moment: int) -> str:
+def _iso_time(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1000, tz=timezone.utc).isoformat(timespec="milliseconds")

@@ -1,4 +1,4 @@
-"""A table that is maintained: what every operation needs to know of it."""
+"""The table that maintenance operations work on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from catchment.plan.model import Dataset
 
 @dataclass(frozen=True)
 class MaintainedTable:
-    """One table, and those who want something of it."""
+    """One table, with what others still need of it."""
 
     spark: SparkSession
     dataset: Dataset

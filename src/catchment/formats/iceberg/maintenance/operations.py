@@ -1,4 +1,4 @@
-"""Maintenance of a table: which operation is done by whom."""
+"""Maintenance operations of a table: runs or previews each one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import replace
 from catchment.commit.own_commit import Committed
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.maintenance.compaction import (
-    look_at_files,
-    look_at_manifests,
+    preview_files,
+    preview_manifests,
     rewrite_files,
     rewrite_manifests,
 )
 from catchment.formats.iceberg.maintenance.expiry import choose, expire
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.orphans import remove_orphans
-from catchment.formats.iceberg.maintenance.retention import require_kept
+from catchment.formats.iceberg.maintenance.retention import check_metadata_kept
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import MaintenanceResult
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
@@ -23,11 +23,11 @@ from catchment.store.writes import Base
 
 
 class Operations(MaintainedTable):
-    """A table, and what can be done to keep it in order."""
+    """A table with its maintenance operations."""
 
     @property
     def branch(self) -> str:
-        """Main: maintenance is for the table as a whole."""
+        """Main: maintenance works on the table as a whole."""
         return MAIN
 
     @property
@@ -36,14 +36,14 @@ class Operations(MaintainedTable):
         return LakeTable(self.spark, self.table).base(MAIN)
 
     def find(self, write_id: str) -> Committed | None:
-        """What a write came to that Iceberg has committed by itself."""
+        """The commit of a write in the table's history."""
         found = snapshots.find_write(self.spark, self.table, write_id)
         return found.committed() if found else None
 
     def perform(self, operation: Maintenance) -> MaintenanceResult:
-        """Do one operation."""
+        """Run one operation."""
         if not isinstance(operation, RemoveOrphans):
-            require_kept(self)
+            check_metadata_kept(self)
         match operation:
             case Rewrite():
                 return rewrite_files(self, operation)
@@ -55,12 +55,12 @@ class Operations(MaintainedTable):
                 return remove_orphans(self, operation)
 
     def preview(self, operation: Maintenance) -> MaintenanceResult:
-        """What one operation would come to."""
+        """Report what one operation would do."""
         match operation:
             case Rewrite():
-                return look_at_files(self, operation)
+                return preview_files(self, operation)
             case RewriteManifests():
-                return look_at_manifests(self)
+                return preview_manifests(self)
             case Expire():
                 return MaintenanceResult(facts=choose(self, operation).facts())
             case RemoveOrphans():

@@ -1,8 +1,8 @@
-"""Orphans: files in a table's directories that none of its snapshots refers to.
+"""Removes orphans: files in a table's directories that none of its snapshots refers to.
 
-Files of writes on their way look like orphans, too. The ledger knows those: their directories are spared, whatever
-their age. What somebody writes into no directory of its own (a merge, a compaction, a direct commit) is spared by its
-time: nothing is removed that is younger than the oldest write or job under way.
+Files of unfinished writes look like orphans. The ledger knows the buffers of buffered writes, which are kept whatever
+their age. Other writers (merge, compaction, direct commit) have no directory of their own; their files are kept because
+nothing is removed that is newer than the oldest write or job under way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from py4j.java_gateway import is_instance_of
 from catchment.errors import JobError
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
-from catchment.formats.iceberg.maintenance.retention import shown, undisturbed
+from catchment.formats.iceberg.maintenance.retention import published_retention, publishing_lease
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import MaintenanceResult
 from catchment.jvm.classes import callback
@@ -26,31 +26,31 @@ from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
 ADVISED_AGE_SECONDS = 24 * 60 * 60
-"""What is younger may be the work of a program that Catchment does not know."""
+"""Newer files may belong to programs that Catchment does not know."""
 BATCH = 1000
 
 
 def remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> MaintenanceResult:
-    """Remove orphans of a table, or only look for them."""
-    with undisturbed(maintained):
+    """Remove the orphans of a table, or only list them."""
+    with publishing_lease(maintained):
         return _remove_orphans(maintained, operation)
 
 
 def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> MaintenanceResult:
     now = time.time()
     wanted = now - DEFAULT_AGE_SECONDS if operation.before is None else operation.before / 1000
-    # Before the table is looked at: what is open now and published a moment later is an orphan to that look.
+    # Read before the table: a write that is open now and published a moment later would look like an orphan.
     waiting = maintained.needs.writes()
     under_way = (maintained.needs.readers_since() or now) - CLOCKS_APART_SECONDS
     maintained.table.refresh()
     if now - wanted < ADVISED_AGE_SECONDS:
         maintained.listener.warn(
-            f"{maintained.dataset.address}: files of the last 24 hours count as orphans; what programs other than "
-            "Catchment are writing now is among them"
+            f"{maintained.dataset.address}: files of the last 24 hours may be removed, even if a program other than "
+            "Catchment is writing them now"
         )
     found = _orphans(maintained, min(wanted, waiting.oldest, under_way), _place(maintained, operation.location))
-    # A published version may be older than what the table itself remembers of its metadata files.
-    spared = waiting.buffers | shown(maintained).files
+    # A published version may be older than the metadata files that the table still lists.
+    spared = waiting.buffers | published_retention(maintained).files
     gone = [path for path in found if not spared.intersection(path.split("/"))]
     if not operation.dry_run:
         _remove(maintained, gone, operation.deletes or 1)
@@ -59,7 +59,7 @@ def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> Ma
 
 
 def _orphans(maintained: MaintainedTable, before: float, location: str | None) -> list[str]:
-    """Iceberg's own search, with a hand that removes nothing."""
+    """Iceberg's search for orphans as a dry run: lists what would be removed."""
     jvm = Jvm.of(maintained.spark)
     action = (
         jvm.iceberg("spark.actions.SparkActions")
@@ -75,7 +75,7 @@ def _orphans(maintained: MaintainedTable, before: float, location: str | None) -
 
 
 def _place(maintained: MaintainedTable, location: str | None) -> str | None:
-    """The directory that was asked for, which must be the table's own: elsewhere, everything looks like an orphan."""
+    """The requested directory; raises if it is not the table's, where every file would look like an orphan."""
     if location is None:
         return None
     root = str(maintained.table.location()).rstrip("/")
@@ -83,7 +83,7 @@ def _place(maintained: MaintainedTable, location: str | None) -> str | None:
     own = (root, LakeTable(maintained.spark, maintained.table).data_location.rstrip("/"))
     if ".." in place.split("/") or not any(place == each or place.startswith(f"{each}/") for each in own):
         raise JobError(
-            f"{location} is no directory of {maintained.dataset.address}",
+            f"{location} is not a directory of {maintained.dataset.address}",
             code="location-outside-table",
             hint=f"name a directory below {root}, or leave `location` out",
         )

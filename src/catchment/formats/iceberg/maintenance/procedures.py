@@ -1,4 +1,4 @@
-"""Iceberg's procedures: calls made of values, and what they answer."""
+"""Calls Iceberg's stored procedures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = str | int | bool | Sequence[int] | Mapping[str, str] | datetime
 
 
 def call(spark: SparkSession, dataset: Dataset, procedure: str, **arguments: Value | None) -> Row:
-    """Call a procedure on a table; arguments that are None are left to the procedure."""
+    """Call a procedure on a table; arguments that are None are left out."""
     given: dict[str, Any] = {"table": f"`{dataset.namespace}`.`{dataset.table}`", **arguments}
     listed = ", ".join(f"{name} => {_literal(value)}" for name, value in given.items() if value is not None)
     [answer] = spark.sql(f"CALL `{dataset.depot}`.system.{procedure}({listed})").collect()
