@@ -74,7 +74,7 @@ class Resolver:
             hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
             self.findings.error("unsupported-by-snapshot", message, where, hint)
         for name in sorted(traits.time_travel & set(given.options)):
-            message = f"`{name}` and `by: snapshot` both select what is read from the history"
+            message = f"`{name}` and `by: snapshot` both say what is read of the history"
             self.findings.error("misplaced-key", message, where, f"remove `{name}` from options")
 
     def _output(self, given: Output) -> OutputPlan | None:
