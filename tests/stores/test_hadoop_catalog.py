@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.concurrency.invariants import check, ids
-from tests.spark.lake import table, writing
-from tests.spark.overtaking import at_gate, passing
+from tests.spark.lake import job, output, step, table
+from tests.spark.overtaking import at_gate, gate
 from tests.stores.lakes import Lake, appending
 
 
@@ -14,8 +14,8 @@ def test_a_second_writer_is_refused_while_the_first_one_writes(on_s3: Lake, fres
     there.run(appending(fresh, 10, "after-it", "alone"))
 
     target = table(fresh, "alone")
-    slow = f"SELECT id FROM range(20, 30, 1, 2) WHERE {passing(target)}"
-    writing_now = here.start_job(writing(slow, target, name="slow", mode="append"), run=f"r-{fresh}")
+    slow = [gate(target), step("rows", "SELECT id FROM gate, range(20, 30, 1, 2) WHERE seen > 0")]
+    writing_now = here.start_job(job(output("rows", target, mode="append"), steps=slow, name="slow"), run=f"r-{fresh}")
     with at_gate(here, target):
         for engine in (here, there):
             refused = engine.fail(appending(fresh, 90, "second", "alone"))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,12 @@ class Project:
         """Put the clock forward: so much time has passed for schedulers and runs."""
         began, _, forward = json.loads(self.clock.read_text())
         self._set_clock(began, forward + seconds)
+
+    def put_forward_to_the_hour(self) -> None:
+        """Put the clock to the last second before a full hour."""
+        now = self.now()
+        hour = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        self.put_forward((hour - now).total_seconds() - 1)
 
     def _set_clock(self, began: float, forward: float) -> None:
         new = self.root / "clock.new"

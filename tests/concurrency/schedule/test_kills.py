@@ -191,7 +191,8 @@ def test_whatever_is_killed_at_random_every_tick_has_one_run(flow: Project) -> N
     flow.write("sleep 0.2", cron="*/2 * * * * *", concurrencyPolicy="Allow")
     draw = random.Random(6)
     for _ in range(6):
-        with flow.scheduler(late=60.0), flow.scheduler(late=60.0):
+        with flow.scheduler(late=60.0) as one, flow.scheduler(late=60.0) as two:
+            wait_until(lambda: "next tick" in one.told and "next tick" in two.told, "both follow it")
             for _ in range(5):
                 time.sleep(draw.uniform(0.5, 2.0))
                 flow.kill("tick")

@@ -148,22 +148,25 @@ def test_a_forbidden_tick_is_skipped_while_a_run_of_another_scheduler_goes_on(qu
     assert len(quick.trace("begin")) == 1
 
 
-def test_a_tick_replaces_the_run_of_another_scheduler(quick: Project) -> None:
-    quick.write("hang", cron="*/5 * * * * *", concurrencyPolicy="Replace")
-    with quick.scheduler() as one:
-        wait_until(lambda: quick.trace("begin"), "a run")
+def test_a_tick_replaces_the_run_of_another_scheduler(flow: Project) -> None:
+    flow.write("hang", cron="0 * * * *", concurrencyPolicy="Replace")
+    with flow.scheduler() as one:
+        wait_until(lambda: "next tick" in one.told, "the schedule is read")
+        flow.put_forward_to_the_hour()
+        wait_until(lambda: flow.trace("begin"), "a run")
         one.signal(signal.SIGSTOP)  # it cannot lend a hand: the run hears it from the metastore
-        quick.put_forward(5)
-        with quick.scheduler(lease=30.0) as two:
-            wait_until(lambda: len(quick.trace("begin")) >= 2, "another run in its place")
+        with flow.scheduler(lease=30.0) as two:
+            wait_until(lambda: "next tick" in two.told, "the other one has begun")
+            flow.put_forward_to_the_hour()
+            wait_until(lambda: len(flow.trace("begin")) >= 2, "another run in its place")
             two.signal(signal.SIGTERM)
             two.ends()
-    first, second = quick.trace("begin")[:2]
-    ended = next(line for line in quick.trace("end") if line["reference_time"] == first["reference_time"])
+    first, second = flow.trace("begin")[:2]
+    ended = next(line for line in flow.trace("end") if line["reference_time"] == first["reference_time"])
     assert ended["at"] <= second["at"], "the new run began before the old one was over"
-    old = quick.ticks()[0]
+    old = flow.ticks()[0]
     assert (old.status, old.reason) == ("cancelled", "a later tick takes its place")
-    once(quick)
+    once(flow)
 
 
 @pytest.mark.slow
@@ -186,7 +189,7 @@ def test_a_second_signal_ends_at_once(quick: Project) -> None:
     with quick.scheduler(cancel=600.0) as scheduler:
         wait_until(lambda: quick.trace("begin"), "a run")
         scheduler.signal(signal.SIGINT)
-        wait_until(lambda: "once more to stop at once" in scheduler.told, "it has heard the first one")
+        wait_until(lambda: "to stop at once" in scheduler.told, "it has heard the first one")
         assert scheduler.process.poll() is None, "it waits for its run"
         scheduler.signal(signal.SIGINT)
         assert scheduler.ends() == -signal.SIGINT
