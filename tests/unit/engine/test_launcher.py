@@ -145,7 +145,7 @@ def test_a_worker_that_talks_nonsense_is_ended(bench: Bench, behaviour: str, sai
 
 
 def test_a_silent_worker_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "SILENCE_SECONDS", 1.5)
+    monkeypatch.setattr(launcher, "SILENCE_SECONDS", 5.0)  # long enough for a Python to start on a busy machine
     bench.start("deaf")
     worker = int(bench.ready().application_id)
     lost = bench.lost()
@@ -157,7 +157,7 @@ def test_a_silent_worker_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch)
 def test_a_silent_worker_whose_java_left_the_mark_ran_out_of_memory(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launcher, "SILENCE_SECONDS", 3.0)
+    monkeypatch.setattr(launcher, "SILENCE_SECONDS", 5.0)
     bench.start("choke")
     bench.ready()
     assert isinstance(bench.lost(), EngineOutOfMemory)
