@@ -35,7 +35,7 @@ def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, s
 
 
 @pytest.fixture(scope="module")
-def depots(tmp_path_factory: pytest.TempPathFactory, mount: Callable[[str, str], Path]) -> dict[str, Depot]:
+def bad_depots(tmp_path_factory: pytest.TempPathFactory, mount: Callable[[str, str], Path]) -> dict[str, Depot]:
     """Depots whose catalogs are fine and whose tables lie on bad disks."""
     root = tmp_path_factory.mktemp("catalogs")
     places = {"small": mount("small", "size=4m"), "locked": mount("locked", "ro")}
@@ -44,9 +44,9 @@ def depots(tmp_path_factory: pytest.TempPathFactory, mount: Callable[[str, str],
 
 @pytest.fixture(scope="module")
 def damaged(
-    elsewhere: Host, tmp_path_factory: pytest.TempPathFactory, depots: dict[str, Depot]
+    elsewhere: Host, tmp_path_factory: pytest.TempPathFactory, bad_depots: dict[str, Depot]
 ) -> Iterator[LiveEngine]:
-    live = elsewhere.guest(engine_plan(*depots.values()), tmp_path_factory.mktemp("logs"))
+    live = elsewhere.guest(engine_plan(*bad_depots.values()), tmp_path_factory.mktemp("logs"))
     yield live
     live.process.stop(grace=5)
 
@@ -72,6 +72,6 @@ def test_a_place_that_may_not_be_written(damaged: LiveEngine) -> None:
     assert (failed.code, failed.retryable) == ("no-permission", False)
 
 
-def test_files_that_may_not_be_written(damaged: LiveEngine, depots: dict[str, Depot]) -> None:
-    place = Path(depots["locked"].location) / "csv"
+def test_files_that_may_not_be_written(damaged: LiveEngine, bad_depots: dict[str, Depot]) -> None:
+    place = Path(bad_depots["locked"].location) / "csv"
     assert damaged.fail(writing("SELECT 1 AS id", files(place, "csv"))).code == "no-permission"
