@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3 || command -v python)
 UV := .tools/bin/uv
 RUN := .venv/bin
-PYTEST := $(RUN)/pytest -n 2 --dist loadgroup
+PYTEST := $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test test-slow soak check format schemas lock bench clean
 

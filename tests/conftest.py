@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 import tests.formats  # noqa: F401 - registers them
 from catchment.project.model import Depot
@@ -28,12 +29,20 @@ TOGETHER = ("tests/stores/",)
 """Rooms whose files share servers and engines; of other rooms, the tests of a file stay together."""
 
 
-@pytest.hookimpl(tryfirst=True)
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+    """Deals out files, and rooms that stay together, to the processes that tests run in."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((room for room in TOGETHER if nodeid.startswith(room)), nodeid.partition("::")[0])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Each of the processes has engines of its own: what shares them goes to the same one."""
+    return ByFile(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say what stays together on one of the processes that tests run in, each of which has engines of its own."""
-    for item in items:
-        group = next((room for room in TOGETHER if item.nodeid.startswith(room)), item.nodeid.partition("::")[0])
-        item.add_marker(pytest.mark.xdist_group(group))
+    """The longest first."""
     items.sort(key=lambda item: next((n for n, room in enumerate(FIRST) if item.nodeid.startswith(room)), len(FIRST)))
 
 
