@@ -55,7 +55,7 @@ def test_only_the_missing_output_is_written_and_a_moved_input_is_named(
     now = engine.value(f"SELECT snapshot_id FROM lake.raw.{fresh}_src.refs WHERE name = 'main'")
     assert (moved["input"], moved["then"], moved["now"]) == ("src", f"snapshot {then}", f"snapshot {now}")
     assert "output first" in moved["message"]
-    assert "missing (second)" in moved["message"]
+    assert "missing outputs (second)" in moved["message"]
 
 
 def test_a_moved_input_of_files_is_told_too(engine: LiveEngine, tmp_path: Path, fresh: str) -> None:
