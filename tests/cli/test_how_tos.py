@@ -81,7 +81,7 @@ def test_maintain(project: Path, lent: Host) -> None:
     unsure = program.call(*expiring, cwd=project, java=lent)
     assert (unsure.code, "not-confirmed" in unsure.err) == (2, True)
     expired = program.call(*expiring, "--yes", cwd=project, java=lent)
-    assert (expired.code, expired.out.count(": gone")) == (0, 2), expired.err
+    assert (expired.code, expired.out.count(": removed")) == (0, 2), expired.err
     compacting = ("table", "compact", ORDERS, "--property", "rewrite-all=true")
     planned = program.call(*compacting, "--dry-run", cwd=project, java=lent)
     assert (planned.code, "would be: 1 rewritten files" in planned.out) == (0, True), planned.err
@@ -90,7 +90,7 @@ def test_maintain(project: Path, lent: Host) -> None:
     manifests = program.call("table", "rewrite-manifests", ORDERS, "--dry-run", cwd=project, java=lent)
     assert (manifests.code, "would be: 2 rewritten manifests" in manifests.out) == (0, True), manifests.err
     orphans = program.call("table", "remove-orphans", ORDERS, "--yes", cwd=project, java=lent)
-    assert (orphans.code, "0 files gone" in orphans.out) == (0, True), orphans.err
+    assert (orphans.code, "0 files removed" in orphans.out) == (0, True), orphans.err
 
 
 @pytest.mark.slow

@@ -83,8 +83,10 @@ class PublishedTable:
     def _connect(self) -> Any:
         jvm, prefix = Jvm.of(self.spark), f"spark.sql.catalog.{self.catalog}."
         properties = jvm("java.util.Properties")()
-        conf = self.spark.sparkContext.getConf().getAll()
-        for key, value in conf:
+        # The session's settings, where every catalog is found; they hold those of the application.
+        settings = self.spark._jsparkSession.conf().getAll()
+        conf = dict(jvm("scala.collection.JavaConverters").mapAsJavaMap(settings))
+        for key, value in conf.items():
             if key.startswith(f"{prefix}jdbc."):
                 properties.setProperty(key.removeprefix(f"{prefix}jdbc."), value)
-        return jvm("java.sql.DriverManager").getConnection(dict(conf)[f"{prefix}uri"], properties)
+        return jvm("java.sql.DriverManager").getConnection(conf[f"{prefix}uri"], properties)
