@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+
+RUN_TIME = "%Y%m%d-%H%M%S"
+
+
+def new_run_id(now: datetime) -> str:
+    """A unique id that sorts by time."""
+    return f"{now.astimezone(timezone.utc).strftime(RUN_TIME)}-{secrets.token_hex(3)}"
+
+
+def began_millis(name: str) -> int:
+    """When the run began whose id the name begins with, in milliseconds since 1970; 0 if the name does not tell."""
+    try:
+        began = datetime.strptime("-".join(name.split("-")[:2]), RUN_TIME)
+    except ValueError:
+        return 0
+    return int(began.replace(tzinfo=timezone.utc).timestamp() * 1000)
 
 
 @dataclass(frozen=True)

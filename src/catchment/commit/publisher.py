@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +19,12 @@ from catchment.store import Store
 from catchment.store.ledger import Ledger, WritesMoved
 from catchment.store.writes import Entry
 
+log = logging.getLogger(__name__)
+
 Check = Callable[[], None]
 """Raises `LeaseLost` where somebody else took the lease."""
+Tell = Callable[[str], None]
+"""Hears what a person should know."""
 
 
 @dataclass
@@ -29,6 +34,11 @@ class Outcome:
     committed: dict[str, int | None] = field(default_factory=dict)
     """Write id -> snapshot; None where there was nothing to commit, or where there are no snapshots."""
     refused: dict[str, CatchmentError] = field(default_factory=dict)
+    """Writes that can never be published."""
+    set_aside: dict[str, CatchmentError] = field(default_factory=dict)
+    """Writes that could not be published, and that a person has to look at."""
+    learned: tuple[str, ...] = ()
+    """Writes that the table has and that the ledger had lost."""
     sent: bool = False
     """Whether a swap was sent on the way here."""
     unsure: bool = False
@@ -36,7 +46,8 @@ class Outcome:
 
     def left(self, batch: Sequence[Entry]) -> list[Entry]:
         """The writes whose fate is not known yet."""
-        left = [w for w in batch if w.write_id not in self.committed and w.write_id not in self.refused]
+        known = {*self.committed, *self.refused, *self.set_aside}
+        left = [write for write in batch if write.write_id not in known]
         return [replace(write, tried=True) for write in left] if self.unsure else left
 
 
@@ -106,11 +117,11 @@ class Publisher(Generic[Into]):
     """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
     rounds: Rounds = field(default_factory=Rounds)
 
-    def publish(self, write_id: str) -> Entry:
-        """Return when the write is committed; raises why it never will be."""
+    def publish(self, write_id: str, tell: Tell = log.warning) -> Entry:
+        """Return when the write is committed; raises why it is not going to be."""
         heard = self.news.number
         while self._waits(write_id):
-            if not self._lead(write_id):
+            if not self._lead(write_id, tell):
                 self.news.wait(heard, NEWS_SECONDS)
             heard = self.news.number
         write = self.ledger.find(write_id)
@@ -118,12 +129,12 @@ class Publisher(Generic[Into]):
             raise _error(write_id, write)
         return write
 
-    def consolidate(self) -> bool:
+    def consolidate(self, tell: Tell = log.warning) -> bool:
         """Publish what is sealed; False where somebody else is at it."""
         if not self.leader.acquire(blocking=False):
             return False
         try:
-            return self._consolidate()
+            return self._consolidate(tell)
         finally:
             self.leader.release()
             self.news.tell()
@@ -135,13 +146,13 @@ class Publisher(Generic[Into]):
         self.ledger.forget(self.destination.tidy(left))
         return lost
 
-    def _lead(self, write_id: str) -> bool:
+    def _lead(self, write_id: str, tell: Tell) -> bool:
         """Work or look for all threads of this engine until one's own write is through; False if another one does."""
         if not self.leader.acquire(blocking=False):
             return False
         try:
             while self._waits(write_id):
-                if not self._consolidate():
+                if not self._consolidate(tell):
                     time.sleep(LOOK_SECONDS)
         finally:
             self.leader.release()
@@ -149,22 +160,22 @@ class Publisher(Generic[Into]):
         return True
 
     def _waits(self, write_id: str) -> bool:
-        return self.ledger.state(write_id) == "sealed"
+        return self.ledger.waits(write_id)
 
-    def _consolidate(self) -> bool:
+    def _consolidate(self, tell: Tell) -> bool:
         lease = self.store.leases.take(f"table/{self.target}", self.owner, LEASE_SECONDS)
         if lease is None:
             return False
         faults.point("lease-taken")
         # Who finds that the lease was taken over leaves the work to whoever took it.
         with held(self.store, lease) as mine, suppress(LeaseLost):
-            self._work(partial(mine.check, CHECK_SECONDS))
+            self._work(partial(mine.check, CHECK_SECONDS), tell)
             # An engine that lives long cleans up after those that died since it met the table.
             if self.rounds.due():
                 self.give_up_lost()
         return True
 
-    def _work(self, check: Check) -> None:
+    def _work(self, check: Check, tell: Tell) -> None:
         deadline = time.monotonic() + TURN_SECONDS
         while time.monotonic() < deadline:
             batch = self.ledger.pending(self.target, limit=self.destination.batch)
@@ -175,12 +186,26 @@ class Publisher(Generic[Into]):
             except WritesMoved:
                 continue
             faults.point("before-marked")
-            self.ledger.mark_committed(outcome.committed)
-            for write in batch:
-                if write.write_id in outcome.refused:
-                    self.ledger.abandon(write, _described(outcome.refused[write.write_id]))
+            self._mark(batch, outcome, tell)
             faults.point("marked")
             self.news.tell()
+
+    def _mark(self, batch: Sequence[Entry], outcome: Outcome, tell: Tell) -> None:
+        lost = (*outcome.learned, *self.ledger.mark_committed(outcome.committed))
+        if lost:
+            tell(_behind(self.target, lost))
+        for write in batch:
+            if write.write_id in outcome.refused:
+                self.ledger.abandon(write, _described(outcome.refused[write.write_id]))
+            elif write.write_id in outcome.set_aside:
+                self.ledger.set_aside(write, _described(outcome.set_aside[write.write_id]))
+
+
+def _behind(target: str, lost: Sequence[str]) -> str:
+    return (
+        f"metastore-behind: {target} has {len(lost)} writes that the metastore has lost, as after a failover or a "
+        f"restored backup ({', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}); they are recorded as committed again"
+    )
 
 
 def _described(error: CatchmentError) -> dict[str, str | bool | None]:

@@ -8,13 +8,11 @@ from typing import Any
 
 from catchment.commit.abandonment import abandon_lost
 from catchment.commit.publisher import Publisher
-from catchment.errors import CatchmentError, CommitConflict, JobError
+from catchment.errors import CommitConflict, JobError
 from catchment.store import Store
 from catchment.store.activity import ActiveWrite
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Entry
-
-MOST_SEALED = 100_000
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,8 @@ def give_up_dropped(ledger: Ledger, target: str) -> Recovered:
     """End the writes of a table that is no longer there; without its history nobody may remove their files."""
     abandoned = abandon_lost(ledger, target)
     left = tuple(buffer for _, buffer in ledger.leftovers(target))
-    given_up = [write for write in ledger.pending(target, limit=MOST_SEALED) if ledger.abandon(write, _dropped(write))]
+    sealed = (write for write in map(ledger.find, ledger.sealed_ids(target)) if write is not None)
+    given_up = [write for write in sealed if ledger.abandon(write, _dropped(write))]
     ledger.forget((*left, *(write.intent.buffer for write in given_up)))
     refused = tuple(Refusal(write.write_id, **_dropped(write)) for write in given_up)
     return Recovered((), refused, abandoned, (), left)
@@ -127,13 +126,9 @@ def _dropped(write: Entry) -> dict[str, str]:
 def _finish(publisher: Publisher[Any]) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
     """Publish what is sealed now; what a living engine is about to publish is waited for."""
     published, refused = [], []
-    for write in publisher.ledger.pending(publisher.target, limit=MOST_SEALED):
+    for write_id in publisher.ledger.sealed_ids(publisher.target):
         try:
-            published.append(publisher.publish(write.write_id).write_id)
+            published.append(publisher.publish(write_id).write_id)
         except (JobError, CommitConflict) as error:
-            refused.append(_refusal(write, error))
+            refused.append(Refusal(write_id, error.code, error.message, error.hint))
     return tuple(published), tuple(refused)
-
-
-def _refusal(write: Entry, error: CatchmentError) -> Refusal:
-    return Refusal(write.write_id, error.code, error.message, error.hint)

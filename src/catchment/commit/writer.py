@@ -113,7 +113,7 @@ class Writer:
                 )
                 told = True
             # Those who sealed them may be gone: whoever waits publishes, or nobody would.
-            if not publisher.consolidate():
+            if not publisher.consolidate(listener.warn):
                 time.sleep(LOOK_SECONDS)
 
 
@@ -132,4 +132,4 @@ def recover_what_is_there(publisher: Publisher[Any], listener: Listener) -> None
     if left and publisher.destination.removes_buffers:
         listener.warn(f"{target}: what lost writes have left in {', '.join(left)} could not be removed")
     if ledger.ownerless(target, "sealed"):
-        publisher.consolidate()
+        publisher.consolidate(listener.warn)

@@ -8,6 +8,8 @@ from catchment.formats.model import Write
 
 WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
 WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
+METASTORE, SEALS = "catchment.metastore", "catchment.seals"
+"""The metastore that has the ledger of these writes, and the numbers of their seals in it."""
 MODE = "catchment.mode"
 """The mode of a row-level commit: the meaning of its row counts depends on it."""
 

@@ -10,8 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 MAX_CAUSES = 20
+JVM_ERRORS = (Py4JJavaError, PySparkException)
+"""What a call into the JVM raises; PySpark turns some of Java's exceptions, the illegal argument too, into its own."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,11 @@ def causes(error: BaseException) -> Iterator[Throwable]:
             return
         yield Throwable(current)
         current = current.getCause()
+
+
+def first_cause(error: BaseException) -> Throwable:
+    """The JVM exception that a call into the JVM has raised."""
+    return next(causes(error))
 
 
 def _implements(kind: Any, name: str) -> bool:

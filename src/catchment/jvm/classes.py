@@ -39,21 +39,34 @@ def callback(spark: SparkSession, interface: str, target: Any, method: str, kind
 
     If an argument is given, the callback takes none; otherwise the callback takes the value.
     """
+    handle = method_handle(spark, target.getClass().getName(), method, kind)
+    return bound(spark, interface, handle, 0, target, *arguments)
+
+
+def method_handle(spark: SparkSession, owner: str, name: str, *kinds: str) -> Any:
+    """A handle of a public method that takes values of these types; unless it is static, it takes the object first."""
+    types = java_array(spark, "java.lang.Class", *(java_class(spark, kind) for kind in kinds))
+    found = java_class(spark, owner).getMethod(name, types)
+    return Jvm.of(spark)("java.lang.invoke.MethodHandles").publicLookup().unreflect(found)
+
+
+def bound(spark: SparkSession, interface: str, handle: Any, position: int, *arguments: Any) -> Any:
+    """A method handle with some arguments filled in, as an instance of a functional interface."""
     jvm = Jvm.of(spark)
-    handles = jvm("java.lang.invoke.MethodHandles")
-    found = target.getClass().getMethod(method, _array(spark, "java.lang.Class", java_class(spark, kind)))
-    bound = handles.insertArguments(
-        handles.publicLookup().unreflect(found), 0, _array(spark, "java.lang.Object", target, *arguments)
+    filled = jvm("java.lang.invoke.MethodHandles").insertArguments(
+        handle, position, java_array(spark, "java.lang.Object", *arguments)
     )
-    return jvm("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(java_class(spark, interface), bound)
+    return jvm("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(java_class(spark, interface), filled)
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """The java.lang.Class object of a class."""
-    return Jvm.of(spark)("java.lang.Class").forName(name)
+    """The java.lang.Class object of a class or of a primitive type."""
+    jvm = Jvm.of(spark)
+    return jvm("java.lang.Boolean").TYPE if name == "boolean" else jvm("java.lang.Class").forName(name)
 
 
-def _array(spark: SparkSession, kind: str, *items: Any) -> Any:
+def java_array(spark: SparkSession, kind: str, *items: Any) -> Any:
+    """A Java array of these items."""
     gateway: Any = spark.sparkContext._gateway
     array = gateway.new_array(Jvm.of(spark)(kind), len(items))
     for index, item in enumerate(items):

@@ -17,11 +17,11 @@ from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import EnginePool
-from catchment.run.identity import RunFacts, log_directory, new_run_id
+from catchment.run.identity import RunFacts, log_directory
 from catchment.run.job_queue import JobQueue
 from catchment.run.results import Run
 from catchment.run.run_options import RunOptions
-from catchment.run_model import RunRequest
+from catchment.run_model import RunRequest, new_run_id
 
 if TYPE_CHECKING:
     from catchment.run.executor import Executor

@@ -6,18 +6,12 @@ import os
 import secrets
 import socket
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.results import JobResult
 from catchment.run_model import RunRequest
-
-
-def new_run_id(now: datetime) -> str:
-    """A unique id that sorts by time."""
-    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 def owner() -> str:

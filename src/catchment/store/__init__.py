@@ -7,6 +7,7 @@ from types import TracebackType
 
 from catchment.store.activity import Activity
 from catchment.store.database import Database, connect
+from catchment.store.decisions import Decisions
 from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
 from catchment.store.ledger import Ledger
@@ -33,6 +34,7 @@ class Store:
     runs: Runs
     events: Events
     ledger: Ledger
+    decisions: Decisions
     activity: Activity
     publications: Publications
     readers: Readers
@@ -73,6 +75,7 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
         Runs(database),
         Events(database, leases),
         Ledger(database),
+        Decisions(database),
         Activity(database),
         Publications(database),
         Readers(database),

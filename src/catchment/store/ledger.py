@@ -6,21 +6,26 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, select, update
 
 from catchment.errors import EngineLost, JobError
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.in_flight import InFlight, in_flight
-from catchment.store.schema import leases, leftovers, seals, writes
-from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
+from catchment.store.learning import learn
+from catchment.store.schema import leases, leftovers, metastore, seals, writes
+from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, Published, WriteState
 
 _OF_AN_ATTEMPT = (
     *("sealed", "finished", "number", "rows_written", "bytes_written", "files_written"),
     *("descriptors", "snapshot_id", "error"),
 )
 """What the attempt before left in the row."""
+MOST_FILES, MOST_PACKED = 20_000, 8_000_000
+"""Files, and characters of packed descriptors, that are published at once: a gigabyte of memory has to hold them."""
 
 
 class WritesMoved(Exception):
@@ -33,11 +38,20 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @cached_property
+    def metastore(self) -> str:
+        """The identity of the metastore, the same in every copy of it: commits bear it."""
+        return self._database.patiently(self._read_identity)
+
+    def _read_identity(self) -> str:
+        with self._database.reading() as connection:
+            return str(connection.execute(select(metastore.c.id)).scalar_one())
+
     @repeatable
     def find(self, write_id: str) -> Entry | None:
         """One write, if the ledger knows it."""
         with self._database.reading() as connection:
-            return _find(connection, write_id)
+            return find_in(connection, write_id)
 
     @repeatable
     def beginning_with(self, prefix: str) -> tuple[Entry, ...]:
@@ -55,9 +69,12 @@ class Ledger:
         with self._database.writing() as connection:
             if not insert_missing(connection, writes, _row(intent)):
                 known = _locked(connection, intent.write_id)
+                _check_fate(known)
                 if known.intent.target != intent.target:
                     _check_elsewhere(known, intent)
-                elif known.state in ("sealed", "committed") or _is_ours(known, intent):
+                elif known.state == "sealed":
+                    return _another_try(connection, known)
+                elif known.state == "committed" or _is_ours(known, intent):
                     return known
                 if known.state != "committed":
                     _leave(connection, known, known.error)
@@ -93,23 +110,38 @@ class Ledger:
                 )
 
     @repeatable
-    def pending(self, target: str, *, limit: int) -> tuple[Entry, ...]:
-        """The sealed writes of a table, in the order of their seals."""
-        sealed = (
-            select(writes)
-            .where(writes.c.target == target, writes.c.state == "sealed")
-            .order_by(writes.c.number, writes.c.write_id)
-            .limit(limit)
-        )
+    def pending(
+        self, target: str, *, limit: int, files: int = MOST_FILES, packed: int = MOST_PACKED
+    ) -> tuple[Entry, ...]:
+        """The sealed writes of a table in the order of their seals, as many as may be published at once."""
         with self._database.reading() as connection:
-            return tuple(_write(row) for row in connection.execute(sealed))
+            last = _last_within(connection, target, limit, files, packed)
+            if last is None:
+                return ()
+            these = select(writes).where(*_waiting(target), writes.c.number <= last).order_by(writes.c.number)
+            return tuple(_write(row) for row in connection.execute(these))
+
+    @repeatable
+    def sealed_ids(self, target: str) -> tuple[str, ...]:
+        """The ids of the sealed writes of a table in the order of their seals, with those that were set aside."""
+        sealed = writes.c.target == target, writes.c.state == "sealed"
+        these = select(writes.c.write_id).where(*sealed).order_by(writes.c.number)
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(these))
 
     @repeatable
     def count_pending(self, target: str) -> int:
         """How many sealed writes of a table wait to be published."""
-        sealed = select(func.count()).where(writes.c.target == target, writes.c.state == "sealed")
+        sealed = select(func.count()).where(*_waiting(target))
         with self._database.reading() as connection:
             return connection.scalar(sealed.select_from(writes)) or 0
+
+    @repeatable
+    def waits(self, write_id: str) -> bool:
+        """Whether a write is sealed and waits to be published, cheaply."""
+        waiting = select(writes.c.write_id).where(writes.c.write_id == write_id, *_WAITING)
+        with self._database.reading() as connection:
+            return connection.scalar(waiting) is not None
 
     @repeatable
     def state(self, write_id: str) -> WriteState | None:
@@ -125,10 +157,11 @@ class Ledger:
         have lost its files, and one that was tried or committed since may be in a history that is already expired.
         """
         these = writes.c.write_id.in_([write.write_id for write in batch])
-        read = select(writes.c.write_id, writes.c.state, writes.c.tried).where(these)
+        read = select(writes.c.write_id, writes.c.buffer, writes.c.state, writes.c.tried).where(these)
+        as_read = {(write.write_id, write.intent.buffer, "sealed", int(write.tried)) for write in batch}
         with self._database.writing() as connection:
             rows = connection.execute(read.order_by(writes.c.write_id).with_for_update())
-            if {tuple(row) for row in rows} != {(write.write_id, "sealed", int(write.tried)) for write in batch}:
+            if {tuple(row) for row in rows} != as_read:
                 raise WritesMoved
             connection.execute(update(writes).where(these).values(tried=1))
 
@@ -147,11 +180,15 @@ class Ledger:
                 raise WritesMoved
 
     @repeatable
-    def mark_committed(self, snapshots: Mapping[str, int | None]) -> None:
-        """Record which snapshot holds each write. The table's history is the truth; this only remembers it."""
+    def mark_committed(self, snapshots: Mapping[str, int | None]) -> tuple[str, ...]:
+        """Record which snapshot holds each write. The table's history is the truth; this only remembers it.
+
+        Says which writes the ledger does not have: somebody has replaced the metastore by an older copy since they were
+        read from it.
+        """
         ids = _in_order(snapshots)
         if not ids:
-            return
+            return ()
         statement = (
             update(writes)
             .where(writes.c.write_id == bindparam("id"), writes.c.state != "committed")
@@ -168,6 +205,24 @@ class Ledger:
             connection.execute(statement, [{"id": write_id, "snapshot": snapshots[write_id]} for write_id in ids])
             # Somebody may have given one of them up before it was found in the history: its files stay now.
             connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
+            known = frozenset(connection.scalars(select(writes.c.write_id).where(writes.c.write_id.in_(ids))))
+        return tuple(write_id for write_id in ids if write_id not in known)
+
+    @repeatable
+    def learn(self, target: str, dataset: Mapping[str, Any], published: Sequence[Published]) -> tuple[str, ...]:
+        """Catch up with the history of a table: writes that it has, and that the ledger has lost, are committed.
+
+        Says which. Seals are numbered on from the newest of them.
+        """
+        with self._database.writing() as connection:
+            return learn(connection, target, dataset, published)
+
+    @repeatable
+    def set_aside(self, write: Entry, error: Mapping[str, Any]) -> None:
+        """Take a write out of the queue that cannot be published, and keep it: the others go on without it."""
+        this = writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer, writes.c.state == "sealed"
+        with self._database.writing() as connection:
+            connection.execute(update(writes).where(*this).values(error=dict(error)))
 
     @repeatable
     def finish(self, intent: Intent, contents: Contents, snapshot_id: int | None) -> None:
@@ -193,22 +248,14 @@ class Ledger:
         False where the write has moved on since it was read: an engine that was taken for dead may have sealed it.
         """
         with self._database.writing() as connection:
-            given_up = connection.execute(
-                update(writes)
-                .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
-                .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
-                .where(writes.c.state.in_(("open", "sealed")))
-                .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
-            )
-            if given_up.rowcount:
-                _leave(connection, write, error)
-            return given_up.rowcount == 1
+            return write.state in ("open", "sealed") and abandon_in(connection, write, error)
 
     @repeatable
     def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Entry, ...]:
         """The writes of a table whose engine is no longer heard from."""
         alive = select(leases.c.name).where(leases.c.expires > database_time())
         lost = select(writes).where(writes.c.target == target, writes.c.state == state, writes.c.owner.not_in(alive))
+        lost = lost.where(writes.c.error.is_(None))
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(lost))
 
@@ -247,7 +294,42 @@ class Ledger:
             connection.execute(gone, [{"removed": buffer} for buffer in removed])
 
 
-def _find(connection: Connection, write_id: str) -> Entry | None:
+_WAITING = writes.c.state == "sealed", writes.c.error.is_(None)
+"""Sealed, and not set aside."""
+
+
+def _waiting(target: str) -> tuple[ColumnElement[bool], ...]:
+    return writes.c.target == target, *_WAITING
+
+
+def _last_within(connection: Connection, target: str, limit: int, files: int, packed: int) -> int | None:
+    """The number of the last seal that is still within the bounds; the first one always is."""
+    sizes = select(writes.c.number, writes.c.files_written, func.length(writes.c.descriptors)).where(*_waiting(target))
+    last = None
+    for row in connection.execute(sizes.order_by(writes.c.number).limit(limit)):
+        files, packed = files - row[1], packed - row[2]
+        if last is not None and min(files, packed) < 0:
+            break
+        last = row[0]
+    return last
+
+
+def _check_fate(known: Entry) -> None:
+    """Nobody writes again what may be in the table, until a person says that it is not."""
+    if known.state == "abandoned" and (known.error or {}).get("code") == FATE_UNKNOWN:
+        error = known.error or {}
+        raise JobError(str(error["message"]), code=FATE_UNKNOWN, hint=error.get("hint"))
+
+
+def _another_try(connection: Connection, known: Entry) -> Entry:
+    """A sealed write; if it was set aside, it is back in the queue."""
+    if known.error is not None:
+        connection.execute(update(writes).where(writes.c.write_id == known.write_id).values(error=None))
+    return replace(known, error=None)
+
+
+def find_in(connection: Connection, write_id: str) -> Entry | None:
+    """One write, if the ledger knows it."""
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
     return _write(row) if row is not None else None
 
@@ -259,7 +341,7 @@ def _is_ours(known: Entry, intent: Intent) -> bool:
 
 def _was_sealed(connection: Connection, intent: Intent) -> bool:
     """Whether this very attempt has sealed the write already, and only the answer was lost."""
-    known = _find(connection, intent.write_id)
+    known = find_in(connection, intent.write_id)
     return known is not None and known.intent.buffer == intent.buffer and known.state in ("sealed", "committed")
 
 
@@ -292,6 +374,19 @@ def _next_number(connection: Connection, target: str) -> int:
 def _in_order(keys: Iterable[str]) -> list[str]:
     """The order in which everybody locks several rows: two who want the same ones never wait for each other."""
     return sorted(set(keys))
+
+
+def abandon_in(connection: Connection, write: Entry, error: Mapping[str, Any]) -> bool:
+    """Give up a write if it is still as it was read, and leave its files to recovery."""
+    given_up = connection.execute(
+        update(writes)
+        .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
+        .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
+        .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
+    )
+    if given_up.rowcount:
+        _leave(connection, write, error)
+    return given_up.rowcount == 1
 
 
 def _leave(connection: Connection, write: Entry, error: Mapping[str, Any] | None) -> None:
@@ -340,7 +435,7 @@ def _write(row: Row[Any]) -> Entry:
     if row.sealed is not None:
         descriptors = _unpacked(row.descriptors) if row.descriptors else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
-    return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error)
+    return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number)
 
 
 def _packed(descriptors: tuple[Mapping[str, Any], ...]) -> str:

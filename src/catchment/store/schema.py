@@ -69,6 +69,8 @@ events: TableClause = table(
     column("data", JSON),
 )
 
+metastore: TableClause = table("metastore", column("id", String))
+
 leases: TableClause = table(
     "leases",
     column("name", String),

@@ -13,7 +13,10 @@ Conflict = Literal["last-wins", "fail", "rerun"]
 NO_BRANCH = ""
 """The branch of plain files, which have none."""
 FATE_UNKNOWN = "history-expired"
-"""The error of a write that may be in the table or not: it is given up, but its files are nobody's to remove."""
+"""The error of a write that may be in the table or not. It stays so until a person says which; until then nobody writes
+it again, and its files are nobody's to remove."""
+ACCEPTED_AS_LOST = "accepted-as-lost"
+"""The error of such a write once a person has said that it is not in the table."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,22 @@ class Entry:
     contents: Contents | None
     snapshot_id: int | None
     error: Mapping[str, Any] | None
+    """Why it was abandoned; of a sealed write, why it was set aside."""
+    number: int | None = None
+    """Of its seal: seals of one table are numbered in their order."""
 
     @property
     def write_id(self) -> str:
         return self.intent.write_id
+
+
+@dataclass(frozen=True)
+class Published:
+    """A write as the history of a table has it."""
+
+    write_id: str
+    workflow: str
+    snapshot_id: int
+    rows: int
+    number: int
+    """Of its seal."""

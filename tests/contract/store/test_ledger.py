@@ -54,7 +54,7 @@ def test_a_table_without_a_snapshot_is_remembered_as_such(ledger: Ledger) -> Non
 
 def test_a_sealed_write_waits_with_everything_that_is_needed_to_publish_it(ledger: Ledger) -> None:
     begun = _sealed(ledger, "r1/a/out")
-    assert ledger.pending(TABLE, limit=10) == (Entry(begun, "sealed", False, CONTENTS, None, None),)
+    assert ledger.pending(TABLE, limit=10) == (Entry(begun, "sealed", False, CONTENTS, None, None, number=1),)
     assert ledger.count_pending(TABLE) == 1
 
 
@@ -122,7 +122,7 @@ def test_a_seal_that_fails_takes_no_number(ledger: Ledger, store: Store) -> None
 def test_what_is_sealed_or_committed_stays_when_it_is_opened_again(ledger: Ledger) -> None:
     begun = _sealed(ledger, "r1/a/out")
     again = intent("r1/a/out", attempt=2)
-    assert ledger.open(again) == Entry(begun, "sealed", False, CONTENTS, None, None)
+    assert ledger.open(again) == Entry(begun, "sealed", False, CONTENTS, None, None, number=1)
     ledger.mark_committed({"r1/a/out": 7})
     assert (ledger.open(again).state, ledger.open(again).snapshot_id) == ("committed", 7)
     assert _found(ledger, "r1/a/out").intent == begun
@@ -237,7 +237,7 @@ def test_an_abandoned_write_can_begin_anew_and_be_sealed(ledger: Ledger) -> None
     again = intent("r1/a/out", attempt=2)
     assert ledger.open(again) == ledger.find("r1/a/out") == Entry(again, "open", False, None, None, None)
     ledger.seal(again, CONTENTS)
-    assert ledger.pending(TABLE, limit=10) == (Entry(again, "sealed", False, CONTENTS, None, None),)
+    assert ledger.pending(TABLE, limit=10) == (Entry(again, "sealed", False, CONTENTS, None, None, number=2),)
     assert len(ledger.leftovers(TABLE)) == 1
 
 

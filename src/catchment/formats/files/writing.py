@@ -56,7 +56,7 @@ def write_files(
     except EngineLost:
         publisher.destination.tidy([stage])  # another engine has taken over with a stage of its own
         raise
-    return publisher.publish(write.id)
+    return publisher.publish(write.id, listener.warn)
 
 
 def _intent(write: Write, shape: Shape, owner: str, stage: str) -> Intent:

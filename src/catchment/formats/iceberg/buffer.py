@@ -7,19 +7,17 @@ compaction does: the caller gets the new files, and nothing is committed.
 
 from __future__ import annotations
 
-import json
-import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults
 from catchment.errors import JobError, StorageUnavailable
+from catchment.formats.iceberg import bulk
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.traits import FORKS
@@ -38,10 +36,14 @@ class Fork:
     name: str
     java: Any
     """Iceberg's table object."""
-    jvm: Jvm
+    session: SparkSession
 
-    def fill(self, frame: DataFrame, options: Mapping[str, str]) -> list[Any]:
-        """Write the rows and return Iceberg's data files, which only the caller knows."""
+    @property
+    def jvm(self) -> Jvm:
+        return Jvm.of(self.session)
+
+    def fill(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
+        """Write the rows and return a Java set of Iceberg's data files, which only the caller knows."""
         files = self.jvm.iceberg("spark.FileRewriteCoordinator").get()
         if int(self.java.operations().current().formatVersion()) > 2:
             frame = frame.withColumns({column: F.lit(None).cast("long") for column in ROW_LINEAGE})
@@ -51,7 +53,7 @@ class Fork:
         handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
         frame.writeTo(identifier).options(**options, **handed_over).append()
         try:
-            return list(files.fetchNewFiles(self.java, self.name).iterator())
+            return files.fetchNewFiles(self.java, self.name)
         finally:
             files.clearRewrite(self.java, self.name)
 
@@ -69,7 +71,7 @@ def make(table: LakeTable, buffer: str) -> Fork:
     properties.put("write.data.path", buffer)
     places = jvm.iceberg("LocationProviders").locationsFor(current.location(), properties)
     operations = jvm.iceberg("StaticTableOperations")(current, table.java.io(), places)
-    fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), jvm)
+    fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), table.session)
     _forks(jvm).add(name, fork.java)
     return fork
 
@@ -92,29 +94,15 @@ def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) 
     faults.point("before-data-written")
     files = fork.fill(frame, options)
     faults.point("data-written")
-    descriptors = tuple(_descriptors(fork, files))
+    # Spark writes a table in one partition spec.
+    spec = fork.java.specs().get(files.iterator().next().specId()) if not files.isEmpty() else None
+    descriptors = bulk.describe(fork.session, files, spec)
     _check(fork.java.io(), buffer, descriptors)
     rows, size = (sum(int(d[key]) for d in descriptors) for key in ("record-count", "file-size-in-bytes"))
     return Contents(descriptors, rows, size, len(descriptors))
 
 
-def _descriptors(fork: Fork, files: list[Any]) -> list[dict[str, Any]]:
-    """The data files as Iceberg's JSON."""
-    specs, parser = fork.java.specs(), fork.jvm.iceberg("ContentFileParser")
-    # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "files.json"
-        stream = fork.jvm("java.io.FileOutputStream")(str(path))
-        generator = fork.jvm.iceberg("util.JsonUtil").factory().createGenerator(stream)
-        generator.writeStartArray()
-        for file in files:
-            parser.toJson(file, specs.get(file.specId()), generator)
-        generator.writeEndArray()
-        generator.close()
-        return list(json.loads(path.read_text()))
-
-
-def _check(io: Any, buffer: str, descriptors: tuple[dict[str, Any], ...]) -> None:
+def _check(io: Any, buffer: str, descriptors: Sequence[Mapping[str, Any]]) -> None:
     """Check that every file is in the store with its full length, because commits do not check that."""
     stored = _stored(io, buffer, [descriptor["file-path"] for descriptor in descriptors])
     for descriptor in descriptors:

@@ -64,7 +64,7 @@ class TableDestination:
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
         """Publish a batch. A lost lease does no harm: between two consolidators the swap decides."""
-        return consolidate(self.table, batch, tried=self.ledger.mark_tried)
+        return consolidate(self.table, batch, self.ledger)
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
         """Remove nothing: only the table's history says whether a file is in use."""
@@ -80,7 +80,7 @@ def write_buffered(
     writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
 ) -> Entry:
     """Write the frame; calls with the same write id write it only once."""
-    return seal(writer, frame, table, write, options, listener).publish(write.id)
+    return seal(writer, frame, table, write, options, listener).publish(write.id, listener.warn)
 
 
 def seal(

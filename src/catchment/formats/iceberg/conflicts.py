@@ -6,28 +6,61 @@ from collections.abc import Iterator
 from typing import Any
 
 from catchment.errors import CatchmentError, JobError
+from catchment.formats.iceberg.bulk import Adder, add_files
+from catchment.formats.iceberg.schema_changes import schema_change, was_redefined
 from catchment.formats.iceberg.table import MAIN, LakeTable
-from catchment.store.writes import Entry
+from catchment.store.writes import Base, Entry
 
 
-def refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
-    """The error if a write can no longer be published; None if it can."""
-    if table.uuid != write.intent.base.table_uuid:
-        return JobError(
-            f"{write.intent.target} was dropped and created again while {write.write_id} was being written",
-            code="table-replaced",
-            hint="run the job again: its rows were written for the dropped table",
-        )
-    if (lost := branch_refusal(table.java, write.intent.target, write.intent.branch)) is not None:
-        return lost
-    missing = _new_required_columns(table, write.intent.base.schema_id)
-    if missing:
-        return JobError(
-            f"{write.intent.target} got the required column {missing[0]} while {write.write_id} was being written",
-            code="schema-changed",
-            hint="let the job produce that column and run it again",
-        )
-    return _partitions_refusal(table, write) if write.intent.mode == "overwrite-partitions" else None
+class Fit:
+    """Whether sealed writes still fit the current state of a table; what several of them ask is asked once."""
+
+    def __init__(self, table: LakeTable) -> None:
+        self._table = table
+        self._uuid = table.uuid
+        self._branches: dict[str, CatchmentError | None] = {}
+        self._bases: dict[Base, str | None] = {}
+
+    def refusal(self, write: Entry) -> CatchmentError | None:
+        """The error if a write can no longer be published; None if it can."""
+        intent = write.intent
+        if self._uuid != intent.base.table_uuid:
+            return _recreated(write)
+        if intent.branch == MAIN and was_redefined(self._table, intent.base):
+            return _redefined(write)
+        if intent.branch not in self._branches:
+            self._branches[intent.branch] = branch_refusal(self._table.java, intent.target, intent.branch)
+        if (lost := self._branches[intent.branch]) is not None:
+            return lost
+        if intent.base not in self._bases:
+            self._bases[intent.base] = schema_change(self._table, intent.base.schema_id)
+        if (changed := self._bases[intent.base]) is not None:
+            return _schema_changed(write, changed)
+        return _partitions_refusal(self._table, write) if intent.mode == "overwrite-partitions" else None
+
+
+def _recreated(write: Entry) -> JobError:
+    return JobError(
+        f"{write.intent.target} was dropped and created again while {write.write_id} was being written",
+        code="table-replaced",
+        hint="run the job again: its rows were written for the dropped table",
+    )
+
+
+def _redefined(write: Entry) -> JobError:
+    return JobError(
+        f"somebody replaced {write.intent.target} (CREATE OR REPLACE TABLE) while {write.write_id} was being written",
+        code="table-redefined",
+        hint="run the job again: its rows were written for the table as it was before",
+    )
+
+
+def _schema_changed(write: Entry, how: str) -> JobError:
+    return JobError(
+        f"{write.intent.target} {how} while {write.write_id} was being written",
+        code="schema-changed",
+        hint="let the job produce what the table has now, and run it again",
+    )
 
 
 def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | None:
@@ -40,15 +73,6 @@ def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | Non
         code="branch-not-found",
         hint="create it with `catchment table branch create`; if that does not help, the catalog has no branches",
     )
-
-
-def _new_required_columns(table: LakeTable, schema_id: int) -> list[str]:
-    if int(table.java.schema().schemaId()) == schema_id:
-        return []
-    schemas = {int(s["schema-id"]): s for s in table.metadata()["schemas"]}
-    then, now = schemas.get(schema_id), schemas[int(table.java.schema().schemaId())]
-    known = {field["id"] for field in then["fields"]} if then else set()
-    return [field["name"] for field in now["fields"] if field["required"] and field["id"] not in known]
 
 
 def _partitions_refusal(table: LakeTable, write: Entry) -> CatchmentError | None:
@@ -81,14 +105,21 @@ def _live_specs(table: LakeTable, branch: str) -> set[int]:
 COMPACTION = "replace"
 
 
-def was_compacted(table: LakeTable, write: Entry) -> bool:
-    """Whether a compaction is among the commits since the write's job began."""
-    return any(str(snapshot.operation()) == COMPACTION for snapshot in _since(table, write))
+def was_compacted(now: Any, write: Entry) -> bool:
+    """Whether a compaction is among the commits since the write's job began; `now` is Iceberg's table object."""
+    return any(str(snapshot.operation()) == COMPACTION for snapshot in _since(now, write))
 
 
-def partitions_changed(table: LakeTable, write: Entry) -> bool:
+def anything_changed(now: Any, write: Entry) -> bool:
+    """Whether there is a commit since the job began, other than a compaction."""
+    line = list(_since(now, write))
+    changes = (snapshot for snapshot in line if str(snapshot.operation()) != COMPACTION)
+    return not _reaches(line, write.intent.base.snapshot_id) or any(changes)
+
+
+def partitions_changed(table: LakeTable, now: Any, write: Entry) -> bool:
     """Whether a commit since the job began, other than a compaction, changed a partition that the write replaces."""
-    line = list(_since(table, write))
+    line = list(_since(now, write))
     if not _reaches(line, write.intent.base.snapshot_id):
         return True  # the history since then is incomplete, so assume a conflict
     ours = _partitions(table, write)
@@ -96,13 +127,14 @@ def partitions_changed(table: LakeTable, write: Entry) -> bool:
     return any(_touches(table, file, ours) for snapshot in changes for file in _changed(table, snapshot))
 
 
-def _since(table: LakeTable, write: Entry) -> Iterator[Any]:
+def _since(now: Any, write: Entry) -> Iterator[Any]:
     """The commits of the write's branch since its base, newest first."""
-    snapshot = table.head(write.intent.branch)
+    branch = write.intent.branch
+    snapshot = now.currentSnapshot() if branch == MAIN else now.snapshot(branch)
     while snapshot is not None and snapshot.snapshotId() != write.intent.base.snapshot_id:
         yield snapshot
         parent = snapshot.parentId()
-        snapshot = table.java.snapshot(parent) if parent is not None else None
+        snapshot = now.snapshot(parent) if parent is not None else None
 
 
 def _reaches(line: list[Any], base: int | None) -> bool:
@@ -110,7 +142,9 @@ def _reaches(line: list[Any], base: int | None) -> bool:
 
 
 def _partitions(table: LakeTable, write: Entry) -> frozenset[str]:
-    files = table.data_files(write.contents.descriptors if write.contents else ())
+    files = table.jvm("java.util.ArrayList")()
+    descriptors = write.contents.descriptors if write.contents else ()
+    add_files(table.session, Adder("java.util.List", "add", "java.lang.Object"), files, descriptors, table.java.specs())
     return frozenset(_partition(table, file) for file in files)
 
 

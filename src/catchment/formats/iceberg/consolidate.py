@@ -9,18 +9,23 @@ the next check of the history decides what has been published.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-
-from py4j.protocol import Py4JJavaError
 
 from catchment.commit import faults
 from catchment.commit.publisher import Outcome
 from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
 from catchment.formats.backoff import attempts
-from catchment.formats.iceberg.conflicts import partitions_changed, refusal, was_compacted
-from catchment.formats.iceberg.table import MAIN, WRITE_IDS, LakeTable
+from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
+from catchment.formats.iceberg.conflicts import Fit, anything_changed, partitions_changed, was_compacted
+from catchment.formats.iceberg.fence import fence, table_is_same
+from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
+from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES
+from catchment.jvm.causes import JVM_ERRORS, first_cause
+from catchment.run_model import began_millis
+from catchment.store.ledger import Ledger
 from catchment.store.writes import FATE_UNKNOWN, Base, Entry
 
 PATIENCE_SECONDS = 300.0
@@ -29,8 +34,6 @@ MERGE_MANIFESTS_AT = 100
 """With more manifests than this, an append merges them, as Iceberg does by default, to keep query planning fast."""
 PERMANENT = frozenset(
     {
-        "java.lang.IllegalStateException",
-        "java.lang.NullPointerException",
         "org.apache.iceberg.exceptions.ForbiddenException",
         "org.apache.iceberg.exceptions.NoSuchTableException",
         "org.apache.iceberg.exceptions.NotAuthorizedException",
@@ -40,24 +43,107 @@ PERMANENT = frozenset(
 
 
 class _Refused(Exception):
+    """This write can never be published."""
+
     def __init__(self, write: Entry, why: CatchmentError) -> None:
         self.write, self.why = write, why
 
 
-def consolidate(table: LakeTable, batch: Sequence[Entry], *, tried: Callable[[Sequence[Entry]], None]) -> Outcome:
+class _Unusable(Exception):
+    """These writes could not be prepared. Of several it is not known which one is to blame."""
+
+    def __init__(self, writes: Sequence[Entry], error: Exception) -> None:
+        self.writes, self.error = writes, error
+
+
+@dataclass
+class Consolidation:
+    """One batch of sealed writes on its way into a table."""
+
+    table: LakeTable
+    batch: Sequence[Entry]
+    ledger: Ledger
+    outcome: Outcome
+    alone: bool = False
+    """Whether each write is published by itself, because one of them spoils the others."""
+
+    def step(self) -> bool:
+        """Check the history, then try one swap with the writes that are not in it; True if none is left."""
+        if self.outcome.left(self.batch):
+            self.table.refresh()
+            self.outcome.committed.update(self._in_history(self.outcome.left(self.batch)))
+        left = self.outcome.left(self.batch)[: 1 if self.alone else None]
+        if left:
+            self._publish(left)
+        return not self.outcome.left(self.batch)
+
+    def refuse(self, write: Entry, why: CatchmentError) -> None:
+        """Give a write up, once it is certain that no swap with it is still under way."""
+        if (write.tried or self.outcome.unsure) and table_is_same(self.table, write):
+            fence(self.table, write)
+            self.table.refresh()
+            self.outcome.committed.update(self._in_history([write]))
+        if write.write_id not in self.outcome.committed:
+            self.outcome.refused[write.write_id] = why
+
+    def set_aside(self, spoilt: _Unusable) -> None:
+        """Take the write that is to blame out of the queue; if that is not known yet, find out one by one."""
+        if len(spoilt.writes) > 1:
+            self.alone = True
+        else:
+            [write] = spoilt.writes
+            self.outcome.set_aside[write.write_id] = _unpublishable(write, spoilt.error)
+
+    def _publish(self, left: Sequence[Entry]) -> None:
+        staged = _staged(self.table, left, self.ledger.metastore)
+        try:
+            self.ledger.mark_tried([replace(write, tried=True) for write in left] if self.outcome.sent else left)
+        except Exception:
+            _clean(self.table, staged.startMetadata(), staged.currentMetadata())
+            raise
+        faults.point("before-swap")
+        self.outcome.sent = True
+        published = _swap(self.table, staged)
+        self.outcome.unsure = self.outcome.unsure or published is None
+        self.outcome.committed.update(published or {})
+
+    def _in_history(self, writes: Sequence[Entry]) -> dict[str, int | None]:
+        index = self.table.look_back(_since(writes))
+        if index.newest_seal(self.ledger.metastore) >= min(write.number or 0 for write in writes):
+            self._catch_up(index, writes)
+        live = [w.write_id for w in writes if _history_expired(self.table, w) and _is_live(self.table, w)]
+        return {**dict.fromkeys(live), **index.find([write.write_id for write in writes])}
+
+    def _catch_up(self, index: WriteIndex, writes: Sequence[Entry]) -> None:
+        """The table has later seals than these: somebody else published them, or the ledger has lost its tail."""
+        found = index.find([write.write_id for write in writes])
+        newest = index.newest_seal(self.ledger.metastore)
+        if len(found) == len(writes) and newest == max(write.number or 0 for write in writes):
+            return  # a swap of these writes, whose answer was lost
+        published = self.table.look_back(WHOLE).published(self.ledger.metastore)
+        intent = writes[0].intent
+        self.outcome.learned = (
+            *self.outcome.learned,
+            *self.ledger.learn(intent.target, intent.dataset, published),
+        )
+
+
+def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger) -> Outcome:
     """Publish a batch of sealed writes in order; returns when the outcome of each one is known.
 
-    `tried` records durably that a swap with these writes is about to be sent; it raises if another consolidator has
+    The ledger records durably that a swap with these writes is about to be sent; it raises if another consolidator has
     taken them over.
     """
-    outcome = Outcome({write.write_id: None for write in batch if _changes_nothing(write)})
+    work = Consolidation(table, batch, ledger, Outcome({w.write_id: None for w in batch if _changes_nothing(w)}))
     for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
         try:
-            if _step(table, outcome, batch, tried):
-                return outcome
+            if work.step():
+                return work.outcome
         except _Refused as refused:
-            outcome.refused[refused.write.write_id] = refused.why
-        except Py4JJavaError as error:
+            work.refuse(refused.write, refused.why)
+        except _Unusable as spoilt:
+            work.set_aside(spoilt)
+        except JVM_ERRORS as error:
             if not _is_transient(error):
                 raise
     raise StorageUnavailable(
@@ -67,46 +153,33 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], *, tried: Callable[[Se
     )
 
 
-def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Entry], tried: Callable[[Sequence[Entry]], None]) -> bool:
-    """Check the history, then try one swap with the writes that are not in it; True if none is left."""
-    if outcome.left(batch):
-        table.refresh()
-        outcome.committed.update(_in_history(table, outcome.left(batch)))
-    left = outcome.left(batch)
-    if left:
-        staged = _staged(table, left)
-        try:
-            tried([replace(write, tried=True) for write in left] if outcome.sent else left)
-        except Exception:
-            _clean(table, staged.startMetadata(), staged.currentMetadata())
-            raise
-        faults.point("before-swap")
-        outcome.sent = True
-        published = _swap(table, staged)
-        outcome.unsure = outcome.unsure or published is None
-        outcome.committed.update(published or {})
-    return not outcome.left(batch)
+CLOCKS_APART_MS = 3_600_000
+"""How far the clock of whoever began a run and that of whoever committed may differ."""
 
 
-def _in_history(table: LakeTable, writes: Sequence[Entry]) -> dict[str, int | None]:
-    since = min(write.intent.base.sequence for write in writes)
-    live = [w.write_id for w in writes if _history_expired(table, w) and _is_live(table, w)]
-    return {**dict.fromkeys(live), **table.published({write.write_id for write in writes}, since=since)}
+def _since(writes: Sequence[Entry]) -> Since:
+    """Where to begin to look for writes: at their bases, or at the beginning of their runs if that is earlier.
+
+    A base tells only when the last attempt began. A metastore that has lost its tail does not know of earlier ones.
+    """
+    sequence = min(write.intent.base.sequence for write in writes)
+    return Since(sequence, min(began_millis(write.write_id) for write in writes) - CLOCKS_APART_MS)
 
 
 def _changes_nothing(write: Entry) -> bool:
     return write.intent.mode != "overwrite" and not (write.contents and write.contents.descriptors)
 
 
-def _staged(table: LakeTable, writes: Sequence[Entry]) -> Any:
+def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str) -> Any:
     """A transaction with the writes, not visible yet."""
+    fits = Fit(table)
     for write in writes:
-        why = fate_unknown(write) if _history_expired(table, write) else refusal(table, write)
+        why = fate_unknown(write) if _history_expired(table, write) else fits.refusal(write)
         if why is not None:
             raise _Refused(write, why)
     transaction = table.java.newTransaction()
     for group in _groups(writes):
-        _stage(table, transaction, group)
+        _stage(table, transaction, group, metastore)
     faults.point("manifest-list-written")
     return transaction
 
@@ -120,46 +193,59 @@ def _groups(writes: Sequence[Entry]) -> Iterator[list[Entry]]:
         yield [write for _, write in group]
 
 
-def _stage(table: LakeTable, transaction: Any, group: list[Entry]) -> None:
-    intent = group[0].intent
-    operation = _operation(table, transaction, group[0])
-    add = operation.appendFile if intent.mode == "append" else operation.addFile
-    descriptors = [d for write in group if write.contents for d in write.contents.descriptors]
-    for file in table.data_files(descriptors):
-        add(file)
-    if intent.branch != MAIN:
-        operation.toBranch(intent.branch)
-    for key, value in _summary(group).items():
+def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: str) -> None:
+    operation, adder = _operation(table, transaction, group[0])
+    for write in group:
+        try:
+            add_files(table.session, adder, operation, _descriptors(write), table.java.specs())
+        except JVM_ERRORS as error:  # nothing was asked of the store yet
+            raise _Unusable([write], error) from error
+    if group[0].intent.branch != MAIN:
+        operation.toBranch(group[0].intent.branch)
+    for key, value in _summary(group, metastore).items():
         operation.set(key, value)
     try:
         operation.commit()
-    except Py4JJavaError as error:
-        if _is_a(error, "ValidationException"):
+    except JVM_ERRORS as error:
+        if _is_a(error, "ValidationException") and _validates(group[0]):
             raise _Refused(group[0], _conflict(group[0])) from error
-        raise
+        if _is_transient(error):
+            raise
+        raise _Unusable(group, error) from error
 
 
-def _operation(table: LakeTable, transaction: Any, write: Entry) -> Any:
-    intent = write.intent
-    if intent.mode == "append":
-        if _manifests(table, intent.branch) > MERGE_MANIFESTS_AT:
-            return transaction.newAppend()
+def _descriptors(write: Entry) -> Sequence[Mapping[str, Any]]:
+    return write.contents.descriptors if write.contents else ()
+
+
+def _validates(write: Entry) -> bool:
+    """Whether the write must not replace what others have committed since its job began."""
+    return write.intent.mode != "append" and write.intent.conflict != "last-wins"
+
+
+def _operation(table: LakeTable, transaction: Any, write: Entry) -> tuple[Any, Adder]:
+    """A staged operation, and how files are added to it."""
+    if write.intent.mode == "append":
+        if _manifests(table, write.intent.branch) > MERGE_MANIFESTS_AT:
+            return transaction.newAppend(), APPEND
         # There is only one file to write, and waiting for other threads to do it takes steps of 10 ms.
-        return transaction.newFastAppend().scanManifestsWith(table.same_thread())
-    if intent.mode == "overwrite":
-        return transaction.newOverwrite().overwriteByRowFilter(
-            table.jvm.iceberg("expressions.Expressions").alwaysTrue()
-        )
+        return transaction.newFastAppend().scanManifestsWith(table.same_thread()), APPEND
+    if write.intent.mode == "overwrite":
+        if _validates(write) and anything_changed(transaction.table(), write):
+            raise _Refused(write, _conflict(write))
+        everything = table.jvm.iceberg("expressions.Expressions").alwaysTrue()
+        return transaction.newOverwrite().overwriteByRowFilter(everything), OVERWRITE
     replacing = transaction.newReplacePartitions()
-    if intent.conflict != "last-wins":
-        _validate(table, replacing, write)
-    return replacing
+    if _validates(write):
+        _validate(table, transaction, replacing, write)
+    return replacing, REPLACE_PARTITIONS
 
 
-def _validate(table: LakeTable, replacing: Any, write: Entry) -> None:
+def _validate(table: LakeTable, transaction: Any, replacing: Any, write: Entry) -> None:
     """Raise if others changed the partitions since the job began. The swap replaces the metadata checked here."""
-    if was_compacted(table, write):
-        if partitions_changed(table, write):
+    # What this transaction holds already counts too: its writes come first.
+    if was_compacted(transaction.table(), write):
+        if partitions_changed(table, transaction.table(), write):
             raise _Refused(write, _conflict(write))
         return
     if write.intent.base.snapshot_id is not None:
@@ -175,14 +261,16 @@ def _manifests(table: LakeTable, branch: str) -> int:
     return sum(int(summary.get(key) or 0) for key in ("manifests-created", "manifests-kept"))
 
 
-def _summary(group: list[Entry]) -> dict[str, str]:
+def _summary(group: list[Entry], metastore: str) -> dict[str, str]:
     runs, jobs = zip(*(write.write_id.split("/")[:2] for write in group), strict=True)
     return {
-        WRITE_IDS: ",".join(write.write_id for write in group),
-        "catchment.write-rows": ",".join(str(write.contents.rows if write.contents else 0) for write in group),
-        "catchment.workflow": ",".join(dict.fromkeys(write.intent.workflow for write in group)),
-        "catchment.job": ",".join(dict.fromkeys(jobs)),
-        "catchment.run-id": ",".join(dict.fromkeys(runs)),
+        WRITES: ",".join(write.write_id for write in group),
+        WRITE_ROWS: ",".join(str(write.contents.rows if write.contents else 0) for write in group),
+        SEALS: ",".join(str(write.number) for write in group),
+        METASTORE: metastore,
+        WORKFLOW: ",".join(dict.fromkeys(write.intent.workflow for write in group)),
+        JOB: ",".join(dict.fromkeys(jobs)),
+        RUN: ",".join(dict.fromkeys(runs)),
     }
 
 
@@ -192,7 +280,7 @@ def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
     try:
         transaction.underlyingOps().commit(start, end)
         faults.point("swap-applied")
-    except Py4JJavaError as error:
+    except JVM_ERRORS as error:
         if _is_a(error, "CommitFailedException"):
             return _after_failure(table, start, end)
         if not _is_transient(error):
@@ -203,7 +291,7 @@ def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
     return {
         write_id: int(snapshot.snapshotId())
         for snapshot in _added(start, end)
-        for write_id in snapshot.summary().get(WRITE_IDS).split(",")
+        for write_id in snapshot.summary().get(WRITES).split(",")
     }
 
 
@@ -250,22 +338,36 @@ def fate_unknown(write: Entry) -> JobError:
     return JobError(
         f"it is unknown whether {write.write_id} was committed to {write.intent.target}: its history has expired",
         code=FATE_UNKNOWN,
-        hint="check for its rows and run the job again if they are missing; run recovery before you expire snapshots",
+        hint="look for its rows, then say what you saw: `catchment recover --accept-as committed|lost WRITE`; "
+        "run recovery before you expire snapshots",
+    )
+
+
+def _unpublishable(write: Entry, error: Exception) -> JobError:
+    return JobError(
+        f"{write.write_id} cannot be published to {write.intent.target} and was set aside: "
+        f"{first_cause(error).java.toString()}",
+        code="write-set-aside",
+        hint="other writes go on; `catchment recover --retry` tries this one again, `catchment recover --drop` gives "
+        "it up, then run its job in a new run",
     )
 
 
 def _conflict(write: Entry) -> CommitConflict:
+    what = "partitions" if write.intent.mode == "overwrite-partitions" else "rows"
     return CommitConflict(
-        f"somebody committed to the partitions of {write.write_id} in {write.intent.target} since the job began",
+        f"somebody committed to the {what} that {write.write_id} replaces in {write.intent.target} since the job began",
         code="partitions-changed",
         hint="run the job again on the new state, or set `conflict: last-wins` on the output",
     )
 
 
-def _is_transient(error: Py4JJavaError) -> bool:
+def _is_transient(error: Exception) -> bool:
     """Whether an error may pass (busy, lost connection, time-out): its outcome is unknown, but it is no refusal."""
-    return str(error.java_exception.getClass().getName()) not in PERMANENT
+    name = str(first_cause(error).java.getClass().getName())
+    # Java's own errors are about the request itself; what goes wrong between machines has other names.
+    return name == "java.lang.RuntimeException" or not (name in PERMANENT or name.startswith("java.lang."))
 
 
-def _is_a(error: Py4JJavaError, name: str) -> bool:
-    return str(error.java_exception.getClass().getName()) == f"org.apache.iceberg.exceptions.{name}"
+def _is_a(error: Exception, name: str) -> bool:
+    return str(first_cause(error).java.getClass().getName()) == f"org.apache.iceberg.exceptions.{name}"

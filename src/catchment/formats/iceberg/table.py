@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.write_index import NEVER, Since, WriteIndex
 from catchment.store.writes import Base
 
-WRITE_IDS = "catchment.write-ids"
 MAIN = "main"
 
 
@@ -21,8 +20,9 @@ class LakeTable:
     """A table of a catalog. An object may be used by only one thread at a time."""
 
     def __init__(self, session: SparkSession, java: Any) -> None:
-        self.jvm = Jvm.of(session)
+        self.session, self.jvm = session, Jvm.of(session)
         self.java = java
+        self.writes = WriteIndex(session)
 
     @classmethod
     def load(cls, session: SparkSession, depot: str, namespace: str, name: str) -> LakeTable:
@@ -66,30 +66,10 @@ class LakeTable:
         """The newest snapshot of a branch, if there is one."""
         return self.java.currentSnapshot() if branch == MAIN else self.java.snapshot(branch)
 
-    def published(self, write_ids: Collection[str], *, since: int) -> dict[str, int]:
-        """The snapshots of those of these writes that are in the history; only commits after `since` are checked."""
-        found: dict[str, int] = {}
-        for snapshot in self._since(since):
-            marked = snapshot.summary().get(WRITE_IDS)
-            for write_id in (marked or "").split(","):
-                if write_id in write_ids:
-                    found[write_id] = int(snapshot.snapshotId())
-        return found
-
-    def _since(self, sequence: int) -> Iterator[Any]:
-        """The snapshots after a sequence number, newest first; older ones are not read."""
-        snapshots = self.java.operations().current().snapshots()
-        for index in reversed(range(snapshots.size())):
-            snapshot = snapshots.get(index)
-            if snapshot.sequenceNumber() <= sequence:
-                return
-            yield snapshot
-
-    def data_files(self, descriptors: Collection[Mapping[str, Any]]) -> list[Any]:
-        """Iceberg's data files for these descriptors."""
-        parser, specs = self.jvm.iceberg("ContentFileParser"), self.java.specs()
-        nodes = self.jvm.iceberg("util.JsonUtil").mapper().readTree(json.dumps(list(descriptors)))
-        return [parser.fromJson(nodes.get(index), specs) for index in range(len(descriptors))]
+    def look_back(self, since: Since) -> WriteIndex:
+        """The writes in the history since then."""
+        self.writes.extend(self.java.operations().current().snapshots(), since)
+        return self.writes
 
     def same_thread(self) -> Any:
         """An executor that runs tasks in the calling thread."""
@@ -102,7 +82,7 @@ class LakeTable:
             return base.snapshot_id is None or self.java.snapshot(base.snapshot_id) is not None
         # Sequence numbers have no gaps.
         last = int(self.java.operations().current().lastSequenceNumber())
-        return sum(1 for _ in self._since(base.sequence)) == last - base.sequence
+        return self.look_back(Since(base.sequence, NEVER)).count_after(base.sequence) == last - base.sequence
 
     def refers_to(self, buffer: str, branch: str) -> bool:
         """Whether a live file of a branch is in this buffer. Reads all manifests, so use it rarely."""

@@ -13,11 +13,12 @@ from datetime import datetime, timedelta, timezone
 from threading import Event
 
 from catchment.errors import CatchmentError
-from catchment.run.identity import new_run_id, owner
+from catchment.run.identity import owner
 from catchment.run.schedule.due import Pending, ScheduleProgress
 from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together, read
 from catchment.run.schedule.tick_reports import TickReport, moment
 from catchment.run.schedule.tick_runs import Command, Tell, TickRuns
+from catchment.run_model import new_run_id
 from catchment.store import Store
 from catchment.store.holding import HeldLease
 from catchment.store.ticks import Claim, scheduler_lease

@@ -85,7 +85,7 @@ class Toy:
         publisher = writer.admitted(dataset.target, partial(_file, writer, dataset), listener)
         columns = [field.column for field in write.output.partitions]
         writer.seal_once(_intent(write, writer.owner), partial(_filled, frame, columns), listener)
-        done = written(publisher.publish(write.id))
+        done = written(publisher.publish(write.id, listener.warn))
         if write.output.mode == "overwrite-partitions" and not done.rows:
             listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
         return done

@@ -1,0 +1,110 @@
+"""Loops over files and snapshots that run inside the JVM: a call from here for each of them takes a millisecond."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.formats.iceberg.java import PACKAGE, Jvm
+from catchment.jvm.classes import bound, java_array, java_class, method_handle
+
+JSON = f"{PACKAGE}.shaded.com.fasterxml.jackson"
+GUAVA = f"{PACKAGE}.relocated.com.google.common"
+AT_ONCE = 1_000
+"""Descriptors that are in the JVM as text at one time."""
+
+
+@dataclass(frozen=True)
+class Adder:
+    """A method that takes data files one by one."""
+
+    owner: str
+    """The interface that declares it."""
+    method: str
+    takes: str = f"{PACKAGE}.DataFile"
+
+
+APPEND = Adder(f"{PACKAGE}.AppendFiles", "appendFile")
+OVERWRITE = Adder(f"{PACKAGE}.OverwriteFiles", "addFile")
+REPLACE_PARTITIONS = Adder(f"{PACKAGE}.ReplacePartitions", "addFile")
+
+
+def add_files(
+    session: SparkSession, adder: Adder, into: Any, descriptors: Sequence[Mapping[str, Any]], specs: Any
+) -> None:
+    """Add the files of these descriptors to an operation."""
+    mapper = Jvm.of(session).iceberg("util.JsonUtil").mapper()
+    add = bound(session, "java.util.function.Consumer", _adding(session, adder), 0, into, specs)
+    for first in range(0, len(descriptors), AT_ONCE):
+        with _scratch() as path:
+            path.write_text(json.dumps(descriptors[first : first + AT_ONCE]))
+            mapper.readTree(_file(session, path)).forEach(add)
+
+
+@lru_cache(maxsize=16)
+def _adding(session: SparkSession, adder: Adder) -> Any:
+    """A method handle (operation, specs, JSON node): reads the node as a data file and adds it to the operation."""
+    handles, node = Jvm.of(session)("java.lang.invoke.MethodHandles"), f"{JSON}.databind.JsonNode"
+    parse = method_handle(session, f"{PACKAGE}.ContentFileParser", "fromJson", node, "java.util.Map")
+    parse = parse.asType(parse.type().changeReturnType(java_class(session, adder.takes)))
+    add = method_handle(session, adder.owner, adder.method, adder.takes)
+    parsed = handles.collectArguments(add, 1, parse)  # (operation, node, specs)
+    order = [parsed.type().parameterType(index) for index in (0, 2, 1)]
+    wanted = Jvm.of(session)("java.lang.invoke.MethodType").methodType(parsed.type().returnType(), order)
+    return handles.permuteArguments(parsed, wanted, java_array(session, "int", 0, 2, 1))
+
+
+def describe(session: SparkSession, files: Any, spec: Any) -> tuple[Mapping[str, Any], ...]:
+    """Iceberg's JSON of a Java collection of data files, which are all of one partition spec."""
+    jvm = Jvm.of(session)
+    # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
+    with _scratch() as path:
+        stream = jvm("java.io.FileOutputStream")(str(path))
+        generator = jvm.iceberg("util.JsonUtil").factory().createGenerator(stream)
+        generator.writeStartArray()
+        jvm("java.util.ArrayList")(files).forEach(
+            bound(session, "java.util.function.Consumer", _describer(session), 1, spec, generator)
+        )
+        generator.writeEndArray()
+        generator.close()
+        return tuple(json.loads(path.read_text()))
+
+
+@lru_cache(maxsize=16)
+def _describer(session: SparkSession) -> Any:
+    kinds = f"{PACKAGE}.ContentFile", f"{PACKAGE}.PartitionSpec", f"{JSON}.core.JsonGenerator"
+    return method_handle(session, f"{PACKAGE}.ContentFileParser", "toJson", *kinds)
+
+
+def snapshots(session: SparkSession, listed: Any) -> list[dict[str, Any]]:
+    """The snapshots of a Java list, as JSON of the Iceberg table spec."""
+    jvm = Jvm.of(session)
+    with _scratch() as path:
+        lines = jvm(f"{GUAVA}.collect.Lists").transform(listed, _snapshot_as_json(session))
+        options = java_array(session, "java.nio.file.OpenOption")
+        jvm("java.nio.file.Files").write(_file(session, path).toPath(), lines, options)
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@lru_cache(maxsize=16)
+def _snapshot_as_json(session: SparkSession) -> Any:
+    written = method_handle(session, f"{PACKAGE}.SnapshotParser", "toJson", f"{PACKAGE}.Snapshot", "boolean")
+    return bound(session, f"{GUAVA}.base.Function", written, 1, False)  # noqa: FBT003
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as directory:
+        yield Path(directory) / "lines.json"
+
+
+def _file(session: SparkSession, path: Path) -> Any:
+    return Jvm.of(session)("java.io.File")(str(path))

@@ -1,0 +1,51 @@
+"""What happened to the definition of a table since a write began: changes of its columns, and its replacement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from catchment.formats.iceberg.table import LakeTable
+from catchment.store.writes import Base
+
+
+def was_redefined(table: LakeTable, base: Base) -> bool:
+    """Whether somebody replaced the table since: its id stays, and its main branch begins anew."""
+    if base.snapshot_id is None:
+        return False  # it was empty; whether its columns fit is checked apart
+    head, util = table.java.currentSnapshot(), table.jvm.iceberg("util.SnapshotUtil")
+    if head is None:
+        return True
+    if util.isAncestorOf(table.java, head.snapshotId(), base.snapshot_id):
+        return False
+    oldest = util.oldestAncestorOf(table.java, head.snapshotId())
+    # After a rollback the oldest ancestor is older than the base; after an expiry it has a parent that is gone.
+    return oldest.parentId() is None and int(oldest.sequenceNumber()) > max(base.sequence, 0)
+
+
+def schema_change(table: LakeTable, schema_id: int) -> str | None:
+    """What happened to the columns of a table that files of an older schema do not bear; None if they still fit."""
+    schema = table.java.schema()
+    if int(schema.schemaId()) == schema_id:
+        return None
+    then, types = table.java.schemas().get(schema_id), table.jvm.iceberg("types.TypeUtil")
+    if then is None:
+        return "has forgotten the columns that it had"
+    before, now = types.indexById(then.asStruct()), types.indexById(schema.asStruct())
+    for number in now:
+        how = _change(types, before.get(number), now[number])
+        if how is not None:
+            return how.format(column=schema.findColumnName(number))
+    return None
+
+
+def _change(types: Any, then: Any | None, now: Any) -> str | None:
+    """What happened to a column or a field of one, if files without that cannot be read."""
+    if then is None:
+        return "got the required column {column}" if now.isRequired() else None
+    if then.isOptional() and now.isRequired():
+        return "made {column} required"
+    if now.type().isPrimitiveType():
+        fits = types.isPromotionAllowed(then.type(), now.type().asPrimitiveType())
+    else:
+        fits = then.type().typeId().equals(now.type().typeId())
+    return None if fits else f"changed {{column}} from {then.type().toString()} to {now.type().toString()}"
