@@ -82,11 +82,6 @@ def test_a_metastore_that_is_behind_a_table_catches_up(engine: LiveEngine, fresh
     check(engine, fresh)
 
 
-def test_what_is_marked_and_not_in_the_ledger_is_told(filled: Filled) -> None:
-    filled.seal("r/j/known")
-    assert filled.ledger.mark_committed({"r/j/known": 1, "r/j/lost": 2}) == ("r/j/lost",)
-
-
 @pytest.mark.parametrize(("conflict", "left"), [("fail", [1, 3, 5]), ("rerun", [7])])
 def test_an_append_in_the_same_batch_is_a_change_too(
     engine: LiveEngine, elsewhere: LiveEngine, fresh: str, filled: Filled, conflict: str, left: list[int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from catchment.cli import error_report, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.commit.recovery import Unfinished
+    from catchment.store.decisions import Fate
 
 _COLUMNS = ("table", "what", "which")
 
@@ -21,8 +23,29 @@ _COLUMNS = ("table", "what", "which")
 @click.argument("address", required=False)
 @click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
 @click.option("--yes", is_flag=True, help="Remove the files of abandoned writes without asking.")
+@click.option("--retry", multiple=True, metavar="WRITE", help="Try to publish a write again that was set aside.")
+@click.option("--drop", multiple=True, metavar="WRITE", help="Give up a write that was set aside.")
+@click.option(
+    "--accept-as",
+    multiple=True,
+    type=(click.Choice(["committed", "lost"]), str),
+    metavar="FATE WRITE",
+    help="Say what became of a write whose fate is unknown: `committed` or `lost`.",
+)
+@click.option("--rebuild", is_flag=True, help="First make the ledger anew from the histories of the tables.")
 @options.reporting
-def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
+def recover(
+    address: str | None,
+    where: Path,
+    output: str,
+    *,
+    dry_run: bool,
+    yes: bool,
+    retry: tuple[str, ...],
+    drop: tuple[str, ...],
+    accept_as: tuple[tuple[Fate, str], ...],
+    rebuild: bool,
+) -> None:
     """Finish or abandon the unfinished writes of lost engines, in one table or in all.
 
     Sealed writes are published. Open writes whose engine is lost are abandoned. The files of abandoned writes are
@@ -31,21 +54,28 @@ def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes
     from catchment.run import recovery
 
     project = projects.open_project(where)
+    decided = recovery.Decided(retry, drop, accept_as)
+    if dry_run and (decided.any or rebuild):
+        raise click.UsageError("--dry-run only looks: it takes none of --retry, --drop, --accept-as and --rebuild")
+    recovery.decide(project, decided)
+    learned = recovery.rebuild(project, address, tell=printing.tell) if rebuild else {}
+    for table, lost in learned.items():
+        printing.tell(f"{table}: {len(lost)} writes are recorded as committed again")
     every = recovery.look(project, address)
     found = [table for table in every if table.recoverable]
     if not found:
         printing.tell(_nothing(every))
-        _echo({"dry_run": dry_run, "tables": []}, output)
+        _echo({"dry_run": dry_run, "tables": [], "learned": learned}, output)
         return
     if dry_run:
-        _echo({"dry_run": True, "tables": [_expected(table) for table in found]}, output)
+        _echo({"dry_run": True, "tables": [_expected(table) for table in found], "learned": {}}, output)
         return
     remove = yes or _may_remove(found)
-    todo = [table for table in found if remove or table.sealed or table.lost]
+    todo = [table for table in found if (remove and table.buffers) or table.sealed or table.lost]
     facts = recovery.recover(project, todo, remove=remove, tell=printing.tell)
     done = {table["table"]: table for table in facts["tables"]}
     tables = [{**_kept(table), **done.get(table.target, {})} for table in found]
-    _echo({"dry_run": False, "tables": tables}, output)
+    _echo({"dry_run": False, "tables": tables, "learned": learned}, output)
     if any(table["error"] or table["refused"] for table in tables):
         raise click.exceptions.Exit(error_report.JOB_FAILED)
 
@@ -73,7 +103,7 @@ def _expected(table: Unfinished) -> Mapping[str, Any]:
     return {
         "table": table.target,
         "published": table.sealed,
-        "refused": (),
+        "refused": tuple(asdict(each) for each in table.set_aside),
         "abandoned": table.lost,
         "removed": table.buffers,
         "kept": (),
@@ -84,7 +114,7 @@ def _expected(table: Unfinished) -> Mapping[str, Any]:
 
 def _kept(table: Unfinished) -> Mapping[str, Any]:
     """The result for a table that is left as it is."""
-    return {**_expected(table), "removed": (), "kept": table.buffers}
+    return {**_expected(table), "published": (), "abandoned": (), "removed": (), "kept": table.buffers}
 
 
 def _echo(facts: Mapping[str, Any], output: str) -> None:

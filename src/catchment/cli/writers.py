@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from catchment.store.activity import ActiveWrite, TableActivity
 
 _COLUMNS = ("write", "state", "seconds", "rows", "bytes", "engine")
+SET_ASIDE = "set aside"
 
 
 @click.command()
@@ -47,8 +48,10 @@ def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:
 
 
 def _summary(table: TableActivity) -> str:
-    states = [write.state for write in table.writes]
+    states = [_state(write) for write in table.writes]
     parts = [f"{states.count('open')} open, {states.count('sealed')} sealed"]
+    if SET_ASIDE in states:
+        parts.append(f"{states.count(SET_ASIDE)} {SET_ASIDE}: `catchment recover` says why")
     if table.lease:
         parts.append(f"{table.lease.owner} consolidates")
     parts.append(f"{table.commits_per_minute:g} commits/min of {table.writes_per_minute:g} writes/min")
@@ -57,7 +60,11 @@ def _summary(table: TableActivity) -> str:
     return ", ".join(parts)
 
 
+def _state(write: ActiveWrite) -> str:
+    return SET_ASIDE if write.error else write.state
+
+
 def _rows(writes: Iterable[ActiveWrite]) -> Iterable[tuple[object, ...]]:
     for write in writes:
         engine = write.engine if write.alive else f"{write.engine} (lost)"
-        yield write.write_id, write.state, round(write.seconds, 1), write.rows, write.bytes, engine
+        yield write.write_id, _state(write), round(write.seconds, 1), write.rows, write.bytes, engine

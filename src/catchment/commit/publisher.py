@@ -73,6 +73,7 @@ class Destination(Protocol):
         ...
 
 
+BEHIND = "metastore-behind"
 TURN_SECONDS = 1.0
 """A holder gives the lease back after this long, even if more is waiting: its own write is long through."""
 LOOK_SECONDS = 0.05
@@ -203,7 +204,7 @@ class Publisher(Generic[Into]):
 
 def _behind(target: str, lost: Sequence[str]) -> str:
     return (
-        f"metastore-behind: {target} has {len(lost)} writes that the metastore has lost, as after a failover or a "
+        f"{BEHIND}: {target} has {len(lost)} writes that the metastore has lost, as after a failover or a "
         f"restored backup ({', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}); they are recorded as committed again"
     )
 

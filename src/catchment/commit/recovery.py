@@ -16,12 +16,24 @@ from catchment.store.writes import Entry
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A sealed write that cannot be published any more, and why."""
+
+    write_id: str
+    code: str
+    message: str
+    hint: str | None
+
+
+@dataclass(frozen=True)
 class Unfinished:
     """What there is to recover of one table, as the metastore tells it."""
 
     target: str
     sealed: tuple[str, ...]
     """Writes that will be published."""
+    set_aside: tuple[Refusal, ...]
+    """Sealed writes that could not be published; a person says whether to try again or to drop them."""
     lost: tuple[str, ...]
     """Open writes whose engine is gone: nobody will ever seal them."""
     alive: tuple[str, ...]
@@ -34,7 +46,7 @@ class Unfinished:
     @property
     def recoverable(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.sealed or self.lost or self.buffers)
+        return bool(self.sealed or self.set_aside or self.lost or self.buffers)
 
 
 def unfinished(store: Store, wanted: Collection[str] | None = None) -> tuple[Unfinished, ...]:
@@ -47,27 +59,23 @@ def unfinished(store: Store, wanted: Collection[str] | None = None) -> tuple[Unf
     )
 
 
+def _reason(write: ActiveWrite) -> Refusal:
+    error = write.error or {}
+    return Refusal(write.write_id, str(error["code"]), str(error["message"]), error.get("hint"))
+
+
 def _of_table(target: str, dataset: Mapping[str, Any], here: Sequence[ActiveWrite], ledger: Ledger) -> Unfinished:
     lost = [write for write in here if write.state == "open" and not write.alive]
     left = [buffer for _, buffer in ledger.leftovers(target)]
     return Unfinished(
         target,
-        sealed=tuple(write.write_id for write in here if write.state == "sealed"),
+        sealed=tuple(write.write_id for write in here if write.state == "sealed" and write.error is None),
+        set_aside=tuple(_reason(write) for write in here if write.state == "sealed" and write.error is not None),
         lost=tuple(write.write_id for write in lost),
         alive=tuple(write.write_id for write in here if write.state == "open" and write.alive),
         buffers=(*(write.buffer for write in lost if write.buffered), *left),
         dataset=dataset,
     )
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A sealed write that cannot be published any more, and why."""
-
-    write_id: str
-    code: str
-    message: str
-    hint: str | None
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from catchment.commit.recovery import Unfinished, unfinished
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
-from catchment.plan.datasets import nested, place_of_files
+from catchment.formats.registry import held_by
+from catchment.plan.datasets import nested, of_input, place_of_files
 from catchment.plan.engines import reading_engine
 from catchment.plan.model import Dataset
 from catchment.project import depots
@@ -17,7 +18,9 @@ from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
-from catchment.store import open_store
+from catchment.store import Store, open_store
+from catchment.store.decisions import Fate
+from catchment.store.writes import Published
 
 
 def look(project: Project, address: str | None = None) -> tuple[Unfinished, ...]:
@@ -29,6 +32,67 @@ def look(project: Project, address: str | None = None) -> tuple[Unfinished, ...]
         # Without a project file every name would do, the misspelled ones too.
         check_depot(asked.depot, reading_engine(project, files={asked.depot}))
     return found
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a person has decided about single writes."""
+
+    retry: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    accept: Sequence[tuple[Fate, str]] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to carry out."""
+        return bool(self.retry or self.drop or self.accept)
+
+
+def decide(project: Project, decided: Decided) -> None:
+    """Carry out what a person has decided; no engine is started."""
+    if not decided.any:
+        return
+    with open_store(project.metastore) as store:
+        for write_id in decided.retry:
+            store.decisions.retry(write_id)
+        for write_id in decided.drop:
+            store.decisions.drop(write_id)
+        for fate, write_id in decided.accept:
+            store.decisions.accept(write_id, fate)
+
+
+def rebuild(
+    project: Project,
+    address: str | None = None,
+    *,
+    tell: Tell = lambda _: None,
+    launch: Launch = EngineProcess.start,
+) -> Mapping[str, tuple[str, ...]]:
+    """Make the ledger anew from the histories of tables: of all of them, or of the one at an address.
+
+    Says which writes of which table it had lost. Plain files have no history: of them it learns nothing.
+    """
+    with LakeSession(project, tell=tell, launch=launch) as reader, open_store(project.metastore) as store:
+        asked = [_canonical(address, project)] if address else list(_tables(project, reader))
+        learned = {each: _learn(store, of_input(str(each), None, project), reader, each) for each in asked}
+    return {str(table): lost for table, lost in learned.items() if lost}
+
+
+def _tables(project: Project, reader: LakeSession) -> Iterator[Address]:
+    for depot in project.depots.values():
+        if any(traits.questions for traits in held_by(depot.kind)):
+            found = reader.inspect("tables", Address(depot.name, None, None, None))
+            yield from (parse(table["address"]) for table in found["tables"])
+
+
+def _learn(store: Store, dataset: Dataset, reader: LakeSession, address: Address) -> tuple[str, ...]:
+    history = reader.inspect("snapshots", address)["snapshots"]
+    published = [
+        Published(write["write_id"], each["workflow"] or "", each["snapshot_id"], write["rows"] or 0, number=0)
+        for each in history
+        for write in each["writes"]
+    ]
+    return store.ledger.learn(dataset.target, asdict(dataset), published)
 
 
 def recover(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,6 +41,8 @@ class ActiveWrite:
     files: int | None
     seconds: float
     """Since it was opened or sealed."""
+    error: Mapping[str, Any] | None
+    """Why a sealed write was set aside."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
             writes.c.bytes_written.label("bytes"),
             writes.c.files_written.label("files"),
             (database_time() - since).label("seconds"),
+            writes.c.error,
         )
         .where(writes.c.state.in_(("open", "sealed")))
         .order_by(writes.c.opened, writes.c.write_id)

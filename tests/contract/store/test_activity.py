@@ -100,7 +100,7 @@ def test_what_there_is_to_recover(filled: Filled) -> None:
     filled.commit("r/j/done", 5)
     [table] = unfinished(filled.store)
     buffers = ("/lake/data/r.j.lost", "/lake/data/r.j.given-up")
-    assert table == Unfinished(TARGET, ("r/j/sealed",), ("r/j/lost",), ("r/j/mine",), buffers, asdict(DATASET))
+    assert table == Unfinished(TARGET, ("r/j/sealed",), (), ("r/j/lost",), ("r/j/mine",), buffers, asdict(DATASET))
     assert table.recoverable
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from catchment.errors import JobError
 from catchment.store.ledger import WritesMoved
 from catchment.store.writes import FATE_UNKNOWN
 from tests.ledgers import ALIVE, LOST, REFUSED, Filled, contents
@@ -50,7 +51,9 @@ def test_files_of_a_write_whose_fate_is_unknown_are_nobodys_to_remove(filled: Fi
     filled.abandon("r/j/known")
     filled.abandon("r/j/unknown", UNKNOWN)
     assert filled.left() == ["/lake/data/r.j.known"]
-    filled.open("r/j/unknown", buffer="/lake/data/again")
+    with pytest.raises(JobError) as refused:
+        filled.open("r/j/unknown", buffer="/lake/data/again")
+    assert (refused.value.code, refused.value.message) == (FATE_UNKNOWN, "nobody can tell")
     assert filled.left() == ["/lake/data/r.j.known"]
 
 

@@ -59,7 +59,7 @@ def test_writers_as_data(invoke: Invoke, filled: Filled) -> None:
     assert set(table) == {"target", "writes", "lease", "commits_per_minute", "writes_per_minute", "leftovers"}
     assert set(table["writes"][0]) == {
         "write_id", "workflow", "target", "branch", "mode", "state", "engine", "buffer", "buffered", "alive", "rows",
-        "bytes", "files", "seconds",
+        "bytes", "files", "seconds", "error",
     }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_nothing_to_recover_is_said_at_once(invoke: Invoke, filled: Filled) -> N
     filled.commit("r/j/done", 5)
     text, data = invoke("recover"), invoke("recover", "-o", "json")
     assert (text.exit_code, text.stdout, text.stderr) == (0, "", "nothing to recover\n")
-    assert json.loads(data.stdout) == {"dry_run": False, "tables": []}
+    assert json.loads(data.stdout) == {"dry_run": False, "tables": [], "learned": {}}
 
 
 def test_writes_of_living_engines_are_not_recovered(invoke: Invoke, filled: Filled) -> None:
@@ -97,7 +97,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(invoke: Invoke, filled: 
         "alive": ["r/j/mine"],
         "error": None,
     }
-    assert json.loads(data.stdout) == {"dry_run": True, "tables": [expected]}
+    assert json.loads(data.stdout) == {"dry_run": True, "tables": [expected], "learned": {}}
     rows = [line.split() for line in text.stdout.splitlines()[2:]]
     assert [TARGET, "would", "be", "published", "r/j/sealed"] in rows
     assert [TARGET, "engine", "is", "alive", "r/j/mine"] in rows
@@ -112,3 +112,50 @@ def test_files_are_kept_where_nobody_can_be_asked(invoke: Invoke, filled: Filled
     [table] = json.loads(result.stdout)["tables"]
     assert (table["kept"], table["removed"]) == (["/lake/data/r.j.given-up"], [])
     assert filled.left() == ["/lake/data/r.j.given-up"]
+
+
+SPOILT = {"code": "write-set-aside", "message": "its files cannot be read", "hint": "drop it"}
+
+
+def test_a_write_that_was_set_aside_is_shown_with_its_reason(invoke: Invoke, filled: Filled) -> None:
+    filled.ledger.set_aside(filled.seal("r/j/spoilt"), SPOILT)
+    shown, recovered = invoke("writers").stdout, invoke("recover")
+    assert "0 open, 0 sealed, 1 set aside: `catchment recover` says why" in shown
+    assert recovered.exit_code == 1
+    assert "refused: write-set-aside" in recovered.stdout
+    assert "its files cannot be read" in recovered.stdout
+    assert filled.states("r/j/spoilt") == ["sealed"]
+
+
+def test_a_write_that_was_set_aside_is_dropped(invoke: Invoke, filled: Filled) -> None:
+    filled.ledger.set_aside(filled.seal("r/j/spoilt"), SPOILT)
+    result = invoke("recover", "--drop", "r/j/spoilt", "-o", "json")
+    [table] = json.loads(result.stdout)["tables"]
+    assert (result.exit_code, table["refused"], table["kept"]) == (0, [], ["/lake/data/r.j.spoilt"])
+    assert filled.states("r/j/spoilt") == ["abandoned"]
+
+
+def test_a_person_says_what_became_of_a_write(invoke: Invoke, filled: Filled) -> None:
+    filled.abandon("r/j/unknown", {"code": "history-expired", "message": "nobody can tell", "hint": None})
+    assert invoke("recover", "--accept-as", "committed", "r/j/unknown").exit_code == 0
+    assert filled.states("r/j/unknown") == ["committed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--retry", "r/j/none"), "write-not-found"),
+        (("--drop", "r/j/good"), "write-not-so"),
+        (("--accept-as", "lost", "r/j/good"), "write-not-so"),
+        (("--accept-as", "perhaps", "r/j/good"), "perhaps"),
+        (("--drop", "r/j/good", "--dry-run"), "--dry-run"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(
+    invoke: Invoke, filled: Filled, arguments: tuple[str, ...], words: str
+) -> None:
+    filled.seal("r/j/good")
+    refused = invoke("recover", *arguments)
+    assert refused.exit_code == 2
+    assert words in refused.stderr + str(getattr(refused.exception, "code", ""))
+    assert filled.states("r/j/good") == ["sealed"]
