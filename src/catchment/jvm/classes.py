@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from py4j.java_gateway import JavaClass, JavaMember
@@ -59,6 +60,15 @@ def bound(spark: SparkSession, interface: str, handle: Any, position: int, *argu
     return jvm("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(java_class(spark, interface), filled)
 
 
+def listed(java_list: Any) -> list[Any]:
+    """The items of a Java list.
+
+    Iterating over a Java collection ends with an exception of the JVM, which PySpark takes ten milliseconds to look at.
+    """
+    return [java_list.get(index) for index in range(java_list.size())]
+
+
+@lru_cache(maxsize=256)
 def java_class(spark: SparkSession, name: str) -> Any:
     """The java.lang.Class object of a class or of a primitive type."""
     jvm = Jvm.of(spark)

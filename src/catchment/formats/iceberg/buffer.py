@@ -43,7 +43,7 @@ class Fork:
         return Jvm.of(self.session)
 
     def fill(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
-        """Write the rows and return a Java set of Iceberg's data files, which only the caller knows."""
+        """Write the rows and return a Java list of Iceberg's data files, which only the caller knows."""
         files = self.jvm.iceberg("spark.FileRewriteCoordinator").get()
         if int(self.java.operations().current().formatVersion()) > 2:
             frame = frame.withColumns({column: F.lit(None).cast("long") for column in ROW_LINEAGE})
@@ -53,7 +53,7 @@ class Fork:
         handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
         frame.writeTo(identifier).options(**options, **handed_over).append()
         try:
-            return files.fetchNewFiles(self.java, self.name)
+            return self.jvm("java.util.ArrayList")(files.fetchNewFiles(self.java, self.name))
         finally:
             files.clearRewrite(self.java, self.name)
 
@@ -95,7 +95,7 @@ def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) 
     files = fork.fill(frame, options)
     faults.point("data-written")
     # Spark writes a table in one partition spec.
-    spec = fork.java.specs().get(files.iterator().next().specId()) if not files.isEmpty() else None
+    spec = fork.java.specs().get(files.get(0).specId()) if not files.isEmpty() else None
     descriptors = bulk.describe(fork.session, files, spec)
     _check(fork.java.io(), buffer, descriptors)
     rows, size = (sum(int(d[key]) for d in descriptors) for key in ("record-count", "file-size-in-bytes"))

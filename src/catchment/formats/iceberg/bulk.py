@@ -63,16 +63,14 @@ def _adding(session: SparkSession, adder: Adder) -> Any:
 
 
 def describe(session: SparkSession, files: Any, spec: Any) -> tuple[Mapping[str, Any], ...]:
-    """Iceberg's JSON of a Java collection of data files, which are all of one partition spec."""
+    """Iceberg's JSON of a Java list of data files, which are all of one partition spec."""
     jvm = Jvm.of(session)
     # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
     with _scratch() as path:
         stream = jvm("java.io.FileOutputStream")(str(path))
         generator = jvm.iceberg("util.JsonUtil").factory().createGenerator(stream)
         generator.writeStartArray()
-        jvm("java.util.ArrayList")(files).forEach(
-            bound(session, "java.util.function.Consumer", _describer(session), 1, spec, generator)
-        )
+        files.forEach(bound(session, "java.util.function.Consumer", _describer(session), 1, spec, generator))
         generator.writeEndArray()
         generator.close()
         return tuple(json.loads(path.read_text()))

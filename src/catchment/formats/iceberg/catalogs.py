@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.backoff import attempts
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import MAIN
 from catchment.formats.iceberg.traits import EXCEPTIONS as EXCEPTIONS
 from catchment.jvm.causes import is_a
@@ -25,7 +26,7 @@ Table = Any
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.iceberg.catalog.Catalog of a depot."""
-    load = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog
+    load = Jvm.of(spark).iceberg("spark.Spark3Util").loadIcebergCatalog
     for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
         try:
             return load(spark._jsparkSession, depot)
@@ -73,7 +74,7 @@ def create_table(spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, 
 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:
     """The table's identifier in Iceberg."""
-    return spark._jvm.org.apache.iceberg.catalog.TableIdentifier.parse(f"{dataset.namespace}.{dataset.table}")
+    return Jvm.of(spark).iceberg("catalog.TableIdentifier").parse(f"{dataset.namespace}.{dataset.table}")
 
 
 def branch_of(output: OutputPlan) -> str:

@@ -20,13 +20,14 @@ class Fit:
         self._uuid = table.uuid
         self._branches: dict[str, CatchmentError | None] = {}
         self._bases: dict[Base, str | None] = {}
+        self._redefined: dict[Base, bool] = {}
 
     def refusal(self, write: Entry) -> CatchmentError | None:
         """The error if a write can no longer be published; None if it can."""
         intent = write.intent
         if self._uuid != intent.base.table_uuid:
             return _recreated(write)
-        if intent.branch == MAIN and was_redefined(self._table, intent.base):
+        if intent.branch == MAIN and self._was_redefined(intent.base):
             return _redefined(write)
         if intent.branch not in self._branches:
             self._branches[intent.branch] = branch_refusal(self._table.java, intent.target, intent.branch)
@@ -37,6 +38,11 @@ class Fit:
         if (changed := self._bases[intent.base]) is not None:
             return _schema_changed(write, changed)
         return _partitions_refusal(self._table, write) if intent.mode == "overwrite-partitions" else None
+
+    def _was_redefined(self, base: Base) -> bool:
+        if base not in self._redefined:
+            self._redefined[base] = was_redefined(self._table, base)
+        return self._redefined[base]
 
 
 def _recreated(write: Entry) -> JobError:
@@ -65,8 +71,7 @@ def _schema_changed(write: Entry, how: str) -> JobError:
 
 def branch_refusal(table: Any, target: str, branch: str) -> CatchmentError | None:
     """The error if a branch does not exist: Iceberg would create one without history."""
-    found = table.refs().get(branch)
-    if branch == MAIN or (found is not None and found.isBranch()):
+    if branch == MAIN or ((found := table.refs().get(branch)) is not None and found.isBranch()):
         return None
     return JobError(
         f"{target} has no branch {branch}",

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.model import Write
 from catchment.formats.schema_fit import (
     Difference,
@@ -44,7 +45,7 @@ def iceberg_schema(spark: SparkSession, frame: DataFrame, write: Write) -> Any:
     # All columns are nullable, as in tables that Spark creates: one query without nulls is no promise for the next.
     kind = frame._jdf.schema().asNullable()
     try:
-        return spark._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(kind)
+        return Jvm.of(spark).iceberg("spark.SparkSchemaUtil").convert(kind)
     except Exception as error:
         raise not_storable(write, "Iceberg", from_spark(error).message) from error
 
@@ -68,5 +69,5 @@ def _grow(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> 
 
 
 def _spark_schema(spark: SparkSession, table: Table) -> StructType:
-    kind = spark._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(table.schema())
+    kind = Jvm.of(spark).iceberg("spark.SparkSchemaUtil").convert(table.schema())
     return StructType.fromJson(json.loads(kind.json()))

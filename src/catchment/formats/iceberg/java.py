@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from catchment.jvm import classes
@@ -19,3 +21,7 @@ class Jvm(classes.Jvm):
     def iceberg_static(self, name: str, method: str) -> Any:
         """A static method of an Iceberg class."""
         return self.static(f"{PACKAGE}.{name}", method)
+
+    def texts(self, java_map: Any) -> Mapping[str, str]:
+        """A Java map of texts, with a single call for all of its entries."""
+        return dict(json.loads(self.iceberg("util.JsonUtil").mapper().writeValueAsString(java_map)))

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
+from catchment.jvm.classes import listed
 from catchment.plan.model import PartitionField
 
 FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
@@ -34,7 +35,7 @@ def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write)
 def check_spec(table: Any, write: Write) -> None:
     """Raise if the table is partitioned differently than declared; without a declaration every table fits."""
     declared = [_declared(field) for field in write.output.partitions]
-    actual = [_actual(table, field) for field in table.spec().fields()]
+    actual = [_actual(table, field) for field in listed(table.spec().fields())]
     if declared and (len(declared) != len(actual) or not all(map(_same, write.output.partitions, actual))):
         raise JobError(
             f"output {write.output.name}: {write.output.dataset.address} is partitioned by "
@@ -47,7 +48,7 @@ def check_spec(table: Any, write: Write) -> None:
 
 def clustering(table: Any, depot: str) -> list[Column]:
     """The table's partition values as column expressions, computed with Iceberg's functions."""
-    fields = (_actual(table, field) for field in table.spec().fields())
+    fields = (_actual(table, field) for field in listed(table.spec().fields()))
     return [F.expr(_expression(transform, column, depot)) for transform, column, _ in fields if transform != "void"]
 
 
@@ -56,7 +57,7 @@ def sortable(table: Any) -> bool:
 
     A sort treats 0.0 and -0.0 as equal, but in Iceberg they are two partitions.
     """
-    kinds = (str(table.schema().findType(field.sourceId()).toString()) for field in table.spec().fields())
+    kinds = (str(table.schema().findType(field.sourceId()).toString()) for field in listed(table.spec().fields()))
     return not {"float", "double"}.intersection(kinds)
 
 

@@ -52,7 +52,9 @@ class LakeTable:
     @property
     def data_location(self) -> str:
         """Where the table keeps its data files."""
-        return str(self.java.properties().get("write.data.path") or f"{self.java.location().rstrip('/')}/data")
+        default = f"{self.java.location().rstrip('/')}/data"
+        util = self.jvm.iceberg("util.PropertyUtil")
+        return str(util.propertyAsString(self.java.properties(), "write.data.path", default))
 
     def base(self, branch: str) -> Base:
         """The base of a write that begins now."""

@@ -17,6 +17,7 @@ from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
+from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.row_changes import merge
 from catchment.formats.iceberg.table import MAIN, LakeTable
@@ -56,7 +57,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
 def _through_buffer(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
-    options, known = _options(write, table), LakeTable(writer.session, table)
+    options, known = _options(spark, write, table), LakeTable(writer.session, table)
     options.pop("branch", None)
     done = _fitted(
         spark, frame, write, table, lambda rows: write_buffered(writer, rows, known, write, options, listener)
@@ -76,7 +77,7 @@ def _directly(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
         )
         return done.written()
-    _fitted(spark, frame, write, table, lambda rows: _move(rows, write, table))
+    _fitted(spark, frame, write, table, lambda rows: _move(spark, rows, write, table))
     table.refresh()
     # Found by the write id, because the current snapshot may already be another writer's.
     made = snapshots.find_write(spark, table, write.id)
@@ -96,12 +97,10 @@ def _properties(write: Write) -> dict[str, str]:
 
 
 def _warn_of_properties(table: Table, write: Write, listener: Listener) -> None:
-    actual = dict(table.properties())
     for key, value in write.output.properties.items():
-        if actual.get(key) != value:
-            listener.warn(
-                f"{write.output.dataset.address} exists and keeps {key}={actual.get(key)}; the workflow has {value}"
-            )
+        actual = table.properties().get(key)
+        if actual != value:
+            listener.warn(f"{write.output.dataset.address} exists and keeps {key}={actual}; the workflow has {value}")
 
 
 def _fitted(
@@ -139,10 +138,10 @@ def _spec_has_moved(before: int, write: Write, table: Table) -> bool:
     return write.output.sort is not None and table.spec().specId() != before
 
 
-def _move(frame: DataFrame, write: Write, table: Table) -> None:
+def _move(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> None:
     # DataFrameWriterV2 matches columns by name; insertInto would match them by position.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
-    options, output = _options(write, table), write.output
+    options, output = _options(spark, write, table), write.output
     # The branch goes into the name, because some versions of Iceberg ignore the option and write to main.
     target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
     writer = frame.writeTo(target).options(**options, **stamped)
@@ -154,12 +153,12 @@ def _move(frame: DataFrame, write: Write, table: Table) -> None:
         writer.overwrite(F.lit(True))  # noqa: FBT003
 
 
-def _options(write: Write, table: Table) -> dict[str, str]:
-    options = dict(write.output.options)
+def _options(spark: SparkSession, write: Write, table: Table) -> dict[str, str]:
+    options, properties = dict(write.output.options), Jvm.of(spark).texts(table.properties())
     if write.output.compression:
         options["compression-codec"] = write.output.compression
     if write.output.sort:
         # The rows are sorted already; the table's own distribution would shuffle them again.
         options[ORDERING_OPTION] = "false"
     clustered, sortable = write.output.sort is not None, partitions.sortable(table)
-    return without_fanout(options, dict(table.properties()), clustered=clustered, sortable=sortable)
+    return without_fanout(options, properties, clustered=clustered, sortable=sortable)
