@@ -31,7 +31,7 @@ def recover(address: str | None, where: Path, output: str, *, dry_run: bool, yes
     from catchment.run import recovery
 
     project = projects.open_project(where)
-    every = recovery.look(project, address)
+    every = recovery.look(project, address, printing.tell)
     found = [table for table in every if table.recoverable]
     if not found:
         printing.tell(_nothing(every))

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from catchment.store.activity import Activity
 from catchment.store.database import Database, connect
+from catchment.store.engines import Engines
 from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
 from catchment.store.ledger import Ledger
@@ -30,6 +31,7 @@ class Store:
 
     database: Database
     leases: Leases
+    engines: Engines
     runs: Runs
     events: Events
     ledger: Ledger
@@ -70,6 +72,7 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
     return Store(
         database,
         leases,
+        Engines(database),
         Runs(database),
         Events(database, leases),
         Ledger(database),

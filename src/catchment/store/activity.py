@@ -8,6 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, RowMapping, Select, case, func, select
 
 from catchment.store.database import Database, database_time, repeatable
+from catchment.store.engines import not_gone
 from catchment.store.leases import Holder
 from catchment.store.schema import leases, leftovers, writes
 from catchment.store.writes import NO_BRANCH
@@ -33,7 +34,7 @@ class ActiveWrite:
     buffered: bool
     """Whether the buffer is a directory of files. Otherwise it is only the name of the attempt."""
     alive: bool
-    """Whether the engine that fills or filled the buffer is still heard from."""
+    """Whether the engine that fills or filled the buffer is heard from, or may be alive although it is not."""
     rows: int | None
     """Known from the seal on, as are bytes and files."""
     bytes: int | None
@@ -97,7 +98,6 @@ def _tables(connection: Connection) -> tuple[TableActivity, ...]:
 
 
 def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
-    alive = select(leases.c.name).where(leases.c.expires > database_time())
     since = case((writes.c.state == "sealed", writes.c.sealed), else_=writes.c.opened)
     # Not the whole row: descriptors are for those who publish.
     found = (
@@ -105,7 +105,7 @@ def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
             *(writes.c.write_id, writes.c.workflow, writes.c.target, writes.c.branch, writes.c.mode, writes.c.state),
             writes.c.owner.label("engine"),
             *(writes.c.buffer, writes.c.buffered),
-            case((writes.c.owner.in_(alive), 1), else_=0).label("alive"),
+            case((writes.c.owner.in_(not_gone()), 1), else_=0).label("alive"),
             writes.c.rows_written.label("rows"),
             writes.c.bytes_written.label("bytes"),
             writes.c.files_written.label("files"),

@@ -22,7 +22,8 @@ RENEWALS = 4
 class Renewal:
     """Renews a right in a thread of its own, until it is stopped or the right is lost.
 
-    A metastore that does not answer is asked again at the next turn: renewals never wait.
+    A metastore that does not answer, or that refuses, is asked again at the next turn. Renewals never wait, and no
+    trouble ends them: whoever holds the right is alive, and only the metastore can say that it is lost.
     """
 
     def __init__(self, name: str, renew: Callable[[], None], every: float) -> None:
@@ -47,6 +48,8 @@ class Renewal:
                 return
             except CatchmentError as error:
                 log.warning("%s could not be renewed, trying again: %s", self._name, error.message)
+            except Exception:
+                log.exception("%s could not be renewed, trying again", self._name)
 
 
 class HeldLease:

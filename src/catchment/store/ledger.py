@@ -12,8 +12,9 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from catchment.errors import EngineLost, JobError
 from catchment.store.database import Database, database_time, insert_missing, repeatable
+from catchment.store.engines import not_gone
 from catchment.store.in_flight import InFlight, in_flight
-from catchment.store.schema import leases, leftovers, seals, writes
+from catchment.store.schema import leftovers, seals, writes
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 
 _OF_AN_ATTEMPT = (
@@ -207,8 +208,8 @@ class Ledger:
     @repeatable
     def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Entry, ...]:
         """The writes of a table whose engine is no longer heard from."""
-        alive = select(leases.c.name).where(leases.c.expires > database_time())
-        lost = select(writes).where(writes.c.target == target, writes.c.state == state, writes.c.owner.not_in(alive))
+        gone = writes.c.owner.not_in(not_gone())
+        lost = select(writes).where(writes.c.target == target, writes.c.state == state, gone)
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(lost))
 

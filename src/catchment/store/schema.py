@@ -77,6 +77,13 @@ leases: TableClause = table(
     column("expires", Double),
 )
 
+uptime: TableClause = table(
+    "uptime",
+    column("id", Integer),
+    column("since", Double),
+    column("heard", Double),
+)
+
 readers: TableClause = table(
     "readers",
     column("name", String),

@@ -1,0 +1,22 @@
+"""What keeps a metastore honest and quick for years: since when it has been there."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+PRESENCE = (
+    """
+    CREATE TABLE uptime (
+        id INTEGER PRIMARY KEY,
+        since DOUBLE PRECISION NOT NULL,
+        heard DOUBLE PRECISION NOT NULL
+    )
+    """,
+)
+"""Since when engines have been heard from without a gap, and when last: one row."""
+
+
+def apply(connection: Connection) -> None:
+    """Add what the first release did not have."""
+    for statement in PRESENCE:
+        connection.execute(text(statement))
