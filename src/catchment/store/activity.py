@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, Select, case, func, select
 
 from catchment.store.database import Database, database_time, repeatable
 from catchment.store.engines import not_gone
-from catchment.store.leases import Holder
+from catchment.store.leases import Holder, is_held
 from catchment.store.schema import leases, leftovers, writes
 from catchment.store.writes import NO_BRANCH
 
@@ -124,7 +124,7 @@ def _active(row: RowMapping) -> ActiveWrite:
 def _holders(connection: Connection) -> dict[str, Holder]:
     left = (leases.c.expires - database_time()).label("left")
     held = select(leases.c.name, leases.c.owner, leases.c.fence, left)
-    held = held.where(leases.c.name.startswith(_TABLE), leases.c.expires > database_time())
+    held = held.where(leases.c.name.startswith(_TABLE), is_held(leases))
     return {row.name.removeprefix(_TABLE): Holder(row.owner, row.fence, row.left) for row in connection.execute(held)}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, update
 
 from catchment.store.database import Database, database_time, insert_missing, repeatable
+from catchment.store.leases import is_held
 from catchment.store.schema import leases, uptime, writes
 
 GAP_SECONDS = 60.0
@@ -31,9 +32,9 @@ class Engines:
 
     def heard(self, name: str, seconds: float) -> None:
         """The same, once: a metastore that does not answer is not waited for."""
-        with self._database.writing() as connection:
-            insert_missing(connection, leases, {"name": name, "fence": 1, "expires": 0.0})
-            renewed = {"owner": name, "expires": database_time() + seconds}
+        with self._database.renewing() as connection:
+            insert_missing(connection, leases, {"name": name, "fence": 1, "expires": 0.0, "seconds": seconds})
+            renewed = {"owner": name, "expires": database_time() + seconds, "seconds": seconds}
             connection.execute(update(leases).where(leases.c.name == name).values(renewed))
             _count(connection)
 
@@ -66,7 +67,7 @@ def not_gone() -> Select[Any]:
     does one that is no longer there: leases are removed long after they ran out.
     """
     waited_for = and_(leases.c.owner.is_not(None), ~_is_settled())
-    return select(leases.c.name).where(or_(leases.c.expires > database_time(), waited_for))
+    return select(leases.c.name).where(or_(is_held(leases), waited_for))
 
 
 def _is_settled() -> ColumnElement[bool]:

@@ -17,12 +17,14 @@ log = logging.getLogger(__name__)
 
 RENEWALS = 4
 """Renewals in the time that a lease lasts; a few may fail before anybody takes its owner for dead."""
+AGAIN_SECONDS = 1.0
+"""How long to wait after a renewal that failed."""
 
 
 class Renewal:
     """Renews a right in a thread of its own, until it is stopped or the right is lost.
 
-    A metastore that does not answer, or that refuses, is asked again at the next turn. Renewals never wait, and no
+    A metastore that does not answer, or that refuses, is asked again a moment later. Renewals never wait, and no
     trouble ends them: whoever holds the right is alive, and only the metastore can say that it is lost.
     """
 
@@ -40,9 +42,12 @@ class Renewal:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._every):
+        pause = self._every
+        while not self._stopped.wait(pause):
+            pause = min(self._every, AGAIN_SECONDS)
             try:
                 self._renew()
+                pause = self._every
             except LeaseLost as lost:
                 self.lost = lost
                 return

@@ -75,6 +75,7 @@ leases: TableClause = table(
     column("owner", String),
     column("fence", BigInteger),
     column("expires", Double),
+    column("seconds", Double),
 )
 
 uptime: TableClause = table(

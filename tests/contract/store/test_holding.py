@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
+from catchment.commit.leases import LEASE_SECONDS
 from catchment.commit.presence import announce, reading
-from catchment.errors import LeaseHeld, LeaseLost
-from catchment.store import Lease, Store
-from catchment.store.holding import HeldLease
+from catchment.errors import LeaseHeld, LeaseLost, MetastoreUnavailable
+from catchment.store import Lease, Store, open_store
+from catchment.store.database import CONNECTIONS, RENEWAL_SECONDS
+from catchment.store.holding import HeldLease, Renewal
 from catchment.store.schema import leases, readers
 
 LONG = 600.0
@@ -64,6 +68,40 @@ def test_whoever_lost_its_lease_hears_it_and_takes_nothing_away(store: Store) ->
     holder = store.leases.holder("table/a")
     assert holder is not None
     assert (holder.owner, holder.fence) == ("you", other.fence)
+
+
+def test_a_renewal_gives_up_before_the_lease_does() -> None:
+    assert RENEWAL_SECONDS < LEASE_SECONDS / 3
+
+
+def test_a_renewal_does_not_wait_behind_a_writer_that_takes_its_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    with open_store(url) as store, open_store(url) as busy:
+        lease = store.leases.acquire("table/a", "me", LONG)
+        with busy.database.writing(), pytest.raises(MetastoreUnavailable):
+            store.leases.renew(lease, LONG)
+        store.leases.renew(lease, LONG)
+
+
+def test_a_renewal_needs_no_connection_that_others_hold(store: Store) -> None:
+    lease = store.leases.acquire("table/a", "me", LONG)
+    with ExitStack() as held:
+        for _ in range(CONNECTIONS):
+            held.enter_context(store.database.reading())
+        store.leases.renew(lease, LONG)
+
+
+def test_a_renewal_that_failed_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catchment.store.holding.AGAIN_SECONDS", OFTEN)
+    turns: list[int] = []
+
+    def renew() -> None:
+        turns.append(1)
+        raise MetastoreUnavailable("busy")
+
+    renewal = Renewal("a lease", renew, 0.5)
+    wait_until(lambda: len(turns) > 2)
+    renewal.stop()
 
 
 def test_an_old_renewal_is_not_trusted(store: Store) -> None:

@@ -1,10 +1,11 @@
-"""What keeps a metastore honest and quick for years: since when it has been there."""
+"""What keeps a metastore honest and quick for years."""
 
 from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
 PRESENCE = (
+    "ALTER TABLE leases ADD COLUMN seconds DOUBLE PRECISION NOT NULL DEFAULT 60",
     """
     CREATE TABLE uptime (
         id INTEGER PRIMARY KEY,
@@ -13,7 +14,7 @@ PRESENCE = (
     )
     """,
 )
-"""Since when engines have been heard from without a gap, and when last: one row."""
+"""How long leases were given for; since when engines have been heard from without a gap, and when last: one row."""
 
 
 def apply(connection: Connection) -> None:
