@@ -61,25 +61,44 @@ class HeldLease:
     """A lease that was acquired, and is renewed until it is released.
 
     Another process may take it over if this one is not heard from for too long. Work that must not go on then calls
-    `check` on its way; other work goes on, because something else decides between the two.
+    `check` on its way; other work goes on, because something else decides between the two. Where `stalled` is given,
+    a holder that has not called `check` for so many seconds hangs, and its lease is left to whoever wants it.
     """
 
-    def __init__(self, leases: Leases, lease: Lease, seconds: float, *, every: float | None = None) -> None:
+    def __init__(
+        self,
+        leases: Leases,
+        lease: Lease,
+        seconds: float,
+        *,
+        every: float | None = None,
+        stalled: float = math.inf,
+    ) -> None:
         self.lease = lease
-        self._leases, self._seconds = leases, seconds
-        self._renewed = time.monotonic()
+        self._leases, self._seconds, self._stalled = leases, seconds, stalled
+        self._renewed = self._moved = time.monotonic()
         self._renewal = Renewal(f"the lease {lease.name}", self._renew, every or seconds / RENEWALS)
 
     @classmethod
-    def acquire(cls, leases: Leases, name: str, owner: str, seconds: float, *, every: float | None = None) -> HeldLease:
+    def acquire(
+        cls,
+        leases: Leases,
+        name: str,
+        owner: str,
+        seconds: float,
+        *,
+        every: float | None = None,
+        stalled: float = math.inf,
+    ) -> HeldLease:
         """Take a lease that nobody holds; raises LeaseHeld if somebody does."""
-        return cls(leases, leases.acquire(name, owner, seconds), seconds, every=every)
+        return cls(leases, leases.acquire(name, owner, seconds), seconds, every=every, stalled=stalled)
 
     def check(self, trust: float = math.inf) -> None:
         """Raise LeaseLost if somebody took the lease over.
 
         The last renewal is trusted for so many seconds. If it is older, the metastore is asked before this returns.
         """
+        self._moved = time.monotonic()
         if self._renewal.lost is not None:
             raise self._renewal.lost
         if time.monotonic() - self._renewed > trust:
@@ -101,5 +120,6 @@ class HeldLease:
 
     def _renew(self) -> None:
         asked = time.monotonic()
-        self._leases.renew(self.lease, self._seconds)
-        self._renewed = asked
+        if asked - self._moved <= self._stalled:
+            self._leases.renew(self.lease, self._seconds)
+            self._renewed = asked

@@ -104,6 +104,22 @@ def test_a_renewal_that_failed_is_tried_again_soon(monkeypatch: pytest.MonkeyPat
     renewal.stop()
 
 
+def test_a_holder_that_stands_still_is_not_renewed_for_ever(store: Store) -> None:
+    with HeldLease.acquire(store.leases, "table/a", "me", 0.2, every=OFTEN, stalled=0.1) as hung:
+        wait_until(lambda: store.leases.holder("table/a") is None)
+        store.leases.acquire("table/a", "you", LONG)
+        with pytest.raises(LeaseLost):
+            hung.check(trust=0.0)
+
+
+def test_a_holder_that_moves_again_before_anybody_took_over_goes_on(store: Store) -> None:
+    with HeldLease.acquire(store.leases, "table/a", "me", 0.2, every=OFTEN, stalled=0.1) as slow:
+        wait_until(lambda: store.leases.holder("table/a") is None)
+        slow.check(trust=0.0)
+        with pytest.raises(LeaseHeld):
+            store.leases.acquire("table/a", "you", LONG)
+
+
 def test_an_old_renewal_is_not_trusted(store: Store) -> None:
     with HeldLease.acquire(store.leases, "table/a", "me", LONG, every=NEVER) as held:
         held.check(trust=-1.0)
