@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
@@ -49,6 +49,11 @@ def _sqlite_time(*_: Any, **__: Any) -> str:
 @compiles(database_time, "postgresql")
 def _postgresql_time(*_: Any, **__: Any) -> str:
     return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+def now(connection: Connection) -> float:
+    """The database's time as a value: PostgreSQL looks nothing up in an index by a time that goes on meanwhile."""
+    return float(connection.execute(select(database_time())).scalar_one())
 
 
 def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_,
 
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.leases import is_held
-from catchment.store.schema import leases, uptime, writes
+from catchment.store.schema import UNFINISHED, leases, uptime, writes
 
 GAP_SECONDS = 60.0
 """If no engine was heard from for longer than this, the metastore may have been away from all of them."""
@@ -46,7 +46,7 @@ class Engines:
     @repeatable
     def missed(self) -> int:
         """How many engines with open writes are not heard from any more, and have not said that they have ended."""
-        begun = select(writes.c.owner).where(writes.c.state == "open")
+        begun = select(writes.c.owner).where(UNFINISHED, writes.c.state == "open")
         silent = and_(leases.c.owner.is_not(None), leases.c.expires <= database_time(), leases.c.name.in_(begun))
         with self._database.reading() as connection:
             return connection.scalar(select(func.count()).select_from(leases).where(silent)) or 0

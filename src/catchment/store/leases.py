@@ -112,8 +112,8 @@ class Leases:
 
 def is_held(given: FromClause) -> ColumnElement[bool]:
     """Whether a lease has time left; not if that is more than it was ever given, because the clock went back."""
-    left = given.c.expires - database_time()
-    return and_(left > 0, left <= given.c.seconds + CLOCK_SECONDS)
+    now = database_time()
+    return and_(given.c.expires > now, given.c.expires <= now + given.c.seconds + CLOCK_SECONDS)
 
 
 def _from_now(seconds: float) -> dict[str, Any]:

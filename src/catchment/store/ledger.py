@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 from catchment.errors import EngineLost, JobError
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.engines import not_gone
-from catchment.store.in_flight import InFlight, in_flight
-from catchment.store.schema import leftovers, seals, writes
+from catchment.store.in_flight import InFlight, in_flight, is_unused
+from catchment.store.schema import UNFINISHED, leftovers, seals, writes
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 
 _OF_AN_ATTEMPT = (
@@ -216,7 +216,7 @@ class Ledger:
     @repeatable
     def unfinished(self) -> Mapping[str, Mapping[str, Any]]:
         """The datasets that have something to recover, by their targets: sealed or open writes, or leftovers."""
-        begun = select(writes.c.target, writes.c.dataset).where(writes.c.state.in_(("open", "sealed")))
+        begun = select(writes.c.target, writes.c.dataset).where(UNFINISHED)
         with self._database.reading() as connection:
             found = connection.execute(begun.union_all(select(leftovers.c.target, leftovers.c.dataset)))
             datasets = {row.target: row.dataset for row in found}
@@ -231,9 +231,8 @@ class Ledger:
     @repeatable
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
         """(write id, directory) of the buffers of a table that nobody will publish."""
-        used = select(writes.c.buffer).where(writes.c.target == target, writes.c.state != "abandoned")
-        left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target)
-        left = left.where(leftovers.c.buffer.not_in(used)).order_by(leftovers.c.buffer)
+        left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target, is_unused())
+        left = left.order_by(leftovers.c.buffer)
         with self._database.reading() as connection:
             return tuple((row.write_id, row.buffer) for row in connection.execute(left))
 

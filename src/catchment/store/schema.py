@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, String, column, table
+from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, String, column, literal_column, table
 from sqlalchemy.sql.expression import TableClause
 
 runs: TableClause = table(
@@ -123,6 +123,9 @@ writes: TableClause = table(
     column("error", JSON(none_as_null=True)),
     column("inputs", JSON(none_as_null=True)),
 )
+
+UNFINISHED = writes.c.state.in_((literal_column("'open'"), literal_column("'sealed'")))
+"""Written out and not as parameters: a database uses the index of unfinished writes only if it sees that it fits."""
 
 seals: TableClause = table(
     "seals",
