@@ -12,7 +12,7 @@ from types import TracebackType
 
 from catchment.errors import MetastoreUnavailable
 from catchment.store import Store
-from catchment.store.holding import Renewal
+from catchment.store.holding import Repeated
 
 ENGINE_SECONDS = 90.0
 """How long an engine that died still counts as alive: longer than the patience of a living one with the metastore."""
@@ -32,7 +32,7 @@ class Presence:
         """The lease that says so. While it is held, nobody else touches the engine's open writes."""
         self._store = store
         store.engines.here(owner, seconds)
-        self._renewal = Renewal(f"the engine {owner}", lambda: store.engines.heard(owner, seconds), every)
+        self._renewal = Repeated(f"the sign of life of {owner}", lambda: store.engines.heard(owner, seconds), every)
 
     def end(self) -> None:
         """The engine ends. If the metastore does not answer, the lease runs out by itself."""
@@ -66,7 +66,7 @@ def reading(store: Store, who: str, seconds: float = READER_SECONDS) -> Iterator
 
     with suppress(MetastoreUnavailable):  # then the first renewal that succeeds says since when
         renew()
-    renewal = Renewal(f"the reader {name}", renew, seconds / RENEWALS)
+    renewal = Repeated(f"the sign of life of {name}", renew, seconds / RENEWALS)
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ from catchment.store.leases import Lease, Leases
 from catchment.store.ledger import Ledger
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
+from catchment.store.pruning import Pruning
 from catchment.store.publications import Publications
 from catchment.store.readers import Readers
 from catchment.store.runs import Runs
@@ -40,6 +41,7 @@ class Store:
     readers: Readers
     states: States
     ticks: Ticks
+    pruning: Pruning
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
@@ -81,4 +83,5 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
         Readers(database),
         States(database, leases),
         Ticks(database, leases),
+        Pruning(database),
     )

@@ -18,26 +18,26 @@ log = logging.getLogger(__name__)
 RENEWALS = 4
 """Renewals in the time that a lease lasts; a few may fail before anybody takes its owner for dead."""
 AGAIN_SECONDS = 1.0
-"""How long to wait after a renewal that failed."""
+"""How long to wait after a step that failed."""
 
 
-class Renewal:
-    """Renews a right in a thread of its own, until it is stopped or the right is lost.
+class Repeated:
+    """Takes a step again and again in a thread of its own, until it is stopped or a lease is lost.
 
-    A metastore that does not answer, or that refuses, is asked again a moment later. Renewals never wait, and no
-    trouble ends them: whoever holds the right is alive, and only the metastore can say that it is lost.
+    A metastore that does not answer, or that refuses, is asked again a moment later. No trouble ends the thread:
+    whoever renews a lease is alive, and only the metastore can say that it is lost.
     """
 
-    def __init__(self, name: str, renew: Callable[[], None], every: float) -> None:
+    def __init__(self, name: str, step: Callable[[], object], every: float) -> None:
         self.lost: LeaseLost | None = None
         """Why there is nothing to renew any more."""
-        self._name, self._renew, self._every = name, renew, every
+        self._name, self._step, self._every = name, step, every
         self._stopped = Event()
-        self._thread = Thread(target=self._run, name=f"renewal of {name}", daemon=True)
+        self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop renewing; returns when no renewal is under way any more."""
+        """Stop; returns when no step is under way any more."""
         self._stopped.set()
         self._thread.join()
 
@@ -46,15 +46,15 @@ class Renewal:
         while not self._stopped.wait(pause):
             pause = min(self._every, AGAIN_SECONDS)
             try:
-                self._renew()
+                self._step()
                 pause = self._every
             except LeaseLost as lost:
                 self.lost = lost
                 return
             except CatchmentError as error:
-                log.warning("%s could not be renewed, trying again: %s", self._name, error.message)
+                log.warning("%s failed, trying again: %s", self._name, error.message)
             except Exception:
-                log.exception("%s could not be renewed, trying again", self._name)
+                log.exception("%s failed, trying again", self._name)
 
 
 class HeldLease:
@@ -77,7 +77,7 @@ class HeldLease:
         self.lease = lease
         self._leases, self._seconds, self._stalled = leases, seconds, stalled
         self._renewed = self._moved = time.monotonic()
-        self._renewal = Renewal(f"the lease {lease.name}", self._renew, every or seconds / RENEWALS)
+        self._renewal = Repeated(f"renewing the lease {lease.name}", self._renew, every or seconds / RENEWALS)
 
     @classmethod
     def acquire(

@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
-from catchment.errors import EngineLost, JobError
+from catchment.errors import EngineLost, JobError, MetastoreUnavailable
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.engines import not_gone
 from catchment.store.in_flight import InFlight, in_flight, is_unused
+from catchment.store.pruning import find_done
 from catchment.store.schema import UNFINISHED, leftovers, seals, writes
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, WriteState
 
@@ -54,7 +55,11 @@ class Ledger:
         May be repeated where the answer was lost, as may every step of the ledger.
         """
         with self._database.writing() as connection:
-            if not insert_missing(connection, writes, _row(intent)):
+            if insert_missing(connection, writes, _row(intent)):
+                # Looked up after the insert: whoever removes the old row of a committed write does both at once.
+                if (known_done := _done_before(connection, intent)) is not None:
+                    return known_done
+            else:
                 known = _locked(connection, intent.write_id)
                 if known.intent.target != intent.target:
                     _check_elsewhere(known, intent)
@@ -249,7 +254,16 @@ class Ledger:
 
 def _find(connection: Connection, write_id: str) -> Entry | None:
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
-    return _write(row) if row is not None else None
+    return _write(row) if row is not None else find_done(connection, write_id)
+
+
+def _done_before(connection: Connection, intent: Intent) -> Entry | None:
+    """The write as it was committed long ago; its new row goes again."""
+    known = find_done(connection, intent.write_id)
+    if known is None or known.intent.target != intent.target:
+        return None
+    connection.execute(delete(writes).where(writes.c.write_id == intent.write_id))
+    return known
 
 
 def _is_ours(known: Entry, intent: Intent) -> bool:
@@ -275,7 +289,10 @@ def _check_elsewhere(known: Entry, intent: Intent) -> None:
 
 
 def _locked(connection: Connection, write_id: str) -> Entry:
-    return _write(connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one())
+    row = connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one_or_none()
+    if row is None:
+        raise MetastoreUnavailable(f"{write_id} was removed as old at this very moment", hint="try again")
+    return _write(row)
 
 
 def _next_number(connection: Connection, target: str) -> int:

@@ -127,6 +127,17 @@ writes: TableClause = table(
 UNFINISHED = writes.c.state.in_((literal_column("'open'"), literal_column("'sealed'")))
 """Written out and not as parameters: a database uses the index of unfinished writes only if it sees that it fits."""
 
+done: TableClause = table(
+    "done",
+    column("write_id", String),
+    column("target", String),
+    column("branch", String),
+    column("snapshot_id", BigInteger),
+    column("rows_written", BigInteger),
+    column("bytes_written", BigInteger),
+    column("files_written", BigInteger),
+)
+
 seals: TableClause = table(
     "seals",
     column("target", String),

@@ -17,6 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from catchment.commit.presence import Presence, announce, reading
+from catchment.commit.upkeep import keep_small
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, published, single_writer, spark_settings
@@ -110,6 +111,7 @@ class Application:
         max_pending = self._start.engine.settings.max_pending
         depots = self._start.engine.depots
         self._presence = announce(store)
+        keep_small(store, self._presence.owner, self._start.engine.settings.keep_days)
         return Writer(session, store, self._presence.owner, max_pending, single_writer(depots), published(depots))
 
     def ready(self) -> Ready:

@@ -15,7 +15,7 @@ from catchment.commit.presence import announce, reading
 from catchment.errors import LeaseHeld, LeaseLost, MetastoreUnavailable
 from catchment.store import Lease, Store, open_store
 from catchment.store.database import CONNECTIONS, RENEWAL_SECONDS
-from catchment.store.holding import HeldLease, Renewal
+from catchment.store.holding import HeldLease, Repeated
 from catchment.store.schema import leases, readers
 
 LONG = 600.0
@@ -99,7 +99,7 @@ def test_a_renewal_that_failed_is_tried_again_soon(monkeypatch: pytest.MonkeyPat
         turns.append(1)
         raise MetastoreUnavailable("busy")
 
-    renewal = Renewal("a lease", renew, 0.5)
+    renewal = Repeated("a lease", renew, 0.5)
     wait_until(lambda: len(turns) > 2)
     renewal.stop()
 

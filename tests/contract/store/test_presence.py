@@ -17,7 +17,7 @@ from catchment.errors import MetastoreUnavailable, SetupError
 from catchment.store import PATIENCE_SECONDS, Store, open_store
 from catchment.store.database import database_time
 from catchment.store.engines import GAP_SECONDS, SETTLING_SECONDS
-from catchment.store.holding import Renewal
+from catchment.store.holding import Repeated
 from catchment.store.schema import leases, uptime
 from tests.contract.store.test_holding import seconds_left, taken_over, wait_until
 from tests.ledgers import TARGET, Filled
@@ -97,7 +97,7 @@ def test_no_trouble_ends_the_signs_of_life(trouble: Exception) -> None:
         if len(turns) < 3:
             raise trouble
 
-    renewal = Renewal("the engine", renew, OFTEN)
+    renewal = Repeated("the engine", renew, OFTEN)
     wait_until(lambda: len(turns) > 4)
     renewal.stop()
     assert renewal.lost is None

@@ -16,16 +16,33 @@ PRESENCE = (
 )
 """How long leases were given for; since when engines have been heard from without a gap, and when last: one row."""
 
+LEDGER = (
+    """
+    CREATE TABLE done (
+        write_id TEXT PRIMARY KEY,
+        target TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        snapshot_id BIGINT,
+        rows_written BIGINT NOT NULL,
+        bytes_written BIGINT NOT NULL,
+        files_written BIGINT NOT NULL
+    )
+    """,
+)
+"""What stays of a committed write when its row is removed: later attempts must know it."""
+
 INDEXES = (
     "CREATE INDEX writes_unfinished ON writes (target) WHERE state IN ('open', 'sealed')",
     "CREATE INDEX writes_by_finish ON writes (finished) WHERE finished IS NOT NULL",
     "CREATE INDEX leftovers_by_target ON leftovers (target)",
     "CREATE INDEX leases_by_expiry ON leases (expires)",
+    "CREATE INDEX events_by_time ON events (at)",
+    "CREATE INDEX windows_by_finish ON windows (finished)",
 )
-"""What is asked often, of a ledger in which nearly everything is finished."""
+"""What is asked often, where nearly everything is finished; and what is old."""
 
 
 def apply(connection: Connection) -> None:
     """Add what the first release did not have."""
-    for statement in (*PRESENCE, *INDEXES):
+    for statement in (*PRESENCE, *LEDGER, *INDEXES):
         connection.execute(text(statement))
