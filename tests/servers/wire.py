@@ -16,13 +16,18 @@ class Wire:
     def __init__(self, port: int) -> None:
         self._behind = port
         self._words = b""
+        self._keeps = False
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         threading.Thread(target=self._accept, name="wire", daemon=True).start()
 
     def lose_answer_to(self, words: bytes) -> None:
         """The next request with these words is carried out; its answer is lost, and its connection with it."""
-        self._words = words
+        self._keeps, self._words = False, words
+
+    def keep_answer_to(self, words: bytes) -> None:
+        """The same, but the connection stays open: whoever waits for the answer waits for as long as it likes."""
+        self._keeps, self._words = True, words
 
     @property
     def has_lost(self) -> bool:
@@ -52,7 +57,10 @@ class Wire:
             target.sendall(data)
             if source is client and self._words and self._words in data:
                 self._words = b""
-                return not server.recv(CHUNK)  # the answer says that it was done; it goes no further
+                server.recv(CHUNK)  # the answer says that it was done; it goes no further
+                if self._keeps:
+                    client.recv(CHUNK)  # until the client hangs up
+                return False
         return True
 
 

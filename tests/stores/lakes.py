@@ -103,11 +103,17 @@ def at_rest(root: Path, store: S3Server, other: Lake) -> Iterator[Lake]:
         catalog.stop()
 
 
-def in_postgresql(name: str, location: str, port: int, conf: Mapping[str, str] | None = None) -> Depot:
+def in_postgresql(
+    name: str,
+    location: str,
+    port: int,
+    conf: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Depot:
     """A depot whose catalog is in PostgreSQL and whose tables are on S3."""
     # Statements go over the wire as text each time, so that they can be recognised there.
-    properties = {"jdbc.user": "postgres", "jdbc.prepareThreshold": "0"}
-    catalog = Catalog(uri=f"jdbc:postgresql://127.0.0.1:{port}/postgres", properties=properties)
+    own = {"jdbc.user": "postgres", "jdbc.prepareThreshold": "0"}
+    catalog = Catalog(uri=f"jdbc:postgresql://127.0.0.1:{port}/postgres", properties={**own, **(properties or {})})
     return Depot(name, "iceberg", location, catalog, conf or {}, publish=f"{name}_published")
 
 

@@ -128,6 +128,17 @@ def test_a_swap_whose_answer_is_lost_on_the_wire_keeps_its_files(on_s3: Lake, wi
     check(on_s3.there, fresh, "wired")
 
 
+def test_a_connection_to_the_catalog_that_says_nothing_more_is_given_up(on_s3: Lake, wire: Wire, fresh: str) -> None:
+    """A half-open connection: without a time-out, the holder of the table's lease would wait for ever."""
+    on_s3.here.run(appending(fresh, 0, "before", "wired"))
+    wire.keep_answer_to(b"UPDATE iceberg_tables")
+    [report] = on_s3.here.run(appending(fresh, 10, "during", "wired"))
+    assert wire.has_lost
+    assert report.snapshot_id is not None
+    assert ids(on_s3.there, fresh, "wired") == list(range(20))
+    check(on_s3.there, fresh, "wired")
+
+
 def test_a_catalog_that_is_busy(on_s3: Lake, fresh: str) -> None:
     """Somebody holds the SQLite file of the catalog, and its clients do not wait: the swap is tried again."""
     on_s3.here.run(appending(fresh, 0, "before", "impatient"))

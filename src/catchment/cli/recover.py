@@ -61,7 +61,7 @@ def recover(
     learned = recovery.rebuild(project, address, tell=printing.tell) if rebuild else {}
     for table, lost in learned.items():
         printing.tell(f"{table}: {len(lost)} writes are recorded as committed again")
-    every = recovery.look(project, address)
+    every = recovery.look(project, address, printing.tell)
     found = [table for table in every if table.recoverable]
     if not found:
         printing.tell(_nothing(every))

@@ -8,7 +8,7 @@ from catchment.store.ledger import Ledger
 from catchment.store.writes import Entry
 
 ROUND_SECONDS = 30.0
-"""How often a publisher looks for them: as long as an engine may be silent before it counts as gone."""
+"""How often a publisher looks for them."""
 
 
 class Rounds:

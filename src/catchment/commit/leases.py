@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +19,12 @@ CHECK_SECONDS = 1.0
 """How long a holder trusts its last renewal before it asks the metastore again."""
 
 
-def held(store: Store, lease: Lease) -> HeldLease:
-    """Renew a lease of a table until the work is done, then give it back."""
-    return HeldLease(store.leases, lease, LEASE_SECONDS, every=LEASE_SECONDS / 3)
+def held(store: Store, lease: Lease, stalled: float = math.inf) -> HeldLease:
+    """Renew a lease of a table until the work is done, then give it back.
+
+    A holder that has not called `check` for `stalled` seconds hangs: the lease is no longer renewed.
+    """
+    return HeldLease(store.leases, lease, LEASE_SECONDS, every=LEASE_SECONDS / 3, stalled=stalled)
 
 
 LOOK_SECONDS = 0.1

@@ -8,27 +8,49 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import TracebackType
 
 from catchment.errors import MetastoreUnavailable
 from catchment.store import Store
-from catchment.store.holding import HeldLease, Renewal
+from catchment.store.holding import Repeated
 
-ENGINE_SECONDS = 30.0
-"""How long an engine that died still counts as alive."""
+ENGINE_SECONDS = 90.0
+"""How long an engine that died still counts as alive: longer than the patience of a living one with the metastore."""
+EVERY_SECONDS = 5.0
+"""How often an engine says that it is alive: of one that is taken for dead, the open writes are given up."""
 READER_SECONDS = 60.0
 """How long a reader that died still counts."""
 RENEWALS = 6
-"""More than usual: of an engine that is taken for dead, the open writes are given up."""
+"""How often a reader is heard from in that time."""
 
 
-def announce(store: Store, seconds: float = ENGINE_SECONDS) -> str:
-    """Say that this engine is alive, for as long as its process is; returns the lease that says so.
+class Presence:
+    """Says that an engine is alive, until it ends."""
 
-    While this lease is held, nobody else touches the engine's open writes.
-    """
+    def __init__(self, store: Store, owner: str, seconds: float, every: float) -> None:
+        self.owner = owner
+        """The lease that says so. While it is held, nobody else touches the engine's open writes."""
+        self._store = store
+        store.engines.here(owner, seconds)
+        self._renewal = Repeated(f"the sign of life of {owner}", lambda: store.engines.heard(owner, seconds), every)
+
+    def end(self) -> None:
+        """The engine ends. If the metastore does not answer, the lease runs out by itself."""
+        self._renewal.stop()
+        with suppress(MetastoreUnavailable):
+            self._store.engines.ended(self.owner)
+
+    def __enter__(self) -> Presence:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.end()
+
+
+def announce(store: Store, seconds: float = ENGINE_SECONDS, *, every: float = EVERY_SECONDS) -> Presence:
+    """Say that this engine is alive, for as long as its process is or until it ends."""
     owner = f"engine/{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-    HeldLease.acquire(store.leases, owner, owner, seconds, every=seconds / RENEWALS)
-    return owner
+    return Presence(store, owner, seconds, every)
 
 
 @contextmanager
@@ -44,7 +66,7 @@ def reading(store: Store, who: str, seconds: float = READER_SECONDS) -> Iterator
 
     with suppress(MetastoreUnavailable):  # then the first renewal that succeeds says since when
         renew()
-    renewal = Renewal(f"the reader {name}", renew, seconds / RENEWALS)
+    renewal = Repeated(f"the sign of life of {name}", renew, seconds / RENEWALS)
     try:
         yield
     finally:

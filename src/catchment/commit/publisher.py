@@ -76,6 +76,8 @@ class Destination(Protocol):
 BEHIND = "metastore-behind"
 TURN_SECONDS = 1.0
 """A holder gives the lease back after this long, even if more is waiting: its own write is long through."""
+STALLED_SECONDS = 300.0
+"""A consolidation that has not moved for this long hangs; its lease is then left to others."""
 LOOK_SECONDS = 0.05
 """How often an engine looks what another one has published."""
 NEWS_SECONDS = 1.0
@@ -117,6 +119,7 @@ class Publisher(Generic[Into]):
     leader: threading.Lock = field(default_factory=threading.Lock)
     """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
     rounds: Rounds = field(default_factory=Rounds)
+    stalled: float = STALLED_SECONDS
 
     def publish(self, write_id: str, tell: Tell = log.warning) -> Entry:
         """Return when the write is committed; raises why it is not going to be."""
@@ -169,7 +172,7 @@ class Publisher(Generic[Into]):
             return False
         faults.point("lease-taken")
         # Who finds that the lease was taken over leaves the work to whoever took it.
-        with held(self.store, lease) as mine, suppress(LeaseLost):
+        with held(self.store, lease, self.stalled) as mine, suppress(LeaseLost):
             self._work(partial(mine.check, CHECK_SECONDS), tell)
             # An engine that lives long cleans up after those that died since it met the table.
             if self.rounds.due():
@@ -182,6 +185,7 @@ class Publisher(Generic[Into]):
             batch = self.ledger.pending(self.target, limit=self.destination.batch)
             if not batch:
                 return
+            check()
             try:
                 outcome = self.destination.consolidate(batch, check)
             except WritesMoved:

@@ -146,6 +146,11 @@ class SettingsEntry(_Entry):
         ge=1,
         description="Sealed writes of one table that may wait to be published; beyond it, writers wait.",
     )
+    keep_days: Whole = Field(
+        Settings.keep_days,
+        ge=1,
+        description="Days for which the metastore keeps finished writes, windows and events.",
+    )
 
 
 def _names(pattern: str) -> dict[str, Any]:

@@ -68,6 +68,8 @@ class Settings:
 
     max_pending: int = 1000
     """Sealed writes of one table that may wait to be published; beyond it, writers wait before they write."""
+    keep_days: int = 90
+    """How long the metastore keeps what is over: writes, windows and events."""
 
 
 @dataclass(frozen=True)

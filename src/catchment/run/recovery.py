@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -20,13 +21,18 @@ from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.store import Store, open_store
 from catchment.store.decisions import Fate
+from catchment.store.engines import SETTLING_SECONDS
 from catchment.store.writes import Published
 
+WATCH_SECONDS = 1.0
+"""How often to look whether engines that are not heard from have announced themselves again."""
 
-def look(project: Project, address: str | None = None) -> tuple[Unfinished, ...]:
+
+def look(project: Project, address: str | None = None, tell: Tell = lambda _: None) -> tuple[Unfinished, ...]:
     """What writes have left unfinished, in all tables or in the one at an address; no engine is started."""
     asked = None if address is None else _canonical(address, project)
     with open_store(project.metastore) as store:
+        _wait_for_missed(store, tell)
         found = unfinished(store, None if asked is None else _targets(asked, project))
     if asked and not found:
         # Without a project file every name would do, the misspelled ones too.
@@ -93,6 +99,16 @@ def _learn(store: Store, dataset: Dataset, reader: LakeSession, address: Address
         for write in each["writes"]
     ]
     return store.ledger.learn(dataset.target, asdict(dataset), published)
+
+
+def _wait_for_missed(store: Store, tell: Tell) -> None:
+    """Give engines that the metastore has not heard from the time to announce themselves, if it may have been away."""
+    told = False
+    while (missed := store.engines.missed()) and not store.engines.watch():
+        if not told:
+            tell(f"{missed} engines have not been heard from; waiting up to {SETTLING_SECONDS:.0f} s for them")
+            told = True
+        time.sleep(WATCH_SECONDS)
 
 
 def recover(

@@ -8,11 +8,13 @@ from types import TracebackType
 from catchment.store.activity import Activity
 from catchment.store.database import Database, connect
 from catchment.store.decisions import Decisions
+from catchment.store.engines import Engines
 from catchment.store.events import Events
 from catchment.store.leases import Lease, Leases
 from catchment.store.ledger import Ledger
 from catchment.store.migrations import migrate
 from catchment.store.progress import Progress
+from catchment.store.pruning import Pruning
 from catchment.store.publications import Publications
 from catchment.store.readers import Readers
 from catchment.store.runs import Runs
@@ -31,6 +33,7 @@ class Store:
 
     database: Database
     leases: Leases
+    engines: Engines
     runs: Runs
     events: Events
     ledger: Ledger
@@ -40,6 +43,7 @@ class Store:
     readers: Readers
     states: States
     ticks: Ticks
+    pruning: Pruning
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
@@ -72,6 +76,7 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
     return Store(
         database,
         leases,
+        Engines(database),
         Runs(database),
         Events(database, leases),
         Ledger(database),
@@ -81,4 +86,5 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
         Readers(database),
         States(database, leases),
         Ticks(database, leases),
+        Pruning(database),
     )

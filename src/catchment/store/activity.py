@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, Select, case, func, select
 
-from catchment.store.database import Database, database_time, repeatable
-from catchment.store.leases import Holder
-from catchment.store.schema import leases, leftovers, writes
+from catchment.store.database import Database, database_time, now, repeatable
+from catchment.store.engines import not_gone
+from catchment.store.in_flight import is_unused
+from catchment.store.leases import Holder, is_held
+from catchment.store.schema import UNFINISHED, leases, leftovers, writes
 from catchment.store.writes import NO_BRANCH
 
 RECENT_SECONDS = 300.0
@@ -34,7 +36,7 @@ class ActiveWrite:
     buffered: bool
     """Whether the buffer is a directory of files. Otherwise it is only the name of the attempt."""
     alive: bool
-    """Whether the engine that fills or filled the buffer is still heard from."""
+    """Whether the engine that fills or filled the buffer is heard from, or may be alive although it is not."""
     rows: int | None
     """Known from the seal on, as are bytes and files."""
     bytes: int | None
@@ -83,7 +85,7 @@ def _tables(connection: Connection) -> tuple[TableActivity, ...]:
     active = _active_writes(connection)
     places = {row.place: row.target for row in connection.execute(_places())}
     holders = {places.get(name, name): holder for name, holder in _holders(connection).items()}
-    recent = {row.target: row for row in connection.execute(_recent())}
+    recent = {row.target: row for row in connection.execute(_recent(now(connection) - RECENT_SECONDS))}
     left = {row.target: row.buffers for row in connection.execute(_leftovers())}
     targets = sorted({write.target for write in active} | {*holders, *recent, *left})
     return tuple(
@@ -100,7 +102,6 @@ def _tables(connection: Connection) -> tuple[TableActivity, ...]:
 
 
 def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
-    alive = select(leases.c.name).where(leases.c.expires > database_time())
     since = case((writes.c.state == "sealed", writes.c.sealed), else_=writes.c.opened)
     # Not the whole row: descriptors are for those who publish.
     found = (
@@ -108,14 +109,14 @@ def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
             *(writes.c.write_id, writes.c.workflow, writes.c.target, writes.c.branch, writes.c.mode, writes.c.state),
             writes.c.owner.label("engine"),
             *(writes.c.buffer, writes.c.buffered),
-            case((writes.c.owner.in_(alive), 1), else_=0).label("alive"),
+            case((writes.c.owner.in_(not_gone()), 1), else_=0).label("alive"),
             writes.c.rows_written.label("rows"),
             writes.c.bytes_written.label("bytes"),
             writes.c.files_written.label("files"),
             (database_time() - since).label("seconds"),
             writes.c.error,
         )
-        .where(writes.c.state.in_(("open", "sealed")))
+        .where(UNFINISHED)
         .order_by(writes.c.opened, writes.c.write_id)
     )
     return tuple(_active(row) for row in connection.execute(found).mappings())
@@ -128,34 +129,28 @@ def _active(row: RowMapping) -> ActiveWrite:
 def _holders(connection: Connection) -> dict[str, Holder]:
     left = (leases.c.expires - database_time()).label("left")
     held = select(leases.c.name, leases.c.owner, leases.c.fence, left)
-    held = held.where(leases.c.name.startswith(_TABLE), leases.c.expires > database_time())
+    held = held.where(leases.c.name.startswith(_TABLE), leases.c.expires > now(connection), is_held(leases))
     return {row.name.removeprefix(_TABLE): Holder(row.owner, row.fence, row.left) for row in connection.execute(held)}
 
 
 def _places() -> Select[Any]:
     """The tables whose leases are named after their places."""
-    placed = writes.c.state.in_(("open", "sealed")), writes.c.place.is_not(None)
-    return select(writes.c.place, writes.c.target).where(*placed)
+    return select(writes.c.place, writes.c.target).where(UNFINISHED, writes.c.place.is_not(None))
 
 
-def _recent() -> Select[Any]:
-    return (
-        select(
-            writes.c.target,
-            func.count().label("committed"),
-            # Many writes of a table share one commit; plain files are published one write after the other.
-            (func.count(writes.c.snapshot_id.distinct()) + func.count(case((writes.c.branch == NO_BRANCH, 1)))).label(
-                "commits"
-            ),
-        )
-        .where(writes.c.state == "committed", writes.c.finished > database_time() - RECENT_SECONDS)
-        .group_by(writes.c.target)
-    )
+def _recent(since: float) -> Select[Any]:
+    committed = select(writes.c.target, writes.c.snapshot_id, writes.c.branch)
+    committed = committed.where(writes.c.state == "committed", writes.c.finished > since)
+    # Found first and counted then: SQLite would rather read the whole ledger in the order of its tables.
+    found = committed.cte("recent").prefix_with("MATERIALIZED")
+    # Many writes of a table share one commit; plain files are published one write after the other.
+    shared, single = func.count(found.c.snapshot_id.distinct()), func.count(case((found.c.branch == NO_BRANCH, 1)))
+    counts = func.count().label("committed"), (shared + single).label("commits")
+    return select(found.c.target, *counts).group_by(found.c.target)
 
 
 def _leftovers() -> Select[Any]:
-    used = select(writes.c.buffer).where(writes.c.state != "abandoned")
-    left = select(leftovers.c.target, func.count().label("buffers")).where(leftovers.c.buffer.not_in(used))
+    left = select(leftovers.c.target, func.count().label("buffers")).where(is_unused())
     return left.group_by(leftovers.c.target)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
@@ -23,6 +23,12 @@ from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError
 
 PAUSE_SECONDS = 0.5
 """How long to wait before a step is taken again."""
+CONNECTIONS = 2
+"""How many connections a process uses at once, beside one for signs of life: thirty engines share one server."""
+RENEWAL_SECONDS = 2.0
+"""How long a sign of life waits for others: less than a third of the shortest lease."""
+WAIT = "catchment_wait"
+"""The option of a transaction that says how many seconds it waits for others."""
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -45,6 +51,11 @@ def _postgresql_time(*_: Any, **__: Any) -> str:
     return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 
 
+def now(connection: Connection) -> float:
+    """The database's time as a value: PostgreSQL looks nothing up in an index by a time that goes on meanwhile."""
+    return float(connection.execute(select(database_time())).scalar_one())
+
+
 def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:
     """Insert a row unless its key is there; waits for whoever is inserting the same key. Says whether it did."""
     insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
@@ -61,6 +72,7 @@ class Database:
         engine: Engine,
         explain: Callable[[DBAPIError, str], CatchmentError | None],
         *,
+        spare: Engine,
         reading: Mapping[str, Any] | None = None,
         writing: Mapping[str, Any] | None = None,
         patience: float = 0.0,
@@ -68,6 +80,7 @@ class Database:
         self.name = name
         """How messages name the database; never with a password."""
         self._engine = engine
+        self._spare = spare
         self._explain = explain
         self._reading = reading or {}
         self._writing = writing or {}
@@ -87,7 +100,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that only reads, all of it at one moment: it waits for nobody."""
-        with self._transaction(self._reading) as connection:
+        with self._transaction(self._engine, self._reading) as connection:
             yield connection
 
     @contextmanager
@@ -97,16 +110,26 @@ class Database:
         In SQLite it waits its turn before it reads anything. In PostgreSQL writers work side by side: a row that was
         read in order to be changed must have been locked (`with_for_update`, `insert_missing` or an update) first.
         """
-        with self._transaction(self._writing) as connection:
+        with self._transaction(self._engine, self._writing) as connection:
+            yield connection
+
+    @contextmanager
+    def renewing(self) -> Iterator[Connection]:
+        """A transaction that writes a sign of life: it has a connection to itself, and soon stops waiting for others.
+
+        A lease must not be lost because every connection waits for a process that stands still.
+        """
+        with self._transaction(self._spare, {**self._writing, WAIT: RENEWAL_SECONDS}) as connection:
             yield connection
 
     def close(self) -> None:
         """Give every connection back."""
         self._engine.dispose()
+        self._spare.dispose()
 
     @contextmanager
-    def _transaction(self, options: Mapping[str, Any]) -> Iterator[Connection]:
-        with self._told(), self._engine.connect().execution_options(**options) as connection, connection.begin():
+    def _transaction(self, engine: Engine, options: Mapping[str, Any]) -> Iterator[Connection]:
+        with self._told(), engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -152,12 +175,14 @@ def connect(url: str, patience: float = 0.0) -> Database:
     if parsed.get_backend_name() == "postgresql":
         from catchment.store import postgresql
 
-        engine, name = postgresql.engine(parsed), postgresql.name(parsed)
-        return Database(name, engine, postgresql.explain, reading=postgresql.READING, patience=patience)
+        engine, spare = postgresql.engine(parsed, CONNECTIONS), postgresql.engine(parsed, 1)
+        name, reading = postgresql.name(parsed), postgresql.READING
+        return Database(name, engine, postgresql.explain, spare=spare, reading=reading, patience=patience)
     from catchment.store import sqlite
 
-    engine = sqlite.engine(parsed)
-    return Database(str(parsed), engine, sqlite.explain, writing=sqlite.WRITING, patience=patience)
+    engine, spare = sqlite.engine(parsed, CONNECTIONS), sqlite.engine(parsed, 1)
+    writing = sqlite.WRITING
+    return Database(str(parsed), engine, sqlite.explain, spare=spare, writing=writing, patience=patience)
 
 
 def _parse(url: str) -> URL:

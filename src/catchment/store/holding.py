@@ -17,61 +17,88 @@ log = logging.getLogger(__name__)
 
 RENEWALS = 4
 """Renewals in the time that a lease lasts; a few may fail before anybody takes its owner for dead."""
+AGAIN_SECONDS = 1.0
+"""How long to wait after a step that failed."""
 
 
-class Renewal:
-    """Renews a right in a thread of its own, until it is stopped or the right is lost.
+class Repeated:
+    """Takes a step again and again in a thread of its own, until it is stopped or a lease is lost.
 
-    A metastore that does not answer is asked again at the next turn: renewals never wait.
+    A metastore that does not answer, or that refuses, is asked again a moment later. No trouble ends the thread:
+    whoever renews a lease is alive, and only the metastore can say that it is lost.
     """
 
-    def __init__(self, name: str, renew: Callable[[], None], every: float) -> None:
+    def __init__(self, name: str, step: Callable[[], object], every: float) -> None:
         self.lost: LeaseLost | None = None
         """Why there is nothing to renew any more."""
-        self._name, self._renew, self._every = name, renew, every
+        self._name, self._step, self._every = name, step, every
         self._stopped = Event()
-        self._thread = Thread(target=self._run, name=f"renewal of {name}", daemon=True)
+        self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop renewing; returns when no renewal is under way any more."""
+        """Stop; returns when no step is under way any more."""
         self._stopped.set()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._every):
+        pause = self._every
+        while not self._stopped.wait(pause):
+            pause = min(self._every, AGAIN_SECONDS)
             try:
-                self._renew()
+                self._step()
+                pause = self._every
             except LeaseLost as lost:
                 self.lost = lost
                 return
             except CatchmentError as error:
-                log.warning("%s could not be renewed, trying again: %s", self._name, error.message)
+                log.warning("%s failed, trying again: %s", self._name, error.message)
+            except Exception:
+                log.exception("%s failed, trying again", self._name)
 
 
 class HeldLease:
     """A lease that was acquired, and is renewed until it is released.
 
     Another process may take it over if this one is not heard from for too long. Work that must not go on then calls
-    `check` on its way; other work goes on, because something else decides between the two.
+    `check` on its way; other work goes on, because something else decides between the two. Where `stalled` is given,
+    a holder that has not called `check` for so many seconds hangs, and its lease is left to whoever wants it.
     """
 
-    def __init__(self, leases: Leases, lease: Lease, seconds: float, *, every: float | None = None) -> None:
+    def __init__(
+        self,
+        leases: Leases,
+        lease: Lease,
+        seconds: float,
+        *,
+        every: float | None = None,
+        stalled: float = math.inf,
+    ) -> None:
         self.lease = lease
-        self._leases, self._seconds = leases, seconds
-        self._renewed = time.monotonic()
-        self._renewal = Renewal(f"the lease {lease.name}", self._renew, every or seconds / RENEWALS)
+        self._leases, self._seconds, self._stalled = leases, seconds, stalled
+        self._renewed = self._moved = time.monotonic()
+        self._renewal = Repeated(f"renewing the lease {lease.name}", self._renew, every or seconds / RENEWALS)
 
     @classmethod
-    def acquire(cls, leases: Leases, name: str, owner: str, seconds: float, *, every: float | None = None) -> HeldLease:
+    def acquire(
+        cls,
+        leases: Leases,
+        name: str,
+        owner: str,
+        seconds: float,
+        *,
+        every: float | None = None,
+        stalled: float = math.inf,
+    ) -> HeldLease:
         """Take a lease that nobody holds; raises LeaseHeld if somebody does."""
-        return cls(leases, leases.acquire(name, owner, seconds), seconds, every=every)
+        return cls(leases, leases.acquire(name, owner, seconds), seconds, every=every, stalled=stalled)
 
     def check(self, trust: float = math.inf) -> None:
         """Raise LeaseLost if somebody took the lease over.
 
         The last renewal is trusted for so many seconds. If it is older, the metastore is asked before this returns.
         """
+        self._moved = time.monotonic()
         if self._renewal.lost is not None:
             raise self._renewal.lost
         if time.monotonic() - self._renewed > trust:
@@ -93,5 +120,6 @@ class HeldLease:
 
     def _renew(self) -> None:
         asked = time.monotonic()
-        self._leases.renew(self.lease, self._seconds)
-        self._renewed = asked
+        if asked - self._moved <= self._stalled:
+            self._leases.renew(self.lease, self._seconds)
+            self._renewed = asked

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
-from catchment.store.database import database_time
-from catchment.store.schema import writes
+from catchment.store.database import now
+from catchment.store.schema import UNFINISHED, leftovers, writes
 from catchment.store.writes import FATE_UNKNOWN
 
 CLOCKS_APART_SECONDS = 60.0
@@ -31,23 +31,24 @@ class InFlight:
 def in_flight(connection: Connection, target: str) -> InFlight:
     """What the writes of a table need that are open or sealed, or whose fate nobody knows."""
     columns = (writes.c.state, writes.c.mode, writes.c.buffer, writes.c.buffered, writes.c.base_sequence)
-    found = select(*columns, writes.c.base_snapshot, writes.c.opened, writes.c.error).where(writes.c.target == target)
-    rows = connection.execute(found.where(writes.c.state.in_(("open", "sealed", "abandoned")))).mappings().all()
-    now = connection.scalar(select(database_time())) or 0.0
+    found = select(*columns, writes.c.base_snapshot, writes.c.opened).where(writes.c.target == target)
+    fate_unknown = and_(writes.c.state == "abandoned", writes.c.error["code"].as_string() == FATE_UNKNOWN)
+    rows = [row for which in (UNFINISHED, fate_unknown) for row in connection.execute(found.where(which)).mappings()]
     waiting = [row for row in rows if row["state"] != "abandoned"]
     # Maintenance changes no rows: if nobody hears of its end, it is simply done again.
     looking = [row for row in waiting if row["mode"] != "maintain"]
     return InFlight(
-        frozenset(_name(row["buffer"]) for row in rows if _has_files(row)),
+        frozenset(_name(row["buffer"]) for row in rows if row["buffered"]),
         min((row["base_sequence"] for row in looking), default=None),
         frozenset(row["base_snapshot"] for row in looking if row["base_snapshot"] is not None),
-        min((row["opened"] for row in waiting), default=now) - CLOCKS_APART_SECONDS,
+        min((row["opened"] for row in waiting), default=now(connection)) - CLOCKS_APART_SECONDS,
     )
 
 
-def _has_files(row: RowMapping) -> bool:
-    fate_unknown = (row["error"] or {}).get("code") == FATE_UNKNOWN
-    return row["buffered"] and (row["state"] != "abandoned" or fate_unknown)
+def is_unused() -> ColumnElement[bool]:
+    """Whether nobody will publish a buffer that was left: it is no longer that of its write, or that was given up."""
+    in_use = writes.c.write_id == leftovers.c.write_id, writes.c.buffer == leftovers.c.buffer
+    return ~select(writes.c.write_id).where(*in_use, writes.c.state != "abandoned").exists()
 
 
 def _name(buffer: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from catchment.store.database import database_time, insert_missing
-from catchment.store.schema import seals, writes
+from catchment.store.schema import done, seals, writes
 from catchment.store.writes import Published
 
 AT_ONCE = 500
@@ -19,7 +19,7 @@ def learn(
     connection: Connection, target: str, dataset: Mapping[str, Any], published: Sequence[Published]
 ) -> tuple[str, ...]:
     """Record as committed what the ledger does not have; says which. Writes that it has stay as they are."""
-    known = _known(connection, [each.write_id for each in published])
+    known = known_ids(connection, [each.write_id for each in published])
     lost = [each for each in published if each.write_id not in known]
     for each in lost:
         insert_missing(connection, writes, _row(target, dataset, each))
@@ -27,11 +27,14 @@ def learn(
     return tuple(each.write_id for each in lost)
 
 
-def _known(connection: Connection, ids: Sequence[str]) -> frozenset[str]:
+def known_ids(connection: Connection, ids: Sequence[str]) -> frozenset[str]:
+    """Those of these writes that the ledger knows."""
+
     def found() -> Iterator[str]:
         for first in range(0, len(ids), AT_ONCE):
-            these = writes.c.write_id.in_(ids[first : first + AT_ONCE])
-            yield from connection.scalars(select(writes.c.write_id).where(these))
+            these = ids[first : first + AT_ONCE]
+            for table in (writes, done):
+                yield from connection.scalars(select(table.c.write_id).where(table.c.write_id.in_(these)))
 
     return frozenset(found())
 

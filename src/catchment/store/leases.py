@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, select, update
 
 from catchment.errors import LeaseHeld, LeaseLost
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.schema import leases
+
+CLOCK_SECONDS = 1.0
+"""How far the database's clock may go back without anybody minding."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +45,23 @@ class Leases:
     def acquire(self, name: str, owner: str, seconds: float) -> Lease:
         """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
         with self._database.writing() as connection:
-            insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0})
+            insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0, "seconds": seconds})
             fence = connection.scalar(
                 update(leases)
                 .where(leases.c.name == name, leases.c.expires <= database_time())
-                .values(owner=owner, fence=leases.c.fence + 1, expires=database_time() + seconds)
+                .values(owner=owner, fence=leases.c.fence + 1, **_from_now(seconds))
                 .returning(leases.c.fence)
             )
             if fence is None:
-                raise _held(name, _holder(connection, name))
+                _limit(connection, name)
+            holder = _holder(connection, name)
+        if fence is None:
+            raise _held(name, holder)
         return Lease(name, owner, fence)
 
     def take(self, name: str, owner: str, seconds: float) -> Lease | None:
         """Take a lease that nobody holds; None if somebody does."""
-        if self.holder(name) is not None:
+        if self._is_held(name):
             return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
         try:
             return self.acquire(name, owner, seconds)
@@ -66,10 +73,9 @@ class Leases:
 
         A lease that ran out but was taken by nobody is still ours: its fence proves that nobody acted in between.
         """
-        with self.holding(lease) as connection:
-            connection.execute(
-                update(leases).where(leases.c.name == lease.name).values(expires=database_time() + seconds)
-            )
+        with self._database.renewing() as connection:
+            _lock(connection, lease)
+            connection.execute(update(leases).where(leases.c.name == lease.name).values(_from_now(seconds)))
 
     @repeatable
     def confirm(self, lease: Lease, seconds: float) -> None:
@@ -95,16 +101,40 @@ class Leases:
     def holding(self, lease: Lease) -> Iterator[Connection]:
         """A writing transaction that happens only while the lease is ours; raises LeaseLost otherwise."""
         with self._database.writing() as connection:
-            # The row stays locked until the end, so nobody can take the lease while we write.
-            row = connection.execute(
-                select(leases.c.owner, leases.c.fence).where(leases.c.name == lease.name).with_for_update()
-            ).one_or_none()
-            if row is None or (row.owner, row.fence) != (lease.owner, lease.fence):
-                raise LeaseLost(
-                    f"the lease {lease.name} was taken over while this process was not heard from",
-                    hint="nothing more was written by this process; look at what the other one did",
-                )
+            _lock(connection, lease)
             yield connection
+
+    @repeatable
+    def _is_held(self, name: str) -> bool:
+        with self._database.reading() as connection:
+            return bool(connection.scalar(select(leases.c.name).where(leases.c.name == name, is_held(leases))))
+
+
+def is_held(given: FromClause) -> ColumnElement[bool]:
+    """Whether a lease has time left; not if that is more than it was ever given, because the clock went back."""
+    now = database_time()
+    return and_(given.c.expires > now, given.c.expires <= now + given.c.seconds + CLOCK_SECONDS)
+
+
+def _from_now(seconds: float) -> dict[str, Any]:
+    return {"expires": database_time() + seconds, "seconds": seconds}
+
+
+def _limit(connection: Connection, name: str) -> None:
+    """After the clock went back, let a lease last for its own length from now: its holder has time to renew it."""
+    limit = database_time() + leases.c.seconds
+    connection.execute(update(leases).where(leases.c.name == name, leases.c.expires > limit).values(expires=limit))
+
+
+def _lock(connection: Connection, lease: Lease) -> None:
+    """Make sure that the lease is ours, and that nobody can take it until the transaction ends."""
+    this = select(leases.c.owner, leases.c.fence).where(leases.c.name == lease.name)
+    row = connection.execute(this.with_for_update()).one_or_none()
+    if row is None or (row.owner, row.fence) != (lease.owner, lease.fence):
+        raise LeaseLost(
+            f"the lease {lease.name} was taken over while this process was not heard from",
+            hint="nothing more was written by this process; look at what the other one did",
+        )
 
 
 def _holder(connection: Connection, name: str) -> Holder | None:

@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, select, update
 
-from catchment.errors import EngineLost, JobError
+from catchment.errors import EngineLost, JobError, MetastoreUnavailable
 from catchment.store.database import Database, database_time, insert_missing, repeatable
-from catchment.store.in_flight import InFlight, in_flight
-from catchment.store.learning import learn
-from catchment.store.schema import leases, leftovers, metastore, seals, writes
+from catchment.store.engines import not_gone
+from catchment.store.in_flight import InFlight, in_flight, is_unused
+from catchment.store.learning import known_ids, learn
+from catchment.store.pruning import find_done
+from catchment.store.schema import UNFINISHED, leftovers, metastore, seals, writes
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, Published, WriteState
 
 _OF_AN_ATTEMPT = (
@@ -67,7 +69,11 @@ class Ledger:
         May be repeated where the answer was lost, as may every step of the ledger.
         """
         with self._database.writing() as connection:
-            if not insert_missing(connection, writes, _row(intent)):
+            if insert_missing(connection, writes, _row(intent)):
+                # Looked up after the insert: whoever removes the old row of a committed write does both at once.
+                if (known_done := _done_before(connection, intent)) is not None:
+                    return known_done
+            else:
                 known = _locked(connection, intent.write_id)
                 _check_fate(known)
                 if known.intent.target != intent.target:
@@ -205,7 +211,7 @@ class Ledger:
             connection.execute(statement, [{"id": write_id, "snapshot": snapshots[write_id]} for write_id in ids])
             # Somebody may have given one of them up before it was found in the history: its files stay now.
             connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
-            known = frozenset(connection.scalars(select(writes.c.write_id).where(writes.c.write_id.in_(ids))))
+            known = known_ids(connection, ids)
         return tuple(write_id for write_id in ids if write_id not in known)
 
     @repeatable
@@ -253,16 +259,15 @@ class Ledger:
     @repeatable
     def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Entry, ...]:
         """The writes of a table whose engine is no longer heard from."""
-        alive = select(leases.c.name).where(leases.c.expires > database_time())
-        lost = select(writes).where(writes.c.target == target, writes.c.state == state, writes.c.owner.not_in(alive))
-        lost = lost.where(writes.c.error.is_(None))
+        gone = writes.c.owner.not_in(not_gone())
+        lost = select(writes).where(writes.c.target == target, writes.c.state == state, gone, writes.c.error.is_(None))
         with self._database.reading() as connection:
             return tuple(_write(row) for row in connection.execute(lost))
 
     @repeatable
     def unfinished(self) -> Mapping[str, Mapping[str, Any]]:
         """The datasets that have something to recover, by their targets: sealed or open writes, or leftovers."""
-        begun = select(writes.c.target, writes.c.dataset).where(writes.c.state.in_(("open", "sealed")))
+        begun = select(writes.c.target, writes.c.dataset).where(UNFINISHED)
         with self._database.reading() as connection:
             found = connection.execute(begun.union_all(select(leftovers.c.target, leftovers.c.dataset)))
             datasets = {row.target: row.dataset for row in found}
@@ -277,9 +282,8 @@ class Ledger:
     @repeatable
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
         """(write id, directory) of the buffers of a table that nobody will publish."""
-        used = select(writes.c.buffer).where(writes.c.target == target, writes.c.state != "abandoned")
-        left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target)
-        left = left.where(leftovers.c.buffer.not_in(used)).order_by(leftovers.c.buffer)
+        left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target, is_unused())
+        left = left.order_by(leftovers.c.buffer)
         with self._database.reading() as connection:
             return tuple((row.write_id, row.buffer) for row in connection.execute(left))
 
@@ -331,7 +335,16 @@ def _another_try(connection: Connection, known: Entry) -> Entry:
 def find_in(connection: Connection, write_id: str) -> Entry | None:
     """One write, if the ledger knows it."""
     row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
-    return _write(row) if row is not None else None
+    return _write(row) if row is not None else find_done(connection, write_id)
+
+
+def _done_before(connection: Connection, intent: Intent) -> Entry | None:
+    """The write as it was committed long ago; its new row goes again."""
+    known = find_done(connection, intent.write_id)
+    if known is None or known.intent.target != intent.target:
+        return None
+    connection.execute(delete(writes).where(writes.c.write_id == intent.write_id))
+    return known
 
 
 def _is_ours(known: Entry, intent: Intent) -> bool:
@@ -357,7 +370,10 @@ def _check_elsewhere(known: Entry, intent: Intent) -> None:
 
 
 def _locked(connection: Connection, write_id: str) -> Entry:
-    return _write(connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one())
+    row = connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one_or_none()
+    if row is None:
+        raise MetastoreUnavailable(f"{write_id} was removed as old at this very moment", hint="try again")
+    return _write(row)
 
 
 def _next_number(connection: Connection, target: str) -> int:

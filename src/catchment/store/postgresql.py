@@ -8,11 +8,12 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
-from sqlalchemy import Dialect, Engine, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError
+from catchment.store.database import WAIT
 
 BUSY_SECONDS = 60
 STALLED_SECONDS = 30
@@ -29,6 +30,8 @@ _PATIENCE = {
     "tcp_user_timeout": 30_000,
     "application_name": "catchment",
 }
+_SYNCHRONOUS = "synchronous_commit"
+_ASKED = f"current_setting('{_SYNCHRONOUS}')"
 _OWN_WORDS = {"context", "password", "sslpassword"}
 _CROWDED = ("too many clients", "too many connections", "connection slots")
 
@@ -40,14 +43,14 @@ _SETUP = {
 _DAMAGED = {"XX001", "XX002", "42P01", "42703"}  # damaged pages; tables or columns that somebody removed
 
 
-def engine(url: URL) -> Engine:
+def engine(url: URL, connections: int) -> Engine:
     """Connections to a PostgreSQL database; few of them, because every engine of the lake has its own."""
     made = create_engine(
         url.set(drivername="postgresql+psycopg"),
         isolation_level="READ COMMITTED",
         pool_pre_ping=True,  # a restarted server costs a new connection, not a failed write
-        pool_size=2,
-        max_overflow=4,
+        pool_size=connections,
+        max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         connect_args={key: value for key, value in _PATIENCE.items() if key not in url.query},
     )
@@ -57,7 +60,8 @@ def engine(url: URL) -> Engine:
         return _dial(dialect, arguments, settings, shown)
 
     event.listen(made, "do_connect", dial)
-    event.listen(made, "connect", _limit_waiting)
+    event.listen(made, "connect", _prepare)
+    event.listen(made, "begin", _begin)
     return made
 
 
@@ -125,7 +129,16 @@ def _words(error: BaseException | None) -> str:
     return " ".join(str(error).split())
 
 
-def _limit_waiting(connection: psycopg.Connection[Any], _record: object) -> None:
+def _prepare(connection: psycopg.Connection[Any], _record: object) -> None:
+    if _SYNCHRONOUS not in connection.info.options:
+        # A server that acknowledges before it has written would lose seals with its power.
+        connection.execute(f"SELECT set_config('{_SYNCHRONOUS}', 'on', false) WHERE {_ASKED} = 'off'".encode())
     connection.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
     connection.execute(f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s'")
     connection.commit()
+
+
+def _begin(connection: Connection) -> None:
+    wait = connection.get_execution_options().get(WAIT)
+    if wait is not None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{wait}s'")

@@ -17,7 +17,7 @@ class Readers:
     def here(self, name: str, age: float, seconds: float) -> None:
         """Somebody has been reading for `age` seconds; counts for `seconds` more unless it is heard from again."""
         now = database_time()
-        with self._database.writing() as connection:
+        with self._database.renewing() as connection:
             connection.execute(delete(readers).where(readers.c.name != name, readers.c.expires < now))
             known = update(readers).where(readers.c.name == name).values(expires=now + seconds)
             if not connection.execute(known).rowcount:  # new, or taken for dead while the metastore was away

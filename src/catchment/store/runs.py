@@ -8,6 +8,7 @@ from sqlalchemy import Row, Select, and_, case, func, or_, select
 
 from catchment.run_model import Backfill, OutputResult, RunRequest
 from catchment.store.database import Database, database_time
+from catchment.store.leases import is_held
 from catchment.store.records import AttemptRecord, JobRecord, RunRecord
 from catchment.store.schema import attempts, jobs, leases, outputs, runs
 
@@ -52,7 +53,7 @@ class Runs:
 
 
 def _runs() -> Select[Any]:
-    held = func.coalesce(leases.c.expires > database_time(), False)
+    held = func.coalesce(is_held(leases), False)
     lost = and_(runs.c.status == "running", ~held)
     in_time = or_(runs.c.status != "running", held)
     of_run = jobs.c.run_id == runs.c.id

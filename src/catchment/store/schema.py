@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, String, column, table
+from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, String, column, literal_column, table
 from sqlalchemy.sql.expression import TableClause
 
 runs: TableClause = table(
@@ -77,6 +77,14 @@ leases: TableClause = table(
     column("owner", String),
     column("fence", BigInteger),
     column("expires", Double),
+    column("seconds", Double),
+)
+
+uptime: TableClause = table(
+    "uptime",
+    column("id", Integer),
+    column("since", Double),
+    column("heard", Double),
 )
 
 readers: TableClause = table(
@@ -116,6 +124,20 @@ writes: TableClause = table(
     column("snapshot_id", BigInteger),
     column("error", JSON(none_as_null=True)),
     column("inputs", JSON(none_as_null=True)),
+)
+
+UNFINISHED = writes.c.state.in_((literal_column("'open'"), literal_column("'sealed'")))
+"""Written out and not as parameters: a database uses the index of unfinished writes only if it sees that it fits."""
+
+done: TableClause = table(
+    "done",
+    column("write_id", String),
+    column("target", String),
+    column("branch", String),
+    column("snapshot_id", BigInteger),
+    column("rows_written", BigInteger),
+    column("bytes_written", BigInteger),
+    column("files_written", BigInteger),
 )
 
 seals: TableClause = table(

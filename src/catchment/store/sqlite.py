@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
 from catchment.errors import CatchmentError, MetastoreUnavailable, SetupError
+from catchment.store.database import WAIT
 
 BUSY_SECONDS = 60
 WRITING = {"catchment_writes": True}
@@ -21,10 +22,10 @@ _NO_ACCESS = {3, 8, 14, 23}  # PERM, READONLY, CANTOPEN, AUTH
 _NO_DATABASE = {11, 26}  # CORRUPT, NOTADB
 
 
-def engine(url: URL) -> Engine:
+def engine(url: URL, connections: int) -> Engine:
     """Connections to an SQLite file; the file and its directory are made if missing."""
     _make_directory(url)
-    made = create_engine(url, pool_timeout=BUSY_SECONDS)
+    made = create_engine(url, pool_size=connections, max_overflow=0, pool_timeout=BUSY_SECONDS)
     event.listen(made, "connect", _prepare)
     event.listen(made, "begin", _begin)
     return made
@@ -49,7 +50,7 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
         )
     return MetastoreUnavailable(
         f"the metastore {name} did not answer: {error.orig}",
-        hint=f"another process may have held it for more than {BUSY_SECONDS} s; try again",
+        hint="another process may have held it for too long; try again",
     )
 
 
@@ -69,7 +70,6 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     # Without this the driver begins transactions by its own rules, always deferred, and a writer that read first
     # fails at once with SQLITE_BUSY when somebody else wrote in between.
     connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")  # what was recorded stays recorded, a power cut included
     # SQLite does not wait for this one. If it is refused, somebody is at the file and may be switching it himself;
@@ -79,5 +79,6 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("catchment_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {options.get(WAIT, BUSY_SECONDS) * 1000:.0f}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("catchment_writes") else "BEGIN")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, not_, or_, select, update
 
 from catchment.store.database import Database, database_time, insert_missing
-from catchment.store.leases import Lease, Leases
+from catchment.store.leases import Lease, Leases, is_held
 from catchment.store.records import TickRecord
 from catchment.store.runs import lease_name
 from catchment.store.schema import attempts, jobs, leases, runs, schedules, ticks
@@ -202,12 +202,12 @@ def _end_run(connection: Connection, run_id: str, outcome: str) -> None:
 
 
 def _records() -> Select[Any]:
-    alive = func.coalesce(_RUN_LEASES.c.expires > database_time(), False)
+    alive = func.coalesce(is_held(_RUN_LEASES), False)
     return select(
         ticks,
         runs.c.status.label("run_status"),
         alive.label("run_alive"),
-        func.coalesce(_OWNER_LEASES.c.expires > database_time(), False).label("owner_alive"),
+        func.coalesce(is_held(_OWNER_LEASES), False).label("owner_alive"),
         (func.coalesce(runs.c.finished, database_time()) - func.coalesce(runs.c.resumed, runs.c.started)).label(
             "seconds"
         ),

@@ -16,7 +16,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from catchment.commit.presence import announce, reading
+from catchment.commit.presence import Presence, announce, reading
+from catchment.commit.upkeep import keep_small
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, published, single_writer, spark_settings
@@ -74,6 +75,7 @@ class Application:
         self._start = start
         self._opening = threading.Lock()
         self._writer: Writer | None = None
+        self._presence: Presence | None = None
         self.context: SparkContext = spark.sparkContext
 
     @classmethod
@@ -108,7 +110,9 @@ class Application:
         session = self._spark.newSession()
         max_pending = self._start.engine.settings.max_pending
         depots = self._start.engine.depots
-        return Writer(session, store, announce(store), max_pending, single_writer(depots), published(depots))
+        self._presence = announce(store)
+        keep_small(store, self._presence.owner, self._start.engine.settings.keep_days)
+        return Writer(session, store, self._presence.owner, max_pending, single_writer(depots), published(depots))
 
     def ready(self) -> Ready:
         """The reply that the application is running."""
@@ -160,6 +164,8 @@ class Application:
     def stop(self) -> None:
         """End the application and its JVM."""
         self._spark.stop()
+        if self._presence:
+            self._presence.end()
         self._gateway.shutdown()
         if self.process.stdin:
             self.process.stdin.close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from catchment.commit.recovery import Unfinished, unfinished
 from catchment.plan.model import Dataset
+from catchment.store import activity, open_store
 from catchment.store.activity import RECENT_SECONDS
 from catchment.store.database import database_time
 from catchment.store.schema import writes
@@ -116,3 +118,19 @@ def test_one_table_alone(filled: Filled) -> None:
     filled.seal("r/j/2", target="dataos://lake:raw/b")
     assert [table.sealed for table in unfinished(filled.store, "dataos://lake:raw/b")] == [("r/j/2",)]
     assert unfinished(filled.store, "dataos://lake:raw/c") == ()
+
+
+def test_what_is_asked_often_is_looked_up_and_not_searched_for(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store, store.database.reading() as connection:
+        asked: list[str] = []
+        event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        activity._tables(connection)
+        plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {_bound(each)}").all() for each in list(asked)]
+    steps = [str(step[3]) for plan in plans for step in plan]
+    assert not [step for step in steps if step == "SCAN writes"]
+    assert {"SCAN writes USING INDEX writes_unfinished"} <= set(steps)
+    assert [step for step in steps if "writes_by_finish" in step]
+
+
+def _bound(statement: str) -> str:
+    return statement.replace("?", "1")

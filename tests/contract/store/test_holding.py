@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
+from catchment.commit.leases import LEASE_SECONDS
 from catchment.commit.presence import announce, reading
-from catchment.errors import LeaseHeld, LeaseLost
-from catchment.store import Lease, Store
-from catchment.store.holding import HeldLease
+from catchment.errors import LeaseHeld, LeaseLost, MetastoreUnavailable
+from catchment.store import Lease, Store, open_store
+from catchment.store.database import CONNECTIONS, RENEWAL_SECONDS
+from catchment.store.holding import HeldLease, Repeated
 from catchment.store.schema import leases, readers
 
 LONG = 600.0
@@ -66,6 +70,56 @@ def test_whoever_lost_its_lease_hears_it_and_takes_nothing_away(store: Store) ->
     assert (holder.owner, holder.fence) == ("you", other.fence)
 
 
+def test_a_renewal_gives_up_before_the_lease_does() -> None:
+    assert RENEWAL_SECONDS < LEASE_SECONDS / 3
+
+
+def test_a_renewal_does_not_wait_behind_a_writer_that_takes_its_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    with open_store(url) as store, open_store(url) as busy:
+        lease = store.leases.acquire("table/a", "me", LONG)
+        with busy.database.writing(), pytest.raises(MetastoreUnavailable):
+            store.leases.renew(lease, LONG)
+        store.leases.renew(lease, LONG)
+
+
+def test_a_renewal_needs_no_connection_that_others_hold(store: Store) -> None:
+    lease = store.leases.acquire("table/a", "me", LONG)
+    with ExitStack() as held:
+        for _ in range(CONNECTIONS):
+            held.enter_context(store.database.reading())
+        store.leases.renew(lease, LONG)
+
+
+def test_a_renewal_that_failed_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catchment.store.holding.AGAIN_SECONDS", OFTEN)
+    turns: list[int] = []
+
+    def renew() -> None:
+        turns.append(1)
+        raise MetastoreUnavailable("busy")
+
+    renewal = Repeated("a lease", renew, 0.5)
+    wait_until(lambda: len(turns) > 2)
+    renewal.stop()
+
+
+def test_a_holder_that_stands_still_is_not_renewed_for_ever(store: Store) -> None:
+    with HeldLease.acquire(store.leases, "table/a", "me", 0.2, every=OFTEN, stalled=0.1) as hung:
+        wait_until(lambda: store.leases.holder("table/a") is None)
+        store.leases.acquire("table/a", "you", LONG)
+        with pytest.raises(LeaseLost):
+            hung.check(trust=0.0)
+
+
+def test_a_holder_that_moves_again_before_anybody_took_over_goes_on(store: Store) -> None:
+    with HeldLease.acquire(store.leases, "table/a", "me", 0.2, every=OFTEN, stalled=0.1) as slow:
+        wait_until(lambda: store.leases.holder("table/a") is None)
+        slow.check(trust=0.0)
+        with pytest.raises(LeaseHeld):
+            store.leases.acquire("table/a", "you", LONG)
+
+
 def test_an_old_renewal_is_not_trusted(store: Store) -> None:
     with HeldLease.acquire(store.leases, "table/a", "me", LONG, every=NEVER) as held:
         held.check(trust=-1.0)
@@ -76,13 +130,10 @@ def test_an_old_renewal_is_not_trusted(store: Store) -> None:
 
 
 def test_an_engine_is_alive_for_as_long_as_its_process(store: Store) -> None:
-    owner = announce(store, seconds=0.3)
-    for _ in range(5):
-        time.sleep(0.1)
-        wait_until(lambda: store.leases.holder(owner) is not None)
-    taken_over(store, owner)
-    time.sleep(0.2)
-    assert seconds_left(store, owner) > 100  # it does not take back what it lost
+    with announce(store, seconds=0.3, every=OFTEN) as engine:
+        for _ in range(5):
+            time.sleep(0.1)
+            wait_until(lambda: store.leases.holder(engine.owner) is not None)
 
 
 def test_a_reader_that_was_taken_for_dead_announces_itself_again(store: Store) -> None:

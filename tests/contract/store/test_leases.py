@@ -8,10 +8,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from sqlalchemy import delete, text
+from sqlalchemy import delete, text, update
 
 from catchment.errors import LeaseHeld, LeaseLost
+from catchment.run_model import RunRequest
 from catchment.store import Lease, Store
+from catchment.store.runs import lease_name
 from catchment.store.schema import leases
 
 LONG = 600.0
@@ -98,6 +100,41 @@ def test_the_clock_of_a_machine_does_not_count(store: Store, clock: float, monke
     with pytest.raises(LeaseHeld):
         store.leases.acquire("table/a", "you", LONG)
     assert store.leases.acquire("table/b", "you", LONG).fence > ended.fence
+
+
+def _set_clock_back(store: Store, seconds: float) -> None:
+    """As if the database's clock had gone back: everything that was given ends later."""
+    with store.database.writing() as connection:
+        connection.execute(update(leases).values(expires=leases.c.expires + seconds))
+
+
+def test_a_clock_that_goes_back_keeps_no_lease_for_longer_than_it_was_given(store: Store) -> None:
+    store.leases.acquire("table/a", "the dead", 10.0)
+    _set_clock_back(store, 3600.0)
+    assert store.leases.take("table/a", "you", LONG) is None  # from here on the lease has its own length to live
+    with pytest.raises(LeaseHeld):
+        store.leases.acquire("table/a", "you", LONG)
+    holder = store.leases.holder("table/a")
+    assert holder is not None
+    assert holder.seconds_left <= 10.0
+
+
+def test_a_clock_that_goes_back_costs_a_living_holder_nothing(store: Store) -> None:
+    lease = store.leases.acquire("table/a", "me", 10.0)
+    _set_clock_back(store, 3600.0)
+    assert store.leases.take("table/a", "you", LONG) is None
+    store.leases.renew(lease, LONG)
+    holder = store.leases.holder("table/a")
+    assert holder is not None
+    assert LONG - 60 < holder.seconds_left <= LONG
+
+
+def test_a_run_whose_clock_went_back_is_not_alive_for_ever(store: Store) -> None:
+    lease = store.leases.acquire(lease_name("r1"), "me", 10.0)
+    store.progress(lease, "r1").begin(RunRequest("2024"), workflow="w", file="w.yaml", job_names=["a"], at=100.0)
+    assert [run.status for run in store.runs.newest(1)] == ["running"]
+    _set_clock_back(store, 3600.0)
+    assert [run.status for run in store.runs.newest(1)] == ["dead"]
 
 
 class LeaseMachine(RuleBasedStateMachine):

@@ -278,7 +278,8 @@ def test_a_committed_write_is_never_abandoned(ledger: Ledger) -> None:
 
 def test_open_writes_without_a_living_engine_are_ownerless(ledger: Ledger, store: Store) -> None:
     store.leases.acquire("engine/alive", "engine/alive", 600.0)
-    store.leases.acquire("engine/late", "engine/late", 0.0)
+    store.engines.here("engine/late", 600.0)
+    store.engines.ended("engine/late")
     for owner in ("alive", "late", "unknown"):
         ledger.open(intent(f"r1/{owner}/out", owner=f"engine/{owner}"))
     ledger.open(intent("r1/elsewhere/out", owner="engine/unknown", target=OTHER))

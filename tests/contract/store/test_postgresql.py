@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, text
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError, StorageUnavailable
 from catchment.store import PATIENCE_SECONDS, Store, open_store
-from catchment.store.database import Database
+from catchment.store.database import CONNECTIONS, Database
 from tests.contract.store.writes import CONTENTS, TABLE, intent
 from tests.ledgers import Filled
 from tests.servers.postgres import GUARDED, PostgresServer
@@ -221,22 +222,66 @@ def test_a_process_that_stands_still_holds_up_nobody_for_ever(store: Store) -> N
     assert _setting(store.database, "lock_timeout") == "1min"
 
 
-def test_readers_see_one_moment_and_writers_the_newest(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("server_says", "address_says", "is_now"),
+    [("off", "", "on"), ("local", "", "local"), ("remote_apply", "", "remote_apply"), ("on", "off", "off")],
+)
+def test_a_seal_that_was_acknowledged_is_on_disk_unless_the_address_says_otherwise(
+    server: PostgresServer, guarded: str, server_says: str, address_says: str, is_now: str
+) -> None:
+    _ask(server, f"ALTER DATABASE {guarded} SET synchronous_commit = {server_says}")
+    asked = f"?options=-csynchronous_commit%3D{address_says}" if address_says else ""
+    with open_store(server.url_of(guarded, f"{GUARDED}:{WRITTEN}") + asked) as store:
+        assert _setting(store.database, "synchronous_commit") == is_now
+
+
+def test_readers_see_one_moment_and_writers_the_newest(store: Store, schema_url: str) -> None:
     count = text("SELECT count(*) FROM leases")
-    with store.database.reading() as reading, store.database.writing() as writing:
+    with (
+        open_store(schema_url) as other,
+        store.database.reading() as reading,
+        store.database.writing() as writing,
+    ):
         assert (reading.scalar(count), writing.scalar(count)) == (0, 0)
-        store.leases.acquire("a", "me", 10)
+        other.leases.acquire("a", "me", 10)
         assert (reading.scalar(count), writing.scalar(count)) == (0, 1)
 
 
 def test_one_engine_takes_few_connections(server: PostgresServer, store: Store) -> None:
     with ThreadPoolExecutor(24) as pool:
-        list(pool.map(lambda n: store.leases.acquire(f"t{n}", "me", 10), range(100)))
+        list(pool.map(lambda n: _use(store, n), range(100)))
     with psycopg.connect(server.url) as connection:
         ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'catchment'"
         row = connection.execute(ours.encode()).fetchone()
     assert row is not None
-    assert row[0] <= 6
+    assert row[0] <= CONNECTIONS + 1
+
+
+def _use(store: Store, number: int) -> None:
+    store.leases.renew(store.leases.acquire(f"t{number}", "me", 10), 10)
+
+
+def test_thirty_engines_share_a_server_with_a_hundred_connections(server: PostgresServer, schema_url: str) -> None:
+    open_store(schema_url).close()
+    with ExitStack() as opened, ThreadPoolExecutor(90) as pool:
+        assert _number_of(server, "max_connections") == 100
+        engines = [opened.enter_context(open_store(schema_url)) for _ in range(30)]
+        everyone_at_once = threading.Barrier(90)
+
+        def work(number: int) -> None:
+            everyone_at_once.wait()
+            for turn in range(3):
+                _use(engines[number % 30], number * 10 + turn)
+
+        for done in [pool.submit(work, number) for number in range(90)]:
+            done.result()
+
+
+def _number_of(server: PostgresServer, setting: str) -> int:
+    with psycopg.connect(server.url) as connection:
+        row = connection.execute(f"SHOW {setting}".encode()).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,15 @@ def test_other_catalogs() -> None:
     assert "warehouse" not in catalog(type="hive", uri="thrift://host:9083", location="")
 
 
+def test_a_catalog_that_does_not_answer_is_not_waited_for_for_ever() -> None:
+    postgresql = catalog(uri="jdbc:postgresql://host/db", properties={"jdbc.socketTimeout": "600"})
+    assert (postgresql["jdbc.connectTimeout"], postgresql["jdbc.tcpKeepAlive"]) == ("30", "true")
+    assert postgresql["jdbc.socketTimeout"] == "600"  # the user's own setting wins
+    rest = catalog(type="rest", uri="http://host/iceberg", location="s3://bucket/lake")
+    timeouts = {"rest.client.connection-timeout-ms": "30000", "rest.client.socket-timeout-ms": "120000"}
+    assert timeouts.items() <= rest.items()
+
+
 def test_delta_tables_of_a_catalog_are_in_sparks_own() -> None:
     hive = Catalog("hive", "thrift://host:9083", properties={"hive.metastore.sasl.enabled": "true"})
     found = settings(Depot("events", "delta", "/events", hive))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from catchment.errors import RequestError
 from catchment.plan.model import Dataset, EnginePlan
@@ -15,6 +16,9 @@ from catchment.project.model import Catalog, Depot, Project
 from catchment.run import recovery, tables
 from catchment.run.engine_pool import Process
 from catchment.store import open_store
+from catchment.store.database import database_time
+from catchment.store.engines import SETTLING_SECONDS
+from catchment.store.schema import uptime
 from tests.ledgers import TARGET, Filled
 from tests.unit.run.conftest import Lab, launch
 
@@ -94,6 +98,23 @@ def test_a_lost_write_without_files_of_its_own_is_recovered_and_removes_nothing(
     assert (found.recoverable, found.lost, found.buffers) == (True, ("r/j/1",), ())
     facts = recovery.recover(project, [found], remove=True, launch=launch)
     assert [table["table"] for table in facts["tables"]] == ["t"]
+
+
+def test_engines_that_are_not_heard_from_are_waited_for(
+    project: Project, filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.store.engines.here("engine/silent", 0.0)
+    filled.open("r/j/1", owner="engine/silent")
+
+    def a_minute_later(_: float) -> None:
+        with filled.store.database.writing() as connection:
+            connection.execute(update(uptime).values(since=database_time() - 2 * SETTLING_SECONDS))
+
+    monkeypatch.setattr("time.sleep", a_minute_later)
+    told: list[str] = []
+    [found] = recovery.look(project, tell=told.append)
+    assert found.lost == ("r/j/1",)
+    assert len(told) == 1
 
 
 def test_nothing_to_recover_starts_no_engine(project: Project) -> None:

@@ -15,6 +15,14 @@ EXCEPTIONS = "org.apache.iceberg.exceptions."
 FORKS = "catchment_forks"
 """The Spark catalog in which forks of tables are found by name."""
 SQLITE_PATIENCE_MS = "60000"
+CONNECT_SECONDS = 30
+ANSWER_SECONDS = 120
+"""How long a catalog may take to answer. Without a limit, a call over a dead connection would never return."""
+_POSTGRESQL_TIMEOUTS = {
+    "jdbc.connectTimeout": str(CONNECT_SECONDS),
+    "jdbc.socketTimeout": str(ANSWER_SECONDS),
+    "jdbc.tcpKeepAlive": "true",
+}
 MAIN = "main"
 """The branch that readers see."""
 
@@ -43,6 +51,7 @@ def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
         # A cached table is stale as soon as another engine has committed.
         "cache-enabled": "false",
         **_of_database(_uri(depot)),
+        **_of_rest(depot.catalog.type),
         **_of_store(depot),
         **depot.catalog.properties,
     }
@@ -63,11 +72,20 @@ def _of_database(uri: str) -> dict[str, str]:
     schema = {"jdbc.schema-version": "V1"}
     if uri.startswith("jdbc:postgresql:"):
         # PostgreSQL reports a closed connection at its next use. Nothing was executed, so a retry is safe.
-        return {**schema, "retryable_status_codes": "57P01"}
+        return {**schema, "retryable_status_codes": "57P01", **_POSTGRESQL_TIMEOUTS}
     if not uri.startswith("jdbc:sqlite:"):
         return schema
     # With these, readers do not block the writer, and writers wait for each other instead of failing.
     return {**schema, "jdbc.journal_mode": "WAL", "jdbc.busy_timeout": SQLITE_PATIENCE_MS}
+
+
+def _of_rest(type: str) -> dict[str, str]:
+    if type != "rest":
+        return {}
+    return {
+        "rest.client.connection-timeout-ms": f"{CONNECT_SECONDS}000",
+        "rest.client.socket-timeout-ms": f"{ANSWER_SECONDS}000",
+    }
 
 
 def _of_store(depot: Depot) -> dict[str, str]:

@@ -1,0 +1,119 @@
+"""Removing what nobody needs any more, in small transactions: old writes, windows, events, and leases of the dead.
+
+Nothing that is under way goes, nothing that was set aside, and no write whose fate is unknown. Of a committed write
+stays what later attempts must know: that it was committed, and where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, tuple_
+
+from catchment.store.database import Database, now, repeatable
+from catchment.store.runs import lease_name
+from catchment.store.schema import UNFINISHED, done, events, leases, runs, window_runs, windows, writes
+from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent
+
+BATCH = 500
+"""How much is removed in one transaction."""
+DAY_SECONDS = 86400.0
+
+
+class Pruning:
+    """Removes old records, one batch at a time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @repeatable
+    def prune(self, days: float, limit: int = BATCH) -> int:
+        """Remove one batch of everything that ended more than `days` ago; returns how much that was."""
+        return self._writes(days, limit) + self._windows(days, limit) + self._events(days, limit) + self._leases(limit)
+
+    def _writes(self, days: float, limit: int) -> int:
+        with self._database.writing() as connection:
+            old = connection.execute(_old_writes(_before(connection, days)).limit(limit)).all()
+            ids = [row.write_id for row in old]
+            kept = [_kept(row) for row in old if row.state == "committed"]
+            connection.execute(delete(done).where(done.c.write_id.in_(ids)))
+            if kept:
+                connection.execute(insert(done), kept)
+            connection.execute(delete(writes).where(writes.c.write_id.in_(ids)))
+        return len(ids)
+
+    def _windows(self, days: float, limit: int) -> int:
+        key = windows.c.workflow, windows.c.job, windows.c.number
+        with self._database.writing() as connection:
+            old = connection.execute(_old_windows(_before(connection, days)).limit(limit)).all()
+            connection.execute(delete(windows).where(tuple_(*key).in_([tuple(row) for row in old])))
+        return len(old)
+
+    def _events(self, days: float, limit: int) -> int:
+        key = events.c.run_id, events.c.number
+        ended = events.join(runs, and_(runs.c.id == events.c.run_id, runs.c.status != "running"))
+        with self._database.writing() as connection:
+            old = select(*key).select_from(ended).where(events.c.at < _before(connection, days)).order_by(events.c.at)
+            found = connection.execute(old.limit(limit)).all()
+            connection.execute(delete(events).where(tuple_(*key).in_([tuple(row) for row in found])))
+        return len(found)
+
+    def _leases(self, limit: int) -> int:
+        """Leases of engines and schedulers that are gone, and of runs that succeeded: nobody takes these names again.
+
+        The leases of tables and jobs, and of runs that may be resumed, stay: their fences must only ever grow.
+        """
+        succeeded = select(runs.c.id).where(leases.c.name == lease_name("") + runs.c.id, runs.c.status == "succeeded")
+        once = or_(leases.c.name.startswith("engine/"), leases.c.name.startswith("scheduler/"), succeeded.exists())
+        with self._database.writing() as connection:
+            gone = select(leases.c.name).where(once, leases.c.expires < _before(connection, 1))
+            unneeded = gone.where(leases.c.name.not_in(select(writes.c.owner).where(UNFINISHED)))
+            names = connection.scalars(unneeded.limit(limit)).all()
+            connection.execute(delete(leases).where(leases.c.name.in_(names)))
+        return len(names)
+
+
+def find_done(connection: Connection, write_id: str) -> Entry | None:
+    """A write that was committed so long ago that only this is known of it."""
+    row = connection.execute(select(done).where(done.c.write_id == write_id)).one_or_none()
+    if row is None:
+        return None
+    base = Base("", 0, 0, None)
+    intent = Intent(write_id, "", row.target, row.branch, "append", "last-wins", "", "", base, {}, buffered=False)
+    contents = Contents((), row.rows_written, row.bytes_written, row.files_written)
+    return Entry(intent, "committed", tried=True, contents=contents, snapshot_id=row.snapshot_id, error=None)
+
+
+def _before(connection: Connection, days: float) -> float:
+    return now(connection) - days * DAY_SECONDS
+
+
+def _old_writes(before: float) -> Select[Any]:
+    code = writes.c.error["code"].as_string()
+    # What a format commits by itself may be in its log although it was given up: its row says since when to look.
+    given_up = and_(writes.c.state == "abandoned", writes.c.buffered, or_(code.is_(None), code != FATE_UNKNOWN))
+    columns = writes.c.write_id, writes.c.state, writes.c.target, writes.c.branch, writes.c.snapshot_id
+    numbers = writes.c.rows_written, writes.c.bytes_written, writes.c.files_written
+    old = select(*columns, *numbers).where(writes.c.finished < before, or_(writes.c.state == "committed", given_up))
+    return old.order_by(writes.c.finished).with_for_update(skip_locked=True)
+
+
+def _kept(row: Row[Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in row._mapping.items() if key != "state"}
+    return {key: 0 if value is None and key.endswith("_written") else value for key, value in kept.items()}
+
+
+def _old_windows(before: float) -> Select[Any]:
+    """Windows that are done, and that no run will ask for again; the newest of a job stays, to number the next one."""
+    newer = windows.alias("newer")
+    same_job = newer.c.workflow == windows.c.workflow, newer.c.job == windows.c.job
+    newest = select(func.max(newer.c.number)).where(*same_job).scalar_subquery()
+    of_window = (
+        window_runs.c.workflow == windows.c.workflow,
+        window_runs.c.job == windows.c.job,
+        window_runs.c.number == windows.c.number,
+    )
+    worked_on = window_runs.join(runs, runs.c.id == window_runs.c.run_id)
+    asked_for = select(runs.c.id).select_from(worked_on).where(*of_window, runs.c.status != "succeeded").exists()
+    over = windows.c.status == "done", windows.c.finished < before, windows.c.number < newest, ~asked_for
+    return select(windows.c.workflow, windows.c.job, windows.c.number).where(*over).order_by(windows.c.finished)
