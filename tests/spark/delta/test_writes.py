@@ -25,7 +25,7 @@ from tests.spark.lake import (
     table,
     writing,
 )
-from tests.spark.overtaking import gate, overtake
+from tests.spark.overtaking import at_gate, gate, overtake
 
 PART = (by("identity", "part"),)
 THEIRS = "'theirs', 0"
@@ -107,10 +107,10 @@ def test_two_engines_on_a_table_that_neither_has_seen(here: LiveEngine, there: L
     assert [len(each["write_ids"]) for each in versions(here, target)] == [0, 1, 1, 1, 1]
 
 
-def waiting(target: Dataset, **more: Any) -> JobPlan:
-    """A job that replaces partition 0, and goes on writing until the gate is opened."""
+def waiting(target: Dataset, *, mode: str = "overwrite-partitions", **more: Any) -> JobPlan:
+    """A job that replaces partition 0, or all of them, and goes on writing until the gate is opened."""
     rows = step("rows", "SELECT 'ours' AS mark, 0 AS part FROM gate, range(3) WHERE seen > 0")
-    return job(output("rows", target, mode="overwrite-partitions", **more), steps=[gate(target), rows], name="waiting")
+    return job(output("rows", target, mode=mode, **more), steps=[gate(target), rows], name="waiting")
 
 
 @pytest.mark.parametrize("conflict", ["last-wins", "fail", pytest.param("rerun", marks=pytest.mark.slow)])
@@ -127,6 +127,51 @@ def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Datas
         again = "trying again" if conflict == "last-wins" else "the job runs again on the new state"
         assert again in str([note.data for note in overtaken.notes if note.event == "warning"])
         assert marks(here, target) == [(0, "ours", 3), (1, "old", 3)]
+
+
+@pytest.mark.parametrize("conflict", ["fail", pytest.param("rerun", marks=pytest.mark.slow)])
+def test_a_full_overwrite_does_not_replace_what_it_has_not_seen(
+    here: LiveEngine, target: Dataset, conflict: str
+) -> None:
+    here.run(replacing(target, "old", "0, 1"))
+    overtaken = here.start_job(waiting(target, mode="overwrite", conflict=conflict))
+    overtake(here, target, "'theirs', 1")
+    if conflict == "fail":
+        failed = overtaken.failed()
+        assert (failed.code, failed.retryable) == ("partitions-changed", True)
+        assert marks(here, target) == [(0, "old", 3), (1, "old", 3), (1, "theirs", 1)]
+    else:
+        overtaken.done()
+        assert "the job runs again" in str([note.data for note in overtaken.notes if note.event == "warning"])
+        assert marks(here, target) == [(0, "ours", 3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite-partitions"])
+def test_files_that_are_only_rearranged_are_no_conflict(here: LiveEngine, target: Dataset, mode: str) -> None:
+    for mark in ("one", "two"):
+        here.run(writing(f"SELECT '{mark}' AS mark, 0 AS part", target, name=mark, mode="append", partitions=PART))
+    overtaken = here.start_job(waiting(target, mode=mode, conflict="fail"))
+    with at_gate(here, target):
+        here.ask(f"OPTIMIZE {target.identifier}")
+    overtaken.done()
+    assert marks(here, target) == [(0, "ours", 3)]
+    assert [each["operation"] for each in versions(here, target)] == ["create table", *["write"] * 2, "optimize", "write"]
+
+
+@pytest.mark.slow
+def test_a_table_that_others_make_and_fill_first_is_a_conflict(
+    here: LiveEngine, there: LiveEngine, place: Path, target: Dataset
+) -> None:
+    aside = delta_table(f"{target.table}_aside", place)
+    slow = waiting(aside, partitions=PART)
+    late = output("rows", target, mode="overwrite", conflict="fail", name="late")
+    both = here.start_job(job(*slow.outputs, late, steps=slow.steps))
+    both.wait_for("writing")
+    there.run(replacing(target, "theirs", "0"))
+    overtake(here, aside, THEIRS)
+    assert both.failed().code == "partitions-changed"
+    assert marks(here, target) == [(0, "theirs", 3)]
 
 
 @pytest.mark.slow

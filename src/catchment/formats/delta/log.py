@@ -20,6 +20,8 @@ from catchment.plan.model import Dataset
 from catchment.store.writes import Base
 
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
+NO_TABLE = Base("", 0, -1, None)
+"""The base of a write that begins before there is a table."""
 COMMIT = '{"commitInfo"'
 """The beginning of the line that describes a commit."""
 WRITTEN = (("numOutputRows",), ("numOutputBytes",), ("numFiles",))

@@ -18,7 +18,7 @@ from catchment.errors import CatchmentError
 from catchment.formats.backoff import attempts
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.catalog import is_known
-from catchment.formats.delta.log import Head, Log, log_of, require_head
+from catchment.formats.delta.log import NO_TABLE, Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
 from catchment.formats.delta.tables import check_partitions, create, fit, give_name
 from catchment.formats.delta.transaction import Transaction, needs_table_lease
@@ -27,10 +27,9 @@ from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge
-from catchment.store.writes import Base, Entry, Intent
+from catchment.store.writes import Entry, Intent
 
 NOTHING = Committed(None, 0, 0, 0)
-NO_TABLE = Base("", 0, -1, None)
 BRANCH = "main"
 """The branch in the ledger: a Delta table has only one."""
 
@@ -83,8 +82,8 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Ent
             # The error may be wrong about the commit (its answer may have been lost): only the log decides.
             if (done := log.find(write.id)) is not None:
                 return done
-            if not conflicts.worth_another(error, write, number):
-                overtaken = conflicts.refusal(error, write)
+            if not conflicts.worth_another(error, log, write, number):
+                overtaken = conflicts.refusal(error, log, write)
                 _give_up(writer, known, overtaken or from_spark(error, otherwise="write-failed"))
                 if overtaken:
                     raise overtaken from error
