@@ -156,7 +156,12 @@ def test_files_that_are_only_rearranged_are_no_conflict(here: LiveEngine, target
         here.ask(f"OPTIMIZE {target.identifier}")
     overtaken.done()
     assert marks(here, target) == [(0, "ours", 3)]
-    assert [each["operation"] for each in versions(here, target)] == ["create table", *["write"] * 2, "optimize", "write"]
+    assert [each["operation"] for each in versions(here, target)] == [
+        "create table",
+        *["write"] * 2,
+        "optimize",
+        "write",
+    ]
 
 
 @pytest.mark.slow
