@@ -105,6 +105,8 @@ class Publisher(Generic[Into]):
     leader: threading.Lock = field(default_factory=threading.Lock)
     """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
     rounds: Rounds = field(default_factory=Rounds)
+    place: str | None = None
+    """Where the table lies, if its lease is named after that and not after the target."""
 
     def publish(self, write_id: str) -> Entry:
         """Return when the write is committed; raises why it never will be."""
@@ -152,7 +154,7 @@ class Publisher(Generic[Into]):
         return self.ledger.state(write_id) == "sealed"
 
     def _consolidate(self) -> bool:
-        lease = self.store.leases.take(f"table/{self.target}", self.owner, LEASE_SECONDS)
+        lease = self.store.leases.take(f"table/{self.place or self.target}", self.owner, LEASE_SECONDS)
         if lease is None:
             return False
         faults.point("lease-taken")

@@ -113,14 +113,14 @@ def input_version(spark: SparkSession, source: InputPlan) -> str | None:
 
 
 def earlier(spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
-    """This write as an earlier attempt committed it; the table's log decides if the ledger does not know."""
+    """This write as an earlier attempt sealed or committed it; the log decides if the ledger does not know."""
     known = writer.ledger.find(write.id)
     if known is None or known.intent.target != write.output.dataset.address:
         return None
-    if known.state != "committed":
+    if known.state in ("open", "abandoned"):
         done = log_of(spark, write.output.dataset).find(write.id)
         if done is None:
             return None
         own_commit.finish(writer.ledger, known.intent, done)
     settled = writer.earlier(write.id, write.output.dataset.address)
-    return EarlierWrite(written(settled), committed=True, inputs=settled.intent.inputs) if settled else None
+    return EarlierWrite(written(settled), settled.state == "committed", settled.intent.inputs) if settled else None
