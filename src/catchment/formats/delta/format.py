@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.formats.delta import catalog, history, inspection, writing
+from catchment.formats.delta import catalog, history, inspection, log_store, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import require_head
 from catchment.formats.delta.recovery import recover_table
@@ -72,6 +73,10 @@ class Delta:
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
         """Finish or abandon unfinished writes of dead engines; Delta's VACUUM removes the files of abandoned ones."""
         return recover_table(spark, dataset, writer)
+
+    def prepare(self, session: SparkSession, cache: Path) -> None:
+        """Let commits go through a log store that refuses the second of two, where the store can."""
+        log_store.install(session, cache)
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
         """Replace tables by paths or by names in Spark's own catalog."""

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -117,10 +118,14 @@ class GroupCommit:
                 outcome.refused[write.write_id] = why
         return outcome.left(batch)
 
+    @cached_property
+    def _can_be_overwritten(self) -> bool:
+        return needs_table_lease(self.log.spark, self.log.path)
+
     def _note(self, outcome: Outcome, writes: Sequence[Entry], version: int) -> None:
         write_ids = [write.write_id for write in writes]
         # Where the store takes two commits of one version, the later one wins; elsewhere nobody can overwrite it.
-        if needs_table_lease(self.log.spark, self.log.path) and self.log.commit(version).write_ids != tuple(write_ids):
+        if self._can_be_overwritten and self.log.commit(version).write_ids != tuple(write_ids):
             raise _Overwritten
         self.known.add(write_ids, version)
         outcome.committed.update(dict.fromkeys(write_ids, version))

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.formats.delta import log_store
 from catchment.formats.delta.log import Log
 from catchment.jvm.classes import Jvm
 
@@ -122,5 +123,9 @@ SAFE_SCHEMES = frozenset({"abfs", "abfss", "adl", "gs", "hdfs", "wasb", "wasbs"}
 def needs_table_lease(spark: SparkSession, path: str) -> bool:
     """Whether two concurrent commits could both succeed and one be lost, so that commits need the table's lease."""
     scheme = path.partition("://")[0] if "://" in path else "file"
+    used = spark.conf.get(log_store.key(scheme), "")
     # A log store that the user has configured for a scheme is trusted.
-    return scheme not in SAFE_SCHEMES and not spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "")
+    if scheme in SAFE_SCHEMES or used not in ("", log_store.CLASS):
+        return False
+    # On S3, an engine of the older line of Spark cannot be refused, so all keep to the lease.
+    return scheme != "file" or not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")
