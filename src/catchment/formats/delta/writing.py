@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults, own_commit
-from catchment.commit.leases import Right, table_lease
+from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
@@ -139,9 +139,9 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 
 
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
-    """Merge under the table's lease: one statement reads, writes and commits."""
+    """Merge under the table's lease: one statement reads, writes and commits, and appends would overtake it again."""
     warn_of_options(write, listener)
-    with _commit_lease(log, write, writer, listener, elsewhere="rows"):
+    with table_lease(writer.store, log.path, writer.owner, listener):
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
         faults.point("own-commit-applied")
@@ -161,7 +161,7 @@ def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, l
     faults.point("before-data-written")
     filled = transaction.fill()
     faults.point("data-written")
-    with _commit_lease(log, write, writer, listener):
+    with _commit_lease(log, writer, listener):
         faults.point("before-own-commit")
         transaction.commit(filled)
         faults.point("own-commit-applied")
@@ -178,20 +178,17 @@ def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: L
     head, dataset = log.head(), write.output.dataset
     if head is not None and is_known(log.spark, dataset):
         return head
-    with _commit_lease(log, write, writer, listener):
+    with _commit_lease(log, writer, listener):
         create(log.spark, frame, write) if log.head() is None else give_name(log.spark, dataset)
     return require_head(log.spark, dataset)
 
 
-def _commit_lease(
-    log: Log, write: Write, writer: Writer, listener: Listener, *, elsewhere: Right | None = None
-) -> AbstractContextManager[None]:
-    """Hold the table's lease if the store could lose commits; otherwise hold the right `elsewhere`, if any."""
-    right: Right | None = "table" if needs_table_lease(log.spark, log.path) else elsewhere
-    if right is None:
+def _commit_lease(log: Log, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
+    """Hold the table's lease if the store could lose commits."""
+    if not needs_table_lease(log.spark, log.path):
         return nullcontext()
     # Named after its path: a table has one lease, whichever names lead to it.
-    return table_lease(writer.store, log.path, writer.owner, listener, right)
+    return table_lease(writer.store, log.path, writer.owner, listener)
 
 
 def _options(write: Write) -> dict[str, str]:
