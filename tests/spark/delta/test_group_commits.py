@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
+from catchment.store.ledger import _packed
+from catchment.store.schema import writes
 from catchment.store.writes import Entry
 from tests.concurrency.waiting import await_sleep, until, worker_of
 from tests.ledgers import Filled, end_leases, forget_engine
@@ -189,26 +192,37 @@ def test_files_that_were_vacuumed_while_they_waited_are_missed(
     assert write.contents is not None
     [file] = [descriptor["add"] for descriptor in write.contents.descriptors if "add" in descriptor]
     Path(str(target.path), file["path"]).unlink()
-    grow_old(ledger, write)
+    describe_anew(ledger, write, modificationTime=0)  # as if it had waited for long
     [done] = here.recover(target)
     assert [(each["write_id"], each["code"]) for each in done["refused"]] == [(write.write_id, "files-vanished")]
     assert ids(here, target) == list(range(5))
 
 
-def grow_old(ledger: Filled, write: Entry) -> None:
-    """As if the files of a sealed write were of yesterday."""
-    from sqlalchemy import update
+@pytest.mark.slow
+def test_a_write_that_delta_refuses_does_not_hold_up_the_others(
+    here: LiveEngine, ledger: Filled, target: Dataset
+) -> None:
+    here.run(appending(target, 0))
+    run = f"r-{target.table}"
+    with lease_held(ledger, target):
+        sent = [here.start_job(appending(target, 10 * n, f"j{n}"), run=run) for n in range(1, 6)]
+        await_sealed(ledger, target, 5)
+        describe_anew(ledger, ledger.find(f"{run}/j3/out"), partitionValues={"nowhere": "1"})
+    answers = [pending.answer() for pending in sent]
+    assert [type(answer).__name__ for answer in answers] == ["Done", "Done", "Failed", "Done", "Done"]
+    assert {id // 10 for id in ids(here, target)} == {0, 1, 2, 4, 5}
+    assert ledger.ledger.count_pending(target.address) == 0
 
-    from catchment.store.ledger import _packed
-    from catchment.store.schema import writes
 
+def describe_anew(ledger: Filled, write: Entry, **changes: Any) -> None:
+    """Change what the ledger says of the files of a sealed write."""
     assert write.contents is not None
-    old = [dict(each) for each in write.contents.descriptors]
-    for each in (each for each in old if "add" in each):
-        each["add"] = {**each["add"], "modificationTime": 0}
+    described = tuple(
+        {"add": {**each["add"], **changes}} if "add" in each else each for each in write.contents.descriptors
+    )
     with ledger.store.database.writing() as connection:
         this = update(writes).where(writes.c.write_id == write.write_id)
-        connection.execute(this.values(descriptors=_packed(tuple(old))))
+        connection.execute(this.values(descriptors=_packed(described)))
 
 
 @pytest.mark.slow

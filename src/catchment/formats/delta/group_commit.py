@@ -69,7 +69,7 @@ class GroupCommit:
             except faults.AnswerLost:
                 continue  # the log tells
             except (Py4JJavaError, PySparkException) as error:
-                most = _after(error, outcome, taken, most)
+                most = self._after(error, outcome, taken, most)
         raise StorageUnavailable(
             f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
             code="commit-contention",
@@ -118,6 +118,21 @@ class GroupCommit:
                 outcome.refused[write.write_id] = why
         return outcome.left(batch)
 
+    def _after(self, error: Exception, outcome: Outcome, batch: Sequence[Entry], most: int) -> int:
+        """How many writes to commit at once after an error; raises if another attempt will not help."""
+        problem = from_spark(error, otherwise="write-failed")
+        if kind_of(error) is not None or isinstance(problem, StorageUnavailable):
+            return most
+        blamed = outcome.left(batch)[:most]
+        if not blamed or not _is_about_the_writes(error):
+            raise error
+        if len(blamed) > 1:
+            return len(blamed) // 2  # one of them is to blame; the others must not wait for it
+        if (head := self.log.head()) is not None:
+            self._find_committed(outcome, blamed, head)  # what failed may have been something after the commit
+        outcome.refused.update({write.write_id: problem for write in outcome.left(blamed)})
+        return most
+
     @cached_property
     def _can_be_overwritten(self) -> bool:
         return needs_table_lease(self.log.spark, self.log.path)
@@ -151,22 +166,6 @@ def _bounded(batch: Sequence[Entry]) -> list[Entry]:
             break
         taken.append(write)
     return taken
-
-
-def _after(error: Exception, outcome: Outcome, batch: Sequence[Entry], most: int) -> int:
-    """How many writes to commit at once after an error; raises if another attempt will not help."""
-    if kind_of(error) is not None:
-        return most
-    problem = from_spark(error, otherwise="write-failed")
-    if isinstance(problem, StorageUnavailable):
-        return most
-    left = outcome.left(batch)
-    if not _is_about_the_writes(error) or not left:
-        raise error
-    if min(most, len(left)) == 1:
-        outcome.refused[left[0].write_id] = problem
-        return most
-    return min(most, len(left)) // 2  # one of them is to blame; the others must not wait for it
 
 
 def _is_about_the_writes(error: Exception) -> bool:

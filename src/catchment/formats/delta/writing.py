@@ -17,7 +17,7 @@ from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, CommitConflict
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.delta import conflicts
-from catchment.formats.delta.buffered import append, publish_sealed
+from catchment.formats.delta.buffered import append, publish_sealed, publisher_of
 from catchment.formats.delta.catalog import is_known
 from catchment.formats.delta.log import BRANCH, NO_TABLE, Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
@@ -74,6 +74,8 @@ def _commit_alone(log: Log, frame: DataFrame, write: Write, writer: Writer, list
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
+    if known.state == "sealed":  # by an attempt at an output that was a plain append
+        return written(publisher_of(writer, write.output.dataset, log).publish(write.id))
     done = log.find(write.id) or _commit(log, frame, write, writer, known, listener)
     if done.files == 0 and write.output.mode == "overwrite-partitions":
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
