@@ -67,7 +67,7 @@ def race(log: str, jars: Sequence[str], conf: Mapping[str, str], cache: Path, ro
     finally:
         for racer in racers:
             racer.process.kill()
-            racer.process.wait()
+            racer.process.communicate()
 
 
 def _round(racers: Sequence[Racer], version: int) -> tuple[bool, bool]:
