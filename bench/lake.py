@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from catchment.commit.presence import announce
 from catchment.commit.writer import Writer
-from catchment.engine.settings import DELTA_EXTENSION, SNAPSHOT_PARTITIONS
-from catchment.formats.iceberg.buffer import FORKS, catalog_class
+from catchment.formats.delta.traits import TRAITS as DELTA_TRAITS
+from catchment.formats.iceberg.traits import TRAITS as ICEBERG_TRAITS
 from catchment.store import PATIENCE_SECONDS, open_store
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -26,15 +26,11 @@ class Unheard:
     def check(self) -> None:
         pass
 
-    def await_turn(self) -> None:
-        """Its turn is now."""
+    def wait_to_seal(self) -> None:
+        """It may be sealed now."""
 
 
-DELTA = {
-    "spark.sql.extensions": DELTA_EXTENSION,
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS,
-}
+DELTA = {"spark.sql.extensions": str(DELTA_TRAITS.extension), **DELTA_TRAITS.settings((), "4.1", local=True)}
 """What an engine that knows a depot of Delta tables has."""
 
 
@@ -55,7 +51,7 @@ def start(
         f"{catalog}.warehouse": warehouse,
         f"{catalog}.jdbc.schema-version": "V1",
         f"{catalog}.cache-enabled": "false",
-        f"spark.sql.catalog.{FORKS}": catalog_class("4.1"),
+        **ICEBERG_TRAITS.settings((), "4.1", local=True),
         **more,
     }
     if endpoint:

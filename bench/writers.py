@@ -1,4 +1,4 @@
-"""Many writers, one table: small appends through Catchment's buffers, and through plain Iceberg, side by side.
+"""Many writers, one table: small appends through Catchment's buffers, and through plain Iceberg and plain Delta.
 
     .venv/bin/python bench/writers.py --quick          about ten minutes
     .venv/bin/python bench/writers.py                  as long as it takes
@@ -6,8 +6,10 @@
     .venv/bin/python bench/writers_plot.py docs/benchmarks/writers.json docs/benchmarks/writers.svg
 
 Ways: `plain` is Iceberg with its default retries, `tuned` is Iceberg with 100 retries and waits of at most 2 s,
-`catchment` is the buffered commit. All ways run in the same warm engines, interleaved, on tables of their own, with
-the catalog on SQLite; once with the table on the local disk, once on an S3 server with 40 ms per request.
+`catchment` is the buffered commit. `delta-plain` is Delta's own append with its own retries, which loses commits where
+the store takes two of one version; `delta` is Catchment's buffered append. All ways run in the same warm engines,
+interleaved, on tables of their own, with the catalog on SQLite; once with the table on the local disk, once on an S3
+server with 40 ms per request.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.servers import s3
 
 HERE = Path(__file__).parent
-WAYS = ("plain", "tuned", "catchment")
+WAYS = ("plain", "tuned", "catchment", "delta-plain", "delta")
+LOSSY = "delta-plain"
+"""The way whose acknowledged writes may be missing."""
 LATENCY_MS = 40
 
 
@@ -50,6 +54,8 @@ class Outcome:
     snapshots: int
     requests: float
     """Per acknowledged write."""
+    lost: int
+    """Acknowledged, but not in the table."""
 
 
 class Engine:
@@ -86,6 +92,7 @@ def main() -> None:
     parser.add_argument("--stores", nargs="+", default=["local", "s3"], choices=["local", "s3"])
     parser.add_argument("--writers", type=int, nargs="+")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
     parser.add_argument("--save", type=Path, help="write the figures here (JSON)")
     asked = parser.parse_args()
     counts = asked.writers or ([1, 16, 64] if asked.quick else [1, 4, 16, 64])
@@ -94,8 +101,9 @@ def main() -> None:
     for store in asked.stores:
         repeat = 1 if asked.quick and store == "s3" else asked.repeat
         with tempfile.TemporaryDirectory() as directory, engines(Path(directory), store, max(counts)) as all_engines:
-            measure(all_engines, store, counts, repeat, found)
-            leases[store] = under_lease(all_engines[0], store, repeat)
+            measure(all_engines, store, counts, repeat, tuple(asked.ways), found)
+            if "catchment" in asked.ways:
+                leases[store] = under_lease(all_engines[0], store, repeat)
     report(found, leases)
     if asked.save:
         rows = [{**case.__dict__, "outcomes": [o.__dict__ for o in outcomes]} for case, outcomes in found.items()]
@@ -105,7 +113,7 @@ def main() -> None:
 @contextmanager
 def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Engine]]:
     """Warm engines on an empty lake."""
-    jars, server = jars_for(store), None
+    jars, server = jars_for(store, delta=True), None
     warehouse, endpoint = str(directory / "warehouse"), ""
     if store == "s3":
         server = s3.start(s3.jar(), directory / "s3", latency_ms=LATENCY_MS)
@@ -118,7 +126,7 @@ def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Eng
         for _ in range(count):  # one after the other: the first makes the catalog and the metastore
             started.append(Engine(directory, warehouse, jars, endpoint))
             assert started[-1].answer() == "ready"
-        for way in ("tuned", "catchment"):
+        for way in ("tuned", "catchment", "delta"):
             started[0].ask(do="create", table=f"warm_{way}", way=way)
             _write(started, f"warm_{way}", way, threads=2, each=4)
         yield started
@@ -130,16 +138,21 @@ def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Eng
 
 
 def measure(
-    all_engines: list[Engine], store: str, counts: list[int], repeat: int, found: dict[Case, list[Outcome]]
+    all_engines: list[Engine],
+    store: str,
+    counts: list[int],
+    repeat: int,
+    ways: tuple[str, ...],
+    found: dict[Case, list[Outcome]],
 ) -> None:
     for writers in counts:
         each = max(1, {1: 16, 4: 8, 16: 4, 64: 2}.get(writers, 2) // (2 if store == "s3" else 1))
         for number in range(repeat):
-            for way in WAYS[number % 3 :] + WAYS[: number % 3]:
+            for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
                 case = Case(store, writers, way)
-                outcome = run(all_engines, case, each, f"t_{way}_{writers}_{number}")
+                outcome = run(all_engines, case, each, f"t_{way.replace('-', '_')}_{writers}_{number}")
                 found.setdefault(case, []).append(outcome)
-                print(f"  {store:5} {writers:3} writers {way:9} {outcome}", file=sys.stderr, flush=True)
+                print(f"  {store:5} {writers:3} writers {way:11} {outcome}", file=sys.stderr, flush=True)
 
 
 def under_lease(engine: Engine, store: str, repeat: int) -> float:
@@ -161,8 +174,8 @@ def run(all_engines: list[Engine], case: Case, each: int, table: str) -> Outcome
     answers = _write_shared(used, table, case.way, share, each)
     seconds = sorted(second for answer in answers for second in answer["seconds"])
     failed = sum(len(answer["failures"]) for answer in answers)
-    seen = used[0].ask(do="look", table=table)
-    if not seen["rows"] == seen["ids"] == len(seconds):
+    seen = used[0].ask(do="look", table=table, way=case.way)
+    if case.way != LOSSY and not seen["rows"] == seen["ids"] == len(seconds):
         sys.exit(f"{case}: {len(seconds)} acknowledged, but {seen} in the table")
     return Outcome(
         len(seconds),
@@ -172,6 +185,7 @@ def run(all_engines: list[Engine], case: Case, each: int, table: str) -> Outcome
         seconds[min(len(seconds) - 1, int(len(seconds) * 0.99))] if seconds else 0.0,
         seen["snapshots"],
         sum(answer["requests"] for answer in answers) / max(1, len(seconds)),
+        len(seconds) - seen["ids"],
     )
 
 
@@ -187,8 +201,9 @@ def _write_shared(used: list[Engine], table: str, way: str, share: list[int], ea
 
 def report(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> None:
     """The table of medians, and each goal met or missed."""
-    print("| store | writers | way | acknowledged | failed | rate /s | p50 s | p99 s | snapshots | S3 requests/write |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    names = ("acknowledged", "failed", "rate /s", "p50 s", "p99 s", "snapshots", "S3 requests/write", "lost")
+    print(f"| store | writers | way | {' | '.join(names)} |")
+    print("|---" * (3 + len(names)) + "|")
     for case, outcomes in found.items():
         cells = [_cell(outcomes, name) for name in Outcome.__dataclass_fields__]
         print(f"| {case.store} | {case.writers} | {case.way} | " + " | ".join(cells) + " |")
@@ -198,7 +213,7 @@ def report(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> None:
 
 def _cell(outcomes: list[Outcome], name: str) -> str:
     values = [getattr(outcome, name) for outcome in outcomes]
-    if name in ("acknowledged", "failed", "snapshots"):
+    if name in ("acknowledged", "failed", "snapshots", "lost"):
         return f"{statistics.median(values):.0f}"
     spread = f" ({min(values):.2f}-{max(values):.2f})" if len(values) > 1 else ""
     return f"{statistics.median(values):.2f}{spread}"
@@ -228,6 +243,9 @@ def goals(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> Iterato
         yield from line(f"{store}, 64 writers: snapshots per write", _ratio(snapshots, writes), 0.25)
         alone, plain = middle(store, 1, "catchment", "p50"), middle(store, 1, "plain", "p50")
         yield from line(f"{store}, one writer: p50 over plain p50", _ratio(alone, plain), 1.1)
+    for store in ("s3", "local"):
+        versions, writes = (middle(store, 64, "delta", name) for name in ("snapshots", "acknowledged"))
+        yield from line(f"{store}, 64 writers, Delta: versions per write", _ratio(versions, writes), 0.25)
     for store, ratio in leases.items():
         yield from line(f"{store}: time under the lease for 64 buffers over that for one", ratio, 3)
     asked, theirs = middle("s3", 64, "catchment", "requests"), middle("s3", 64, "plain", "requests")

@@ -17,14 +17,17 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.writer import Writer
+from catchment.engine import cache
 from catchment.errors import Position
+from catchment.formats.delta import writing as delta
+from catchment.formats.delta.format import Delta
 from catchment.formats.iceberg.buffered import seal
 from catchment.formats.iceberg.catalogs import require_table
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.writing import commit
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset, OutputPlan
-from lake import Unheard, start
+from lake import DELTA, Unheard, start
 
 RETRIES = {
     "plain": {},
@@ -36,16 +39,21 @@ RETRIES = {
     },
     "catchment": {},
 }
+DELTA_WAYS = ("delta-plain", "delta")
 
 
 @dataclass
 class Bench:
     spark: SparkSession
     writer: Writer
+    warehouse: str
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def create(self, table: str, way: str) -> None:
+        if way in DELTA_WAYS:
+            self.spark.sql(f"CREATE TABLE {self._dataset(table, way).identifier} (id STRING, value INT) USING delta")
+            return
         properties = ", ".join(f"'{key}'='{value}'" for key, value in RETRIES[way].items())
         self.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
         self.spark.sql(
@@ -66,14 +74,18 @@ class Bench:
             "requests": _requests(self.spark) - before,
         }
 
-    def look(self, table: str) -> dict[str, Any]:
-        [row] = self.spark.sql(f"SELECT count(*), count(DISTINCT id) FROM lake.bench.{table}").collect()
-        snapshots = self.spark.sql(f"SELECT count(*) FROM lake.bench.{table}.snapshots").collect()[0][0]
+    def look(self, table: str, way: str) -> dict[str, Any]:
+        name = self._dataset(table, way).identifier
+        [row] = self.spark.sql(f"SELECT count(*), count(DISTINCT id) FROM {name}").collect()
+        if way in DELTA_WAYS:
+            snapshots = self.spark.sql(f"DESCRIBE HISTORY {name}").count() - 1  # the first one creates the table
+        else:
+            snapshots = self.spark.sql(f"SELECT count(*) FROM {name}.snapshots").collect()[0][0]
         return {"rows": row[0], "ids": row[1], "snapshots": snapshots}
 
     def lease(self, table: str, buffers: int) -> float:
         """Seconds under the lease for one commit of so many sealed buffers."""
-        for write in [_write(table) for _ in range(buffers)]:
+        for write in [_write(self._dataset(table, "catchment")) for _ in range(buffers)]:
             loaded = LakeTable(self.writer.session, require_table(self.writer.session, write.output.dataset))
             publisher = seal(self.writer, self._frame(write.id), loaded, write, {}, Unheard())
         began = time.monotonic()
@@ -87,21 +99,34 @@ class Bench:
         sessions = self.spark._jvm.org.apache.spark.sql.SparkSession
         sessions.setActiveSession(self.spark._jsparkSession)
         for _ in range(each):
-            write = _write(table)
+            write = _write(self._dataset(table, way))
             frame = self._frame(write.id)
             began = time.monotonic()
             try:
-                if way == "catchment":
-                    commit(self.spark, frame, write, self.writer, Unheard())
-                else:
-                    frame.writeTo(f"lake.bench.{table}").append()
+                self._put(frame, write, way)
                 self.seconds.append(time.monotonic() - began)
             except Exception as error:
                 self.failures.append(str(error)[:200])
 
+    def _put(self, frame: DataFrame, write: Write, way: str) -> None:
+        place = write.output.dataset
+        if way == "catchment":
+            commit(self.spark, frame, write, self.writer, Unheard())
+        elif way == "delta":
+            delta.commit(self.spark, frame, write, self.writer, Unheard())
+        elif way == "delta-plain":
+            frame.write.format("delta").mode("append").save(place.path)
+        else:
+            frame.writeTo(place.identifier).append()
 
-def _write(table: str) -> Write:
-    place = Dataset(f"dataos://lake:bench/{table}", "lake", "iceberg", "bench", table)
+    def _dataset(self, table: str, way: str) -> Dataset:
+        if way in DELTA_WAYS:
+            path = f"{self.warehouse}/delta/{table}"
+            return Dataset(f"dataos://events:bench/{table}", "events", "delta", "bench", table, path)
+        return Dataset(f"dataos://lake:bench/{table}", "lake", "iceberg", "bench", table)
+
+
+def _write(place: Dataset) -> Write:
     output = OutputPlan("out", "rows", place, Position("bench", 1, 1), mode="append")
     return Write(output, "bench", "bench", uuid.uuid4().hex)
 
@@ -129,7 +154,8 @@ COUNTED = {
 
 
 def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
-    bench = Bench(*start(lake, warehouse, jars, endpoint))
+    bench = Bench(*start(lake, warehouse, jars, endpoint, DELTA), warehouse)
+    Delta().prepare(bench.spark, cache.root())
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         task = json.loads(line)

@@ -120,6 +120,8 @@ class Publisher(Generic[Into]):
     """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
     rounds: Rounds = field(default_factory=Rounds)
     stalled: float = STALLED_SECONDS
+    place: str | None = None
+    """Where the table lies, if its lease is named after that and not after the target."""
 
     def publish(self, write_id: str, tell: Tell = log.warning) -> Entry:
         """Return when the write is committed; raises why it is not going to be."""
@@ -167,7 +169,7 @@ class Publisher(Generic[Into]):
         return self.ledger.waits(write_id)
 
     def _consolidate(self, tell: Tell) -> bool:
-        lease = self.store.leases.take(f"table/{self.target}", self.owner, LEASE_SECONDS)
+        lease = self.store.leases.take(f"table/{self.place or self.target}", self.owner, LEASE_SECONDS)
         if lease is None:
             return False
         faults.point("lease-taken")

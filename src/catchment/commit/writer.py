@@ -58,13 +58,15 @@ class Writer:
             return nullcontext()
         return only_writer(self.store, target, f"{who} on {self.owner}")
 
-    def publisher(self, target: str, destination: Callable[[], Into]) -> Publisher[Into]:
+    def publisher(self, target: str, destination: Callable[[], Into], *, place: str | None = None) -> Publisher[Into]:
         """Who publishes what is sealed for a target; all threads of an engine share it."""
-        return self._meet(target, destination)[0]
+        return self._meet(target, destination, place)[0]
 
-    def admitted(self, target: str, destination: Callable[[], Into], listener: Listener) -> Publisher[Into]:
+    def admitted(
+        self, target: str, destination: Callable[[], Into], listener: Listener, *, place: str | None = None
+    ) -> Publisher[Into]:
         """The same, once it is this engine's turn to write there; the first to come recovers what others left."""
-        publisher, met_before = self._meet(target, destination)
+        publisher, met_before = self._meet(target, destination, place)
         if not met_before:
             recover_what_is_there(publisher, listener)
         self._await_turn(publisher, listener)
@@ -93,12 +95,12 @@ class Writer:
         sealed = known is not None and known.state in ("sealed", "committed") and known.intent.target == target
         return known if sealed else None
 
-    def _meet(self, target: str, destination: Callable[[], Into]) -> tuple[Publisher[Into], bool]:
+    def _meet(self, target: str, destination: Callable[[], Into], place: str | None) -> tuple[Publisher[Into], bool]:
         """The publisher of a target, and whether this engine knew it already."""
         with self._lock:
             met_before = target in self._publishers
             if not met_before:
-                made = Publisher(self.store, self.ledger, target, self.owner, destination())
+                made = Publisher(self.store, self.ledger, target, self.owner, destination(), place=place)
                 self._publishers[target] = made
             return cast("Publisher[Into]", self._publishers[target]), met_before
 
@@ -127,8 +129,8 @@ def recover_what_is_there(publisher: Publisher[Any], listener: Listener) -> None
     abandoned = publisher.give_up_lost()
     left = [buffer for _, buffer in ledger.leftovers(target)]
     if abandoned:
-        further = "`catchment recover` removes the files" if left else "their files are removed"
-        listener.warn(f"{target}: engines that are gone left {', '.join(abandoned)} unfinished; {further}")
+        further = "; `catchment recover` removes the files" if left else ""
+        listener.warn(f"{target}: engines that are gone left {', '.join(abandoned)} unfinished{further}")
     if left and publisher.destination.removes_buffers:
         listener.warn(f"{target}: what lost writes have left in {', '.join(left)} could not be removed")
     if ledger.ownerless(target, "sealed"):

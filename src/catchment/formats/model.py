@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
@@ -305,6 +306,15 @@ class Publishes(Protocol):
 
     def unpublished(self, spark: SparkSession, sql: str, depots: Sequence[Depot]) -> CatchmentError | None:
         """The error if a query does not find a table because it was never published; otherwise None."""
+        ...
+
+
+@runtime_checkable
+class PreparesEngines(Protocol):
+    """A format that needs more of an engine than jars and settings."""
+
+    def prepare(self, session: SparkSession, cache: Path) -> None:
+        """Prepare an engine that has just started; `cache` is Catchment's directory in the user's cache."""
         ...
 
 

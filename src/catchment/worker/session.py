@@ -19,11 +19,12 @@ from pyspark.sql import SparkSession
 from catchment.commit.presence import Presence, announce, reading
 from catchment.commit.upkeep import keep_small
 from catchment.commit.writer import Writer
+from catchment.engine import cache
 from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, published, single_writer, spark_settings
 from catchment.errors import CatchmentError, SetupError
 from catchment.formats.failures import from_spark
-from catchment.formats.model import ClosesSessions
+from catchment.formats.model import ClosesSessions, PreparesEngines
 from catchment.formats.registry import open_all
 from catchment.store import PATIENCE_SECONDS, open_store
 
@@ -87,7 +88,10 @@ class Application:
         gateway = _launch(launch_settings(settings, start.secrets))
         try:
             context = SparkContext(gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
-            return cls(SparkSession(context), gateway, start)
+            spark = SparkSession(context)
+            for format in open_all({depot.kind for depot in start.engine.depots}, PreparesEngines):
+                format.prepare(spark, cache.root())
+            return cls(spark, gateway, start)
         except Exception as error:
             raise _start_failure(start, error) from error
 

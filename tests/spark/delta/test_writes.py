@@ -25,7 +25,7 @@ from tests.spark.lake import (
     table,
     writing,
 )
-from tests.spark.overtaking import gate, overtake
+from tests.spark.overtaking import at_gate, gate, overtake
 
 PART = (by("identity", "part"),)
 THEIRS = "'theirs', 0"
@@ -87,14 +87,17 @@ def test_nothing_to_write_into_a_table_without_partitions(here: LiveEngine, targ
     assert here.rows(f"SELECT * FROM {target.identifier}") == [("old",)]
 
 
-def test_the_tables_log_knows_what_the_ledger_has_lost(here: LiveEngine, ledger: Filled, target: Dataset) -> None:
-    work, run = appending(target, 0), f"r-{target.table}"
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_the_tables_log_knows_what_the_ledger_has_lost(
+    here: LiveEngine, ledger: Filled, target: Dataset, mode: str
+) -> None:
+    work, run = writing("SELECT id FROM range(5)", target, mode=mode), f"r-{target.table}"
     first = here.run(work, run=run)
     here.run(appending(target, 5))
     ledger.lose(first[0].write_id)  # the metastore was replaced by an older copy
     assert here.run(work, run=run, number=2) == first
     assert ledger.states(first[0].write_id) == ["committed"]
-    assert len(versions(here, target)) == 3
+    assert (len(versions(here, target)), ids(here, target)) == (3, list(range(10)))
 
 
 @pytest.mark.slow
@@ -104,13 +107,13 @@ def test_two_engines_on_a_table_that_neither_has_seen(here: LiveEngine, there: L
     assert [pending.done()[0].rows for pending in sent] == [5, 5, 5, 5]
     assert ids(here, target) == list(range(20))
     assert here.inspect("table", target)["properties"] == {"delta.appendOnly": "true"}
-    assert [len(each["write_ids"]) for each in versions(here, target)] == [0, 1, 1, 1, 1]
+    assert sum(len(each["write_ids"]) for each in versions(here, target)) == 4
 
 
-def waiting(target: Dataset, **more: Any) -> JobPlan:
-    """A job that replaces partition 0, and goes on writing until the gate is opened."""
+def waiting(target: Dataset, *, mode: str = "overwrite-partitions", **more: Any) -> JobPlan:
+    """A job that replaces partition 0, or all of them, and goes on writing until the gate is opened."""
     rows = step("rows", "SELECT 'ours' AS mark, 0 AS part FROM gate, range(3) WHERE seen > 0")
-    return job(output("rows", target, mode="overwrite-partitions", **more), steps=[gate(target), rows], name="waiting")
+    return job(output("rows", target, mode=mode, **more), steps=[gate(target), rows], name="waiting")
 
 
 @pytest.mark.parametrize("conflict", ["last-wins", "fail", pytest.param("rerun", marks=pytest.mark.slow)])
@@ -127,6 +130,56 @@ def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Datas
         again = "trying again" if conflict == "last-wins" else "the job runs again on the new state"
         assert again in str([note.data for note in overtaken.notes if note.event == "warning"])
         assert marks(here, target) == [(0, "ours", 3), (1, "old", 3)]
+
+
+@pytest.mark.parametrize("conflict", ["fail", pytest.param("rerun", marks=pytest.mark.slow)])
+def test_a_full_overwrite_does_not_replace_what_it_has_not_seen(
+    here: LiveEngine, target: Dataset, conflict: str
+) -> None:
+    here.run(replacing(target, "old", "0, 1"))
+    overtaken = here.start_job(waiting(target, mode="overwrite", conflict=conflict))
+    overtake(here, target, "'theirs', 1")
+    if conflict == "fail":
+        failed = overtaken.failed()
+        assert (failed.code, failed.retryable) == ("partitions-changed", True)
+        assert marks(here, target) == [(0, "old", 3), (1, "old", 3), (1, "theirs", 1)]
+    else:
+        overtaken.done()
+        assert "the job runs again" in str([note.data for note in overtaken.notes if note.event == "warning"])
+        assert marks(here, target) == [(0, "ours", 3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite-partitions"])
+def test_files_that_are_only_rearranged_are_no_conflict(here: LiveEngine, target: Dataset, mode: str) -> None:
+    for mark in ("one", "two"):
+        here.run(writing(f"SELECT '{mark}' AS mark, 0 AS part", target, name=mark, mode="append", partitions=PART))
+    overtaken = here.start_job(waiting(target, mode=mode, conflict="fail"))
+    with at_gate(here, target):
+        here.ask(f"OPTIMIZE {target.identifier}")
+    overtaken.done()
+    assert marks(here, target) == [(0, "ours", 3)]
+    assert [each["operation"] for each in versions(here, target)] == [
+        "create table",
+        *["write"] * 2,
+        "optimize",
+        "write",
+    ]
+
+
+@pytest.mark.slow
+def test_a_table_that_others_make_and_fill_first_is_a_conflict(
+    here: LiveEngine, there: LiveEngine, place: Path, target: Dataset
+) -> None:
+    aside = delta_table(f"{target.table}_aside", place)
+    slow = waiting(aside, partitions=PART)
+    late = output("rows", target, mode="overwrite", conflict="fail", name="late")
+    both = here.start_job(job(*slow.outputs, late, steps=slow.steps))
+    both.wait_for("writing")
+    there.run(replacing(target, "theirs", "0"))
+    overtake(here, aside, THEIRS)
+    assert both.failed().code == "partitions-changed"
+    assert marks(here, target) == [(0, "theirs", 3)]
 
 
 @pytest.mark.slow
@@ -156,17 +209,17 @@ def test_killed_after_the_commit_the_write_is_recovered(
     here: LiveEngine, ledger: Filled, place: Path, start_engine: Callable[..., LiveEngine], target: Dataset
 ) -> None:
     here.run(appending(target, 0))
-    lost, run = appending(target, 5, "lost"), f"r-{target.table}"
+    lost, run = writing("SELECT id FROM range(5, 10)", target, name="lost"), f"r-{target.table}"
     victim = start_engine(delta_depot(place), key="victim", fault="own-commit-applied:kill")
     assert isinstance(victim.start_job(lost, run=run).answer(), EngineLost)
     write = ledger.find(f"{run}/lost/out")
-    assert (write.state, ids(here, target)) == ("open", list(range(10)))
+    assert (write.state, ids(here, target)) == ("open", list(range(5, 10)))
     forget_engine(ledger.store, write.intent.owner)
     [done] = here.recover(target)
     assert (done["published"], done["abandoned"], done["error"]) == ([write.write_id], [], None)
     [report] = here.run(lost, run=run, number=2)
     assert (report.rows, report.snapshot_id) == (5, 2)
-    assert ids(here, target) == list(range(10))
+    assert ids(here, target) == list(range(5, 10))
     assert ledger.left(target.address) == []
 
 
@@ -187,7 +240,7 @@ def test_an_answer_that_is_lost_is_no_second_write(
     place: Path, start_engine: Callable[..., LiveEngine], target: Dataset
 ) -> None:
     deaf = start_engine(delta_depot(place), key="deaf", fault="own-commit-applied:lose")
-    [report] = deaf.run(appending(target, 0))
+    [report] = deaf.run(writing("SELECT id FROM range(5)", target))
     assert (report.rows, report.snapshot_id) == (5, 1)
     assert ids(deaf, target) == list(range(5))
 

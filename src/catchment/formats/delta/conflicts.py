@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from catchment.errors import CommitConflict
 from catchment.formats.backoff import MAX_ATTEMPTS
-from catchment.formats.delta.log import Head, Log
+from catchment.formats.delta.log import NO_TABLE, Head, Log
 from catchment.formats.model import Write
 from catchment.jvm.causes import causes
 from catchment.plan.model import OutputPlan
@@ -33,33 +33,77 @@ def kind_of(error: BaseException) -> Kind | None:
 
 def validates(output: OutputPlan) -> bool:
     """Whether this output must not replace what others have committed since the job began."""
-    return output.mode == "overwrite-partitions" and output.conflict != "last-wins"
+    return output.mode in ("overwrite", "overwrite-partitions") and output.conflict != "last-wins"
 
 
 def base_of(log: Log, write: Write, head: Head) -> Any:
-    """The snapshot from which on Delta checks for conflicts: the one that the job has seen, or else the newest."""
+    """The snapshot from which on Delta checks for conflicts: the one that the job has seen, or else the newest.
+
+    Files that were only rearranged since are no conflict, although Delta would take them for one.
+    """
     since = write.since if validates(write.output) else None
-    if since is None or since.sequence == head.version:
+    if since is None:
         return head.snapshot
-    if since.table_uuid != head.id:
+    if since.table_uuid not in (NO_TABLE.table_uuid, head.id):
         raise changed(write)
-    return log.snapshot(since.sequence)
+    same = _same_rows_until(log, since.sequence, head.version)
+    if same == head.version:
+        return head.snapshot
+    if write.output.mode == "overwrite" or same < 0:
+        raise changed(write)
+    return log.snapshot(same)
 
 
-def worth_another(error: BaseException, write: Write, number: int) -> bool:
+def worth_another(error: BaseException, log: Log, write: Write, number: int) -> bool:
     """Whether to try again: others committed first, and this write may replace what they committed."""
-    return kind_of(error) is not None and not validates(write.output) and number < MAX_ATTEMPTS
+    return kind_of(error) is not None and number < MAX_ATTEMPTS and not _must_not_replace(log, write)
 
 
-def refusal(error: BaseException, write: Write) -> CommitConflict | None:
+def refusal(error: BaseException, log: Log, write: Write) -> CommitConflict | None:
     """The error if others committed first and this write must not replace that; otherwise None."""
-    return changed(write) if kind_of(error) is not None and validates(write.output) else None
+    return changed(write) if kind_of(error) is not None and _must_not_replace(log, write) else None
 
 
 def changed(write: Write) -> CommitConflict:
-    """The error of a write whose partitions have changed since its job began."""
+    """The error of a write that would replace what others have committed since its job began."""
+    whole = write.output.mode == "overwrite"
+    what = f"{write.output.dataset.address}, which {write.id} replaces," if whole else _partitions(write)
     return CommitConflict(
-        f"somebody committed to the partitions of {write.id} in {write.output.dataset.address} since the job began",
+        f"somebody committed to {what} since the job began",
         code="partitions-changed",
         hint="run the job again on the new state, or set `conflict: last-wins` on the output",
     )
+
+
+def _partitions(write: Write) -> str:
+    return f"the partitions of {write.id} in {write.output.dataset.address}"
+
+
+def _must_not_replace(log: Log, write: Write) -> bool:
+    """Whether others have changed rows since the job began that this write would replace."""
+    if not validates(write.output):
+        return False
+    head, since = log.head(), write.since
+    if head is None or since is None or since.table_uuid not in (NO_TABLE.table_uuid, head.id):
+        return True
+    return _same_rows_until(log, since.sequence, head.version) < head.version
+
+
+def _same_rows_until(log: Log, since: int, newest: int) -> int:
+    """The last version before others changed rows, columns or properties; commits before it rearranged files."""
+    same = since
+    for version, action in log.actions(since + 1, newest):
+        if version > same + 1:
+            break  # what happened in between is no longer in the log
+        if _changes(action, version):
+            return version - 1
+        same = version
+    return same
+
+
+def _changes(action: Any, version: int) -> bool:
+    kind = str(action.getClass().getSimpleName())
+    if kind in ("AddFile", "RemoveFile"):
+        return bool(action.dataChange())
+    # The first version is the creation of the table, which an output does for itself.
+    return kind in ("Metadata", "Protocol") and version > 0

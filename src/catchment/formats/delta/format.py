@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit import own_commit
 from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.formats.delta import catalog, history, inspection, writing
+from catchment.formats.delta import catalog, history, inspection, log_store, writing
 from catchment.formats.delta.catalog import located
-from catchment.formats.delta.log import log_of, require_head
+from catchment.formats.delta.log import require_head
+from catchment.formats.delta.recovery import recover_table
 from catchment.formats.model import EarlierWrite, Facts, Write, Written
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
@@ -70,9 +71,12 @@ class Delta:
         return inspection.inspect(spark, what, dataset)
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
-        """Settle unfinished writes of dead engines; Delta's VACUUM removes the files of uncommitted ones."""
-        settled = own_commit.settle(writer.ledger, dataset.address, log_of(spark, dataset).find)
-        return Recovered(settled.committed, (), settled.abandoned, (), ())
+        """Finish or abandon unfinished writes of dead engines; Delta's VACUUM removes the files of abandoned ones."""
+        return recover_table(spark, dataset, writer)
+
+    def prepare(self, session: SparkSession, cache: Path) -> None:
+        """Let commits go through a log store that refuses the second of two, where the store can."""
+        log_store.install(session, cache)
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
         """Replace tables by paths or by names in Spark's own catalog."""

@@ -11,7 +11,7 @@ from catchment.commit import own_commit
 from catchment.commit.writer import Writer
 from catchment.formats import reading_by_commits
 from catchment.formats.delta.conflicts import validates
-from catchment.formats.delta.log import Log, log_of, require_head
+from catchment.formats.delta.log import NO_TABLE, Log, log_of, require_head
 from catchment.formats.model import EarlierWrite, Write, written
 from catchment.jvm.causes import is_a
 from catchment.plan.model import InputPlan, OutputPlan
@@ -97,9 +97,11 @@ FIXED_VERSION_OPTIONS = frozenset({"versionasof", "timestampasof"})
 
 
 def head(spark: SparkSession, output: OutputPlan) -> Base | None:
-    """The state of the table now; None if there is no table yet, or if later commits are no conflict."""
-    now = log_of(spark, output.dataset).head() if validates(output) else None
-    return now.base if now else None
+    """The state of the table now; None if later commits are no conflict."""
+    if not validates(output):
+        return None
+    now = log_of(spark, output.dataset).head()
+    return now.base if now else NO_TABLE
 
 
 def input_version(spark: SparkSession, source: InputPlan) -> str | None:
@@ -111,14 +113,14 @@ def input_version(spark: SparkSession, source: InputPlan) -> str | None:
 
 
 def earlier(spark: SparkSession, write: Write, writer: Writer) -> EarlierWrite | None:
-    """This write as an earlier attempt committed it; the table's log decides if the ledger does not know."""
+    """This write as an earlier attempt sealed or committed it; the log decides if the ledger does not know."""
     known = writer.ledger.find(write.id)
     if known is None or known.intent.target != write.output.dataset.address:
         return None
-    if known.state != "committed":
+    if known.state in ("open", "abandoned"):
         done = log_of(spark, write.output.dataset).find(write.id)
         if done is None:
             return None
         own_commit.finish(writer.ledger, known.intent, done)
     settled = writer.earlier(write.id, write.output.dataset.address)
-    return EarlierWrite(written(settled), committed=True, inputs=settled.intent.inputs) if settled else None
+    return EarlierWrite(written(settled), settled.state == "committed", settled.intent.inputs) if settled else None

@@ -99,7 +99,7 @@ def _files(spark: SparkSession, snapshot: Any) -> DataFrame:
 def _snapshot(row: Row) -> Facts:
     commit = Commit(row.version, row.asDict())
     stamp, done = commit.stamp, commit.committed()
-    write_ids = [stamp[stamps.WRITES]] if stamps.WRITES in stamp else []
+    write_ids = list(commit.write_ids)
     return {
         "snapshot_id": row.version,
         "committed_at": row.timestamp.replace(tzinfo=timezone.utc).isoformat(timespec="milliseconds"),
@@ -108,6 +108,6 @@ def _snapshot(row: Row) -> Facts:
         "job": stamp.get(stamps.JOB),
         "run_id": stamp.get(stamps.RUN),
         "write_ids": write_ids,
-        "writes": [{"write_id": write_id, "rows": done.rows} for write_id in write_ids],
+        "writes": [{"write_id": each, "rows": commit.committed(each).rows} for each in write_ids],
         "added_rows": done.rows,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,15 +14,20 @@ from pyspark.sql.types import StructType
 from catchment.commit.own_commit import Committed
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.delta.catalog import located
-from catchment.formats.stamps import WRITES
+from catchment.formats.stamps import WRITE_BYTES, WRITE_FILES, WRITE_ROWS, WRITES, split
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 from catchment.store.writes import Base
 
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
+BRANCH = "main"
+"""The branch in the ledger: a Delta table has only one."""
+NO_TABLE = Base("", 0, -1, None)
+"""The base of a write that begins before there is a table."""
 COMMIT = '{"commitInfo"'
 """The beginning of the line that describes a commit."""
+COUNTS = (WRITE_ROWS, WRITE_BYTES, WRITE_FILES)
 WRITTEN = (("numOutputRows",), ("numOutputBytes",), ("numFiles",))
 MERGED = (
     tuple(f"numTargetRows{how}" for how in ("Inserted", "Updated", "Deleted")),
@@ -40,8 +46,15 @@ class Head:
     schema: StructType
     partitions: tuple[str, ...]
     properties: Mapping[str, str]
+    metadata: Mapping[str, Any] = field(repr=False)
+    """Schema, partitions and properties as in the log."""
     snapshot: Any = field(repr=False)
     """Delta's own object."""
+
+    @cached_property
+    def protocol(self) -> Mapping[str, Any]:
+        """What readers and writers of the table must be able to do, as in the log."""
+        return dict(json.loads(self.snapshot.protocol().json())["protocol"])
 
     @property
     def base(self) -> Base:
@@ -65,8 +78,16 @@ class Commit:
             return {}
         return stamp if isinstance(stamp, dict) else {}
 
-    def committed(self) -> Committed:
-        """The result of the write in it."""
+    @property
+    def write_ids(self) -> tuple[str, ...]:
+        """The writes in it."""
+        return split(self.stamp.get(WRITES))
+
+    def committed(self, write_id: str | None = None) -> Committed:
+        """The result of the commit, or of one of its writes."""
+        if write_id is not None and len(self.write_ids) > 1:
+            at = self.write_ids.index(write_id)
+            return Committed(self.version, *(int(split(self.stamp[key])[at]) for key in COUNTS))
         metrics = self.info.get("operationMetrics") or {}
         rows, size, files = MERGED if self.info.get("operation") == "MERGE" else WRITTEN
         counted = [sum(int(metrics.get(key, 0)) for key in keys) for keys in (rows, size, files)]
@@ -89,7 +110,7 @@ class Log:
         metadata = json.loads(snapshot.metadata().json())["metaData"]
         schema = StructType.fromJson(json.loads(metadata["schemaString"]))
         columns = tuple(metadata.get("partitionColumns", ()))
-        return Head(version, metadata["id"], schema, columns, metadata.get("configuration", {}), snapshot)
+        return Head(version, metadata["id"], schema, columns, metadata.get("configuration", {}), metadata, snapshot)
 
     def snapshot(self, version: int) -> Any:
         """The Delta snapshot of a version."""
@@ -103,23 +124,25 @@ class Log:
         # The snapshot keeps every write id; old commits are removed from the log after a while.
         if head is None or not head.snapshot.transactions().contains(write_id):
             return None
-        found = (commit for commit in self.commits(head.version) if commit.stamp.get(WRITES) == write_id)
-        commit = next(found, None)
-        return commit.committed() if commit else Committed(None, 0, 0, 0)
+        commit = next((commit for commit in self.commits(head.version) if write_id in commit.write_ids), None)
+        return commit.committed(write_id) if commit else Committed(None, 0, 0, 0)
 
     def find_own(self, write_id: str) -> Committed:
         """The commit that this engine has just made; raises if another writer has overwritten it."""
         found = self.find(write_id)
         if found is None or found.snapshot_id is None:
-            # The cached state of the table is wrong from that version on.
-            place = Jvm.of(self.spark)("org.apache.hadoop.fs.Path")(self.path)
-            self._logs.invalidateCache(self.spark._jsparkSession, place)
+            self.forget()
             raise CommitConflict(
                 f"the commit of {write_id} to {self.path} was overwritten by another writer",
                 code="commit-overwritten",
                 hint="let only Catchment write the table, or configure a log store that refuses a second commit",
             )
         return found
+
+    def forget(self) -> None:
+        """Drop Delta's cached state of the table, which is wrong if a commit was overwritten."""
+        place = Jvm.of(self.spark)("org.apache.hadoop.fs.Path")(self.path)
+        self._logs.invalidateCache(self.spark._jsparkSession, place)
 
     def actions(self, first: int, last: int) -> Iterator[tuple[int, Any]]:
         """The Delta actions, with their versions, of all versions from `first` to `last` that are still in the log."""
@@ -150,12 +173,16 @@ class Log:
         """The commits from a version back to the oldest that is still in the log."""
         for version in range(newest, -1, -1):
             try:
-                info = self._info(version)
+                commit = self.commit(version)
             except Exception as error:
                 if is_a(error, *NOT_THERE):
                     return
                 raise
-            yield Commit(version, info)
+            yield commit
+
+    def commit(self, version: int) -> Commit:
+        """The commit of one version; raises if it is no longer in the log."""
+        return Commit(version, self._info(version))
 
     @property
     def _logs(self) -> Any:

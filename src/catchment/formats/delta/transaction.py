@@ -5,12 +5,13 @@ Spark's writer does both in one step, so the lease would have to be held while t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.formats.delta import log_store
 from catchment.formats.delta.log import Log
 from catchment.jvm.classes import Jvm
 
@@ -73,6 +74,48 @@ class Transaction:
         return self.jvm("scala.Some")(value)
 
 
+@dataclass(frozen=True)
+class GroupTransaction:
+    """An open transaction that commits files which are written already."""
+
+    java: Any
+    log: Log
+    jvm: Jvm
+
+    @classmethod
+    def begin(cls, log: Log, snapshot: Any, transaction_ids: Sequence[str]) -> GroupTransaction:
+        """Begin from a snapshot; the commit is refused if a later version has one of the transaction ids."""
+        jvm, session = Jvm.of(log.spark), log.spark._jsparkSession
+        table = jvm(f"{DELTA}.DeltaLog").forTable(session, log.path)
+        java = table.startTransaction(jvm("scala.Option").empty(), jvm("scala.Some")(snapshot))
+        read = getattr(java.readTxn(), "$plus$plus$eq")  # what `txnVersion` does, which computes the table's state
+        read(jvm("org.apache.spark.api.python.PythonUtils").toSeq(list(transaction_ids)))
+        return cls(java, log, jvm)
+
+    def commit(self, actions: Any, user_metadata: str, metrics: Mapping[str, int]) -> int:
+        """Commit a Java list of actions as one version, which is returned; raises if others' commits conflict."""
+        scala, none, some = (
+            self.jvm(name) for name in ("org.apache.spark.api.python.PythonUtils", "scala.Option", "scala.Some")
+        )
+        self._register(metrics)
+        more = () if self.log.spark.version.startswith("3.") else (none.empty(),) * 5
+        operation = self.jvm(f"{DELTA}.DeltaOperations$Write")(
+            self.jvm("org.apache.spark.sql.SaveMode").Append,
+            *(some(scala.toSeq([])), none.empty(), some(user_metadata)),
+            *more,
+        )
+        listed = self.jvm("scala.collection.JavaConverters").asScalaBuffer(actions).toList()
+        return int(self.java.commit(listed, operation))
+
+    def _register(self, metrics: Mapping[str, int]) -> None:
+        context, made = self.log.spark.sparkContext._jsc.sc(), {}
+        for name, value in metrics.items():
+            made[name] = self.jvm("org.apache.spark.sql.execution.metric.SQLMetrics").createMetric(context, name)
+            made[name].set(value)
+        named = self.jvm("org.apache.spark.api.python.PythonUtils").toScalaMap(made)
+        self.java.registerSQLMetrics(self.log.spark._jsparkSession, named)
+
+
 SAFE_SCHEMES = frozenset({"abfs", "abfss", "adl", "gs", "hdfs", "wasb", "wasbs"})
 """Schemes whose Delta log store creates a commit file only if it does not exist yet, so no commit can be lost."""
 
@@ -80,5 +123,9 @@ SAFE_SCHEMES = frozenset({"abfs", "abfss", "adl", "gs", "hdfs", "wasb", "wasbs"}
 def needs_table_lease(spark: SparkSession, path: str) -> bool:
     """Whether two concurrent commits could both succeed and one be lost, so that commits need the table's lease."""
     scheme = path.partition("://")[0] if "://" in path else "file"
+    used = spark.conf.get(log_store.key(scheme), "")
     # A log store that the user has configured for a scheme is trusted.
-    return scheme not in SAFE_SCHEMES and not spark.conf.get(f"spark.delta.logStore.{scheme}.impl", "")
+    if scheme in SAFE_SCHEMES or used not in ("", log_store.CLASS):
+        return False
+    # On S3, an engine of the older line of Spark cannot be refused, so all keep to the lease.
+    return scheme != "file" or not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")

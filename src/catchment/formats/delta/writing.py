@@ -10,16 +10,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults, own_commit
-from catchment.commit.leases import Right, table_lease
+from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
-from catchment.errors import CatchmentError
-from catchment.formats.backoff import attempts
+from catchment.errors import CatchmentError, CommitConflict
+from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.delta import conflicts
+from catchment.formats.delta.buffered import append, publish_sealed, publisher_of
 from catchment.formats.delta.catalog import is_known
-from catchment.formats.delta.log import Head, Log, log_of, require_head
+from catchment.formats.delta.log import BRANCH, NO_TABLE, Head, Log, log_of, require_head
 from catchment.formats.delta.merging import merge, warn_of_options
+from catchment.formats.delta.sealed_files import numbers_rows
 from catchment.formats.delta.tables import check_partitions, create, fit, give_name
 from catchment.formats.delta.transaction import Transaction, needs_table_lease
 from catchment.formats.failures import from_spark
@@ -27,23 +29,53 @@ from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
 from catchment.plan.model import Merge
-from catchment.store.writes import Base, Entry, Intent
+from catchment.store.writes import Entry, Intent
 
 NOTHING = Committed(None, 0, 0, 0)
-NO_TABLE = Base("", 0, -1, None)
-BRANCH = "main"
-"""The branch in the ledger: a Delta table has only one."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
     """Commit the rows, unless this write is committed already."""
     log = log_of(spark, write.output.dataset)
     _settle_lost(log, write, writer, listener)
+    done = _append(log, frame, write, writer, listener) if _is_plain_append(write) else None
+    return written(done) if done else _commit_alone(log, frame, write, writer, listener)
+
+
+def _is_plain_append(write: Write) -> bool:
+    """Whether the write adds files and changes nothing else."""
+    return write.output.mode == "append" and not write.output.merge_schema
+
+
+def _append(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Entry | None:
+    """Append the rows in a version that other appends share; None if the table needs Delta's own commit."""
+    for number in attempts():
+        head = _table(log, frame, write, writer, listener)
+        if numbers_rows(head):
+            return None
+        check_partitions(frame, write, head)
+        _warn_of_properties(head, write, listener)
+        try:
+            return append(log, head, _ordered(frame, write, head), write, _options(write), writer, listener)
+        except CommitConflict:
+            # Others changed the table between data and commit: the rows are fitted to it as it is now.
+            if number == MAX_ATTEMPTS:
+                raise
+            listener.check()
+            listener.warn(f"{write.id}: others changed {write.output.dataset.address} meanwhile; trying again")
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _commit_alone(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
+    """Let Delta commit the rows in a version of their own."""
+    publish_sealed(writer, write.output.dataset, log)  # in the order of the ledger: they were promised before this
     intent = _intent(log, write, writer.owner)
     known = writer.ledger.open(intent)
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
+    if known.state == "sealed":  # by an attempt at an output that was a plain append
+        return written(publisher_of(writer, write.output.dataset, log).publish(write.id))
     done = log.find(write.id) or _commit(log, frame, write, writer, known, listener)
     if done.files == 0 and write.output.mode == "overwrite-partitions":
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
@@ -83,8 +115,8 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Ent
             # The error may be wrong about the commit (its answer may have been lost): only the log decides.
             if (done := log.find(write.id)) is not None:
                 return done
-            if not conflicts.worth_another(error, write, number):
-                overtaken = conflicts.refusal(error, write)
+            if not conflicts.worth_another(error, log, write, number):
+                overtaken = conflicts.refusal(error, log, write)
                 _give_up(writer, known, overtaken or from_spark(error, otherwise="write-failed"))
                 if overtaken:
                     raise overtaken from error
@@ -109,9 +141,9 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 
 
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
-    """Merge under the table's lease: one statement reads, writes and commits."""
+    """Merge under the table's lease: one statement reads, writes and commits, and appends would overtake it again."""
     warn_of_options(write, listener)
-    with _commit_lease(log, write, writer, listener, elsewhere="rows"):
+    with table_lease(writer.store, log.path, writer.owner, listener):
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
         faults.point("own-commit-applied")
@@ -120,22 +152,27 @@ def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Wri
 
 def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, listener: Listener) -> Committed:
     """Write the data without the table's lease, which is held only for the commit."""
-    rows = fit(frame, write, head)
-    if write.output.mode == "overwrite-partitions" and not head.partitions and rows.isEmpty():
+    ordered = _ordered(frame, write, head)
+    if write.output.mode == "overwrite-partitions" and not head.partitions and ordered.isEmpty():
         return NOTHING  # Delta would empty a table without partitions
-    ordered = sorted_rows(rows, write, [F.col(f"`{name}`") for name in head.partitions])
     mode = "Append" if write.output.mode == "append" else "Overwrite"
-    transaction = Transaction.begin(log, conflicts.base_of(log, write, head), ordered, mode, _options(write))
+    options = {**_options(write), "txnAppId": write.id, "txnVersion": "1", "userMetadata": json.dumps(stamp(write))}
+    transaction = Transaction.begin(log, conflicts.base_of(log, write, head), ordered, mode, options)
     if transaction.is_done():
         return log.find(write.id) or NOTHING
     faults.point("before-data-written")
     filled = transaction.fill()
     faults.point("data-written")
-    with _commit_lease(log, write, writer, listener):
+    with _commit_lease(log, writer, listener):
         faults.point("before-own-commit")
         transaction.commit(filled)
         faults.point("own-commit-applied")
         return log.find_own(write.id)
+
+
+def _ordered(frame: DataFrame, write: Write, head: Head) -> DataFrame:
+    """The rows, fitted to the table and sorted by its partitions."""
+    return sorted_rows(fit(frame, write, head), write, [F.col(f"`{name}`") for name in head.partitions])
 
 
 def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Head:
@@ -143,20 +180,17 @@ def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: L
     head, dataset = log.head(), write.output.dataset
     if head is not None and is_known(log.spark, dataset):
         return head
-    with _commit_lease(log, write, writer, listener):
+    with _commit_lease(log, writer, listener):
         create(log.spark, frame, write) if log.head() is None else give_name(log.spark, dataset)
     return require_head(log.spark, dataset)
 
 
-def _commit_lease(
-    log: Log, write: Write, writer: Writer, listener: Listener, *, elsewhere: Right | None = None
-) -> AbstractContextManager[None]:
-    """Hold the table's lease if the store could lose commits; otherwise hold the right `elsewhere`, if any."""
-    right: Right | None = "table" if needs_table_lease(log.spark, log.path) else elsewhere
-    if right is None:
+def _commit_lease(log: Log, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
+    """Hold the table's lease if the store could lose commits."""
+    if not needs_table_lease(log.spark, log.path):
         return nullcontext()
     # Named after its path: a table has one lease, whichever names lead to it.
-    return table_lease(writer.store, log.path, writer.owner, listener, right)
+    return table_lease(writer.store, log.path, writer.owner, listener)
 
 
 def _options(write: Write) -> dict[str, str]:
@@ -167,7 +201,7 @@ def _options(write: Write) -> dict[str, str]:
         options["compression"] = output.compression
     if output.mode != "append":
         options["partitionOverwriteMode"] = "dynamic" if output.mode == "overwrite-partitions" else "static"
-    return {**options, "txnAppId": write.id, "txnVersion": "1", "userMetadata": json.dumps(stamp(write))}
+    return options
 
 
 def _warn_of_properties(head: Head, write: Write, listener: Listener) -> None:

@@ -1,0 +1,193 @@
+"""Publishes the sealed appends of one Delta table in one version, with one transaction id for each write.
+
+Delta commits them against exactly the version in which their ids were looked for, and refuses the commit if a later
+version has one of the ids. "The write is not in the log" and "now it is" are therefore one atomic step, even if another
+process commits at the same time. If a commit fails or its answer is lost, the next look into the log decides.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from catchment.commit import faults
+from catchment.commit.publisher import Outcome
+from catchment.errors import JobError, StorageUnavailable
+from catchment.formats.backoff import attempts
+from catchment.formats.delta import sealed_files
+from catchment.formats.delta.conflicts import kind_of
+from catchment.formats.delta.known_writes import KnownWrites
+from catchment.formats.delta.log import Head, Log
+from catchment.formats.delta.transaction import GroupTransaction, needs_table_lease
+from catchment.formats.failures import from_spark
+from catchment.formats.stamps import group_stamp
+from catchment.jvm.causes import causes
+from catchment.store.writes import Contents, Entry
+
+PATIENCE_SECONDS = 300.0
+SHORTEST_PAUSE_SECONDS = 0.01
+MAX_FILES = 5_000
+"""The most files in one version, unless a single write has more."""
+FORMAT_ERRORS = "org.apache.spark.sql.delta."
+"""Where Delta's own exceptions are, which say that the table does not take what is committed."""
+Tried = Callable[[Sequence[Entry]], None]
+
+
+class _Overwritten(Exception):
+    """Another writer has overwritten a commit, in a store that allows it."""
+
+
+@dataclass
+class GroupCommit:
+    """Publishes batches of sealed appends of one table. For one thread at a time."""
+
+    log: Log
+    known: KnownWrites
+
+    def consolidate(self, batch: Sequence[Entry], tried: Tried) -> Outcome:
+        """Publish the writes of a batch, up to a number of files; returns when the outcome of each is known.
+
+        `tried` records durably that a commit with these writes is about to be made; it raises if another consolidator
+        has taken them over.
+        """
+        outcome = Outcome({write.write_id: None for write in batch if not sealed_files.files_of(write)})
+        taken, most, sent = _bounded(batch), len(batch), set[str]()
+        for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
+            try:
+                if self._step(outcome, taken, most, _marking(tried, sent)):
+                    return outcome
+            except _Overwritten:
+                self.known.forget()
+                self.log.forget()
+            except faults.AnswerLost:
+                continue  # the log tells
+            except (Py4JJavaError, PySparkException) as error:
+                most = self._after(error, outcome, taken, most)
+        raise StorageUnavailable(
+            f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
+            code="commit-contention",
+            hint="the sealed writes are safe: the next writer publishes them, or `catchment recover` does",
+        )
+
+    def _step(self, outcome: Outcome, batch: Sequence[Entry], most: int, tried: Tried) -> bool:
+        """Look into the log, then try one commit with the writes that are not in it; True if none is left."""
+        head = self._head(outcome.left(batch))
+        if head is None:
+            return True
+        self._find_committed(outcome, batch, head)
+        left = self._fitting(outcome, batch, head)[:most]
+        if left:
+            transaction = GroupTransaction.begin(self.log, head.snapshot, [write.write_id for write in left])
+            tried(left)
+            faults.point("before-swap")
+            version = transaction.commit(_actions(self.log, left), json.dumps(group_stamp(left)), _metrics(left))
+            faults.point("swap-applied")
+            self._note(outcome, left, version)
+        return not outcome.left(batch)
+
+    def _head(self, left: Sequence[Entry]) -> Head | None:
+        """The table, if there is anything to commit to it."""
+        if not left:
+            return None
+        head = self.log.head()
+        if head is None:
+            raise JobError(
+                f"there is no table {left[0].intent.target}",
+                code="table-not-found",
+                hint="`catchment recover` gives up the writes of a table that was dropped",
+            )
+        return head
+
+    def _find_committed(self, outcome: Outcome, batch: Sequence[Entry], head: Head) -> None:
+        for write_id in self.known.among([write.write_id for write in outcome.left(batch)], head):
+            found = self.log.find(write_id)
+            outcome.committed[write_id] = found.snapshot_id if found else None
+
+    def _fitting(self, outcome: Outcome, batch: Sequence[Entry], head: Head) -> list[Entry]:
+        """The writes that are left; those that the table does not take any more are refused."""
+        for write in outcome.left(batch):
+            why = sealed_files.refusal(write, head) or sealed_files.vanished(self.log, write)
+            if why is not None:
+                outcome.refused[write.write_id] = why
+        return outcome.left(batch)
+
+    def _after(self, error: Exception, outcome: Outcome, batch: Sequence[Entry], most: int) -> int:
+        """How many writes to commit at once after an error; raises if another attempt will not help."""
+        problem = from_spark(error, otherwise="write-failed")
+        if kind_of(error) is not None or isinstance(problem, StorageUnavailable):
+            return most
+        blamed = outcome.left(batch)[:most]
+        if not blamed or not _is_about_the_writes(error):
+            raise error
+        if len(blamed) > 1:
+            return len(blamed) // 2  # one of them is to blame; the others must not wait for it
+        if (head := self.log.head()) is not None:
+            self._find_committed(outcome, blamed, head)  # what failed may have been something after the commit
+        outcome.refused.update({write.write_id: problem for write in outcome.left(blamed)})
+        return most
+
+    @cached_property
+    def _can_be_overwritten(self) -> bool:
+        return needs_table_lease(self.log.spark, self.log.path)
+
+    def _note(self, outcome: Outcome, writes: Sequence[Entry], version: int) -> None:
+        write_ids = [write.write_id for write in writes]
+        # Where the store takes two commits of one version, the later one wins; elsewhere nobody can overwrite it.
+        if self._can_be_overwritten and self.log.commit(version).write_ids != tuple(write_ids):
+            raise _Overwritten
+        self.known.add(write_ids, version)
+        outcome.committed.update(dict.fromkeys(write_ids, version))
+
+
+def _marking(tried: Tried, sent: set[str]) -> Tried:
+    """Marks writes as tried; those that were sent before have that mark already."""
+
+    def mark(writes: Sequence[Entry]) -> None:
+        tried([replace(write, tried=True) if write.write_id in sent else write for write in writes])
+        sent.update(write.write_id for write in writes)
+
+    return mark
+
+
+def _bounded(batch: Sequence[Entry]) -> list[Entry]:
+    """The first writes of a batch, as many as may share a version."""
+    taken: list[Entry] = []
+    files = 0
+    for write in batch:
+        files += write.contents.files if write.contents else 0
+        if taken and files > MAX_FILES:
+            break
+        taken.append(write)
+    return taken
+
+
+def _is_about_the_writes(error: Exception) -> bool:
+    chain = tuple(causes(error))
+    return bool(chain) and all(str(cause.java.getClass().getName()).startswith(FORMAT_ERRORS) for cause in chain)
+
+
+def _actions(log: Log, writes: Sequence[Entry]) -> Any:
+    """The files of all writes and their transaction ids, as Delta's actions."""
+    files = (file for write in writes for file in sealed_files.files_of(write))
+    now = int(time.time() * 1000)
+    ids = ({"appId": write.write_id, "version": 1, "lastUpdated": now} for write in writes)
+    actions = sealed_files.as_actions(log.spark, "AddFile", files)
+    actions.addAll(sealed_files.as_actions(log.spark, "SetTransaction", ids))
+    return actions
+
+
+def _metrics(writes: Sequence[Entry]) -> dict[str, int]:
+    """The sums that Delta's history shows."""
+    counts = [write.contents or Contents((), 0, 0, 0) for write in writes]
+    return {
+        "numFiles": sum(each.files for each in counts),
+        "numOutputBytes": sum(each.bytes for each in counts),
+        "numOutputRows": sum(each.rows for each in counts),
+    }

@@ -1,0 +1,23 @@
+"""The log store of ours: of two commits of one version, the disk refuses the second, without any lease."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catchment.engine import packages
+from tests.spark.lake import LiveEngine
+from tests.spark.racing import race
+
+ROUNDS = 40
+
+
+@pytest.mark.slow
+def test_of_two_commits_of_one_version_one_is_refused(here: LiveEngine, tmp_path: Path) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    won = race(str(log), packages.install(here.plan, print).jars, {}, tmp_path / "cache", ROUNDS)
+    assert all(one != two for one, two in won)
+    names = [(log / f"{version:020}.json").read_text() for version in range(ROUNDS)]
+    assert names == ["one\n" if one else "two\n" for one, _ in won]
+    assert len(list(log.iterdir())) == ROUNDS  # no drafts and no probes
