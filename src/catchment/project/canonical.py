@@ -47,7 +47,7 @@ class Canonical:
             self._metastore(entry.metastore),
             depots,
             engines,
-            settings=Settings(entry.settings.max_pending),
+            settings=Settings(entry.settings.max_pending, entry.settings.linger),
         )
 
     def _metastore(self, url: str) -> str:

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
 from catchment.project.model import Settings
+from catchment.spec.grammar.fields import Duration
 from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
@@ -145,6 +146,11 @@ class SettingsEntry(_Entry):
         Settings.max_pending,
         ge=1,
         description="Sealed writes of one table that may wait to be published; beyond it, writers wait.",
+    )
+    linger: Duration = Field(
+        Settings.linger,
+        description="How long a sealed write waits for other jobs of its run that write the same table, so that one "
+        "commit publishes all of them: 5s, 1m. Outputs may set their own.",
     )
 
 

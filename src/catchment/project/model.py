@@ -68,6 +68,8 @@ class Settings:
 
     max_pending: int = 1000
     """Sealed writes of one table that may wait to be published; beyond it, writers wait before they write."""
+    linger: float = 0.0
+    """How many seconds a sealed write waits for other writes of its run to the same table, to share their commit."""
 
 
 @dataclass(frozen=True)
