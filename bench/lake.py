@@ -1,24 +1,33 @@
-"""A Spark application with Catchment's writer in it, for benchmarks that look below the jobs."""
+"""A Spark application with Catchment's writer in it, for benchmarks that look below the jobs.
+
+Everything here also runs with an older checkout of Catchment on the path (`--beside`).
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 from pyspark.sql import SparkSession
 
 from catchment.commit.presence import announce
 from catchment.commit.writer import Writer
-from catchment.engine.settings import DELTA_EXTENSION, SNAPSHOT_PARTITIONS
-from catchment.formats.iceberg.buffer import FORKS, catalog_class
+from catchment.formats.delta import traits as delta
+from catchment.formats.iceberg import traits as iceberg
+from catchment.project.model import Catalog, Depot
 from catchment.store import PATIENCE_SECONDS, open_store
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+SPARK = "4.1"
+DELTA = {"spark.sql.extensions": str(delta.TRAITS.extension), **delta.settings((), SPARK, local=True)}
+"""What an engine that knows a depot of Delta tables has."""
 
 
 class Unheard:
     """Nobody hears what a write waits for, and nobody wants it to stop."""
+
+    linger = SimpleNamespace(seconds=0.0)
 
     def warn(self, text: str) -> None:
         pass
@@ -26,36 +35,22 @@ class Unheard:
     def check(self) -> None:
         pass
 
-    def await_turn(self) -> None:
+    def wait_to_seal(self) -> None:
         """Its turn is now."""
-
-
-DELTA = {
-    "spark.sql.extensions": DELTA_EXTENSION,
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": SNAPSHOT_PARTITIONS,
-}
-"""What an engine that knows a depot of Delta tables has."""
 
 
 def start(
     lake: str, warehouse: str, jars: str, endpoint: str, more: Mapping[str, str] = NOTHING
 ) -> tuple[SparkSession, Writer]:
     """The session, with the catalog `lake`, and the writer; `endpoint` has the settings of S3A as JSON."""
-    catalog = "spark.sql.catalog.lake"
+    depot = Depot("lake", "iceberg", warehouse, Catalog(database=f"{lake}/catalog.db"))
     settings = {
         "spark.driver.extraClassPath": jars.replace(",", ":"),
         "spark.driver.memory": "1500m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "jdbc",
-        f"{catalog}.uri": f"jdbc:sqlite:{lake}/catalog.db?busy_timeout=60000&journal_mode=WAL",
-        f"{catalog}.warehouse": warehouse,
-        f"{catalog}.jdbc.schema-version": "V1",
-        f"{catalog}.cache-enabled": "false",
-        f"spark.sql.catalog.{FORKS}": catalog_class("4.1"),
+        **iceberg.settings([depot], SPARK, local=True),
         **more,
     }
     if endpoint:
