@@ -124,7 +124,7 @@ class Bench:
 
 def _with_history(metadata: dict[str, Any], snapshots: int) -> dict[str, Any]:
     [only] = metadata["snapshots"]
-    history = [_snapshot(only, number) for number in range(1, snapshots + 1)]
+    history = [_snapshot(only, number, snapshots) for number in range(1, snapshots + 1)]
     last = history[-1]["snapshot-id"]
     log = [{"snapshot-id": each["snapshot-id"], "timestamp-ms": each["timestamp-ms"]} for each in history]
     refs = {"main": {"snapshot-id": last, "type": "branch"}}
@@ -132,12 +132,13 @@ def _with_history(metadata: dict[str, Any], snapshots: int) -> dict[str, Any]:
     return {**metadata, **moved, "snapshots": history, "snapshot-log": log, "metadata-log": []}
 
 
-def _snapshot(only: dict[str, Any], number: int) -> dict[str, Any]:
+def _snapshot(only: dict[str, Any], number: int, count: int) -> dict[str, Any]:
+    """One of so many snapshots like this one, a millisecond apart; the last one is as old as the original."""
     first = int(only["snapshot-id"])
     parent = {"parent-snapshot-id": first + number - 2} if number > 1 else {}
     summary = {**only["summary"], "catchment.write-ids": f"{uuid.uuid4().hex}/bench/out"}
     numbered = {"snapshot-id": first + number - 1, "sequence-number": number, "summary": summary}
-    return {**only, **numbered, **parent, "timestamp-ms": only["timestamp-ms"] + number}
+    return {**only, **numbered, **parent, "timestamp-ms": only["timestamp-ms"] - count + number}
 
 
 def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
