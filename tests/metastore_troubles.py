@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -13,10 +13,6 @@ from tests.servers.wire import Wire
 
 Trouble = Literal["restart", "failover", "cut"]
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
-MIDDLE: dict[Trouble, float] = {"restart": 0.25, "failover": 0.4, "cut": 0.7}
-"""Which part of the writes is acknowledged when each trouble begins."""
-BEHIND = 0.1
-"""Which part of the writes a failover forgets: the copy is so much older."""
 
 
 @dataclass
@@ -59,11 +55,15 @@ class Metastore:
         self.server.stop()
 
 
-def planned(metastore: Metastore, troubles: list[Trouble], writes: int) -> list[tuple[int, Callable[[], None]]]:
-    """The troubles, each with how many writes are acknowledged when it begins."""
-    steps: dict[Trouble, list[tuple[float, Callable[[], None]]]] = {
-        "restart": [(MIDDLE["restart"], metastore.restart)],
-        "failover": [(MIDDLE["failover"], metastore.copy), (MIDDLE["failover"] + BEHIND, metastore.fail_over)],
-        "cut": [(MIDDLE["cut"], metastore.cut)],
-    }
-    return sorted(((int(part * writes), step) for each in troubles for part, step in steps[each]), key=lambda s: s[0])
+def planned(metastore: Metastore, troubles: Sequence[Trouble], writes: int) -> list[tuple[int, Callable[[], None]]]:
+    """The troubles, evenly spread, each with how many writes are acknowledged when it begins.
+
+    The copy that a failover goes back to is taken half-way between the trouble before and the failover.
+    """
+    steps: list[tuple[float, Callable[[], None]]] = []
+    for number, trouble in enumerate(troubles, 1):
+        if trouble == "failover":
+            steps += [(number - 0.5, metastore.copy), (number, metastore.fail_over)]
+        else:
+            steps += [(number, metastore.restart if trouble == "restart" else metastore.cut)]
+    return [(int(writes * at / (len(troubles) + 1)), step) for at, step in steps]

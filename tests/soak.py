@@ -106,6 +106,7 @@ class Slot:
     def __init__(self, root: Path, name: str, metastore: str) -> None:
         self.root, self.name, self.metastore = root, name, metastore
         self.started = 0
+        self.losses: list[str] = []
         self.lock = threading.Lock()
         self.engine = self._start()
 
@@ -113,6 +114,7 @@ class Slot:
         """The engine of this slot, a new one if it was lost."""
         with self.lock:
             if self.engine.lost:
+                self.losses.append(self.engine.lost.message.partition(";")[0])
                 self.engine = self._start()
             return self.engine
 
@@ -234,6 +236,7 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
         "recovery": recovered["error"],
         "waiting": waiting(metastore.url),
         "metastore": metastore.happened,
+        "engines_lost": Counter(loss for slot in slots for loss in slot.losses),
     }
     for slot in (reader, *slots):
         slot.stop()
@@ -292,7 +295,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--engines", type=int, default=3)
     parser.add_argument("--writers", type=int, default=16, help="writes at once in each engine")
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--troubles", nargs="*", choices=TROUBLES, default=list(TROUBLES), help="of the metastore")
+    parser.add_argument(
+        "--troubles", nargs="*", choices=TROUBLES, default=list(TROUBLES), help="of the metastore, in this order"
+    )
     parser.add_argument("--cut-seconds", type=float, default=45.0, help="how long the metastore is cut off")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the kills")
     return parser.parse_args(arguments)
