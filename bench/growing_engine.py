@@ -17,16 +17,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.writer import Writer
+from catchment.errors import Position
 from catchment.formats.iceberg.buffered import publisher_of, seal
 from catchment.formats.iceberg.catalogs import require_table
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.writing import commit
-from catchment.store.writes import Contents, Intent
+from catchment.formats.model import Write
+from catchment.plan.model import Dataset, OutputPlan
+from catchment.store.writes import Base, Contents, Intent
 from lake import Unheard, start
-from writing_engine import one_row, small_write
 
 MEMORY = {"spark.driver.memory": "4g"}
 """A table with 100,000 snapshots takes a few hundred megabytes, and a commit holds it twice."""
@@ -38,6 +40,8 @@ class Bench:
     writer: Writer
     columns: dict[str, list[str]] = field(default_factory=dict)
     """Of each table, those beside `id` and `value`."""
+    first: dict[str, int] = field(default_factory=dict)
+    """The first snapshot of each table with a history that was made, by its address."""
 
     def create(self, table: str, snapshots: int = 1, columns: int = 0) -> None:
         """A table of one row, with so many more columns, whose history has so many snapshots."""
@@ -93,11 +97,17 @@ class Bench:
         """Another sealed write, of files that nobody reads and that need not be there."""
         name = uuid.uuid4().hex
         buffer = f"{model.buffer}-{name}"
-        base = replace(model.base, sequence=max(0, model.base.sequence - back))
-        intent = replace(model, write_id=f"{name}/bench/out", buffer=buffer, base=base)
+        intent = replace(model, write_id=f"{name}/bench/out", buffer=buffer, base=self._base(model, back))
         made = tuple({**descriptor, "file-path": f"{buffer}/{number}.parquet"} for number in range(files))
         self.writer.ledger.open(intent)
         self.writer.ledger.seal(intent, Contents(made, files, files * int(descriptor["file-size-in-bytes"]), files))
+
+    def _base(self, model: Intent, back: int) -> Base:
+        """The state of the table so many snapshots ago; made snapshots are numbered one after the other."""
+        if not back:
+            return model.base
+        sequence = max(1, model.base.sequence - back)
+        return replace(model.base, sequence=sequence, snapshot_id=self.first[model.target] + sequence - 1)
 
     def _publish(self, table: str) -> float:
         publisher = publisher_of(self.writer, small_write(table).output.dataset)
@@ -119,7 +129,20 @@ class Bench:
         name = loaded.jvm.iceberg("catalog.TableIdentifier").parse(f"bench.{table}")
         catalog.dropTable(name, False)  # noqa: FBT003
         catalog.registerTable(name, str(path))
+        self.first[small_write(table).output.dataset.target] = int(metadata["snapshots"][0]["snapshot-id"])
         self.reopen(table)
+
+
+def one_row(spark: SparkSession, write_id: str) -> DataFrame:
+    """What each write has: one row that says which write it is of."""
+    return spark.range(0, 1, 1, 1).selectExpr(f"'{write_id}' AS id", "1 AS value")
+
+
+def small_write(table: str) -> Write:
+    """A new append to a table."""
+    place = Dataset(f"dataos://lake:bench/{table}", "lake", "iceberg", "bench", table)
+    output = OutputPlan("out", "rows", place, Position("bench", 1, 1), mode="append")
+    return Write(output, "bench", "bench", uuid.uuid4().hex)
 
 
 def _with_history(metadata: dict[str, Any], snapshots: int) -> dict[str, Any]:

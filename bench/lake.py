@@ -1,7 +1,4 @@
-"""A Spark application with Catchment's writer in it, for benchmarks that look below the jobs.
-
-Everything here also runs with an older checkout of Catchment on the path (`--beside`).
-"""
+"""A Spark application with Catchment's writer in it, for benchmarks that look below the jobs."""
 
 from __future__ import annotations
 
@@ -13,21 +10,17 @@ from pyspark.sql import SparkSession
 
 from catchment.commit.presence import announce
 from catchment.commit.writer import Writer
-from catchment.formats.delta import traits as delta
-from catchment.formats.iceberg import traits as iceberg
-from catchment.project.model import Catalog, Depot
+from catchment.formats.delta.traits import TRAITS as DELTA_TRAITS
+from catchment.formats.iceberg.traits import TRAITS as ICEBERG_TRAITS
 from catchment.store import PATIENCE_SECONDS, open_store
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-SPARK = "4.1"
-DELTA = {"spark.sql.extensions": str(delta.TRAITS.extension), **delta.settings((), SPARK, local=True)}
-"""What an engine that knows a depot of Delta tables has."""
 
 
 class Unheard:
     """Nobody hears what a write waits for, and nobody wants it to stop."""
 
-    linger = SimpleNamespace(seconds=0.0)
+    linger = SimpleNamespace(seconds=0.0)  # no import: checkouts before it (`--beside`) do not know the word
 
     def warn(self, text: str) -> None:
         pass
@@ -36,21 +29,31 @@ class Unheard:
         pass
 
     def wait_to_seal(self) -> None:
-        """Its turn is now."""
+        """It may be sealed now."""
+
+
+DELTA = {"spark.sql.extensions": str(DELTA_TRAITS.extension), **DELTA_TRAITS.settings((), "4.1", local=True)}
+"""What an engine that knows a depot of Delta tables has."""
 
 
 def start(
     lake: str, warehouse: str, jars: str, endpoint: str, more: Mapping[str, str] = NOTHING
 ) -> tuple[SparkSession, Writer]:
     """The session, with the catalog `lake`, and the writer; `endpoint` has the settings of S3A as JSON."""
-    depot = Depot("lake", "iceberg", warehouse, Catalog(database=f"{lake}/catalog.db"))
+    catalog = "spark.sql.catalog.lake"
     settings = {
         "spark.driver.extraClassPath": jars.replace(",", ":"),
         "spark.driver.memory": "1500m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
-        **iceberg.settings([depot], SPARK, local=True),
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "jdbc",
+        f"{catalog}.uri": f"jdbc:sqlite:{lake}/catalog.db?busy_timeout=60000&journal_mode=WAL",
+        f"{catalog}.warehouse": warehouse,
+        f"{catalog}.jdbc.schema-version": "V1",
+        f"{catalog}.cache-enabled": "false",
+        **ICEBERG_TRAITS.settings((), "4.1", local=True),
         **more,
     }
     if endpoint:

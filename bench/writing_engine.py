@@ -73,19 +73,22 @@ class Bench:
 
     def lease(self, table: str, buffers: int) -> float:
         """Seconds under the lease for one commit of so many sealed buffers."""
-        for write in [small_write(table) for _ in range(buffers)]:
+        for write in [_write(table) for _ in range(buffers)]:
             loaded = LakeTable(self.writer.session, require_table(self.writer.session, write.output.dataset))
-            publisher = seal(self.writer, one_row(self.spark, write.id), loaded, write, {}, Unheard())
+            publisher = seal(self.writer, self._frame(write.id), loaded, write, {}, Unheard())
         began = time.monotonic()
         publisher.consolidate()
         return time.monotonic() - began
+
+    def _frame(self, write_id: str) -> DataFrame:
+        return self.spark.range(0, 1, 1, 1).selectExpr(f"'{write_id}' AS id", "1 AS value")
 
     def _writes(self, table: str, way: str, each: int) -> None:
         sessions = self.spark._jvm.org.apache.spark.sql.SparkSession
         sessions.setActiveSession(self.spark._jsparkSession)
         for _ in range(each):
-            write = small_write(table)
-            frame = one_row(self.spark, write.id)
+            write = _write(table)
+            frame = self._frame(write.id)
             began = time.monotonic()
             try:
                 if way == "catchment":
@@ -97,13 +100,7 @@ class Bench:
                 self.failures.append(str(error)[:200])
 
 
-def one_row(spark: SparkSession, write_id: str) -> DataFrame:
-    """What each write has: one row that says which write it is of."""
-    return spark.range(0, 1, 1, 1).selectExpr(f"'{write_id}' AS id", "1 AS value")
-
-
-def small_write(table: str) -> Write:
-    """A new append to a table."""
+def _write(table: str) -> Write:
     place = Dataset(f"dataos://lake:bench/{table}", "lake", "iceberg", "bench", table)
     output = OutputPlan("out", "rows", place, Position("bench", 1, 1), mode="append")
     return Write(output, "bench", "bench", uuid.uuid4().hex)
