@@ -36,7 +36,7 @@ test: setup ## Run the whole suite, without the long matrices
 test-slow: setup ## Run the long matrices
 	@$(PYTEST) -m slow --timeout=1200
 
-soak: setup ## Write 2,000 times from 3 engines that are killed at random (minutes)
+soak: setup ## Write 2,000 times from 3 engines that are killed at random, on a metastore in trouble (minutes)
 	@$(RUN)/python -m tests.soak
 
 check: setup ## Format, lint, import fences, types, names of formats, stale schemas

@@ -3,25 +3,28 @@
     .venv/bin/python bench/writers.py --quick          about ten minutes
     .venv/bin/python bench/writers.py                  as long as it takes
     .venv/bin/python bench/writers.py --save docs/benchmarks/writers.json
+    .venv/bin/python bench/writers.py --beside PATH    another checkout in the same run, as the way `beside`
     .venv/bin/python bench/writers_plot.py docs/benchmarks/writers.json docs/benchmarks/writers.svg
 
 Ways: `plain` is Iceberg with its default retries, `tuned` is Iceberg with 100 retries and waits of at most 2 s,
 `catchment` is the buffered commit. `delta-plain` is Delta's own append with its own retries, which loses commits where
 the store takes two of one version; `delta` is Catchment's buffered append. All ways run in the same warm engines,
-interleaved, on tables of their own, with the catalog on SQLite; once with the table on the local disk, once on an S3
-server with 40 ms per request.
+interleaved, on tables of their own, with the catalog on SQLite (another checkout has engines and a lake of its own);
+once with the table on the local disk, once on an S3 server with 40 ms per request.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +37,11 @@ HERE = Path(__file__).parent
 WAYS = ("plain", "tuned", "catchment", "delta-plain", "delta")
 LOSSY = "delta-plain"
 """The way whose acknowledged writes may be missing."""
+BESIDE = {"beside": "catchment", "beside-delta": "delta"}
+"""Ways of another checkout."""
 LATENCY_MS = 40
+FASTER = 2
+"""How much faster than the version beside it 64 writers are to be."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +66,31 @@ class Outcome:
 
 
 class Engine:
-    """A process of writing_engine.py."""
+    """A process of an engine's program: with Catchment as it is here, or as another checkout has it."""
 
-    def __init__(self, lake: Path, warehouse: str, jars: str, endpoint: str) -> None:
-        command = [sys.executable, str(HERE / "writing_engine.py"), str(lake), warehouse, jars, endpoint]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+    def __init__(
+        self,
+        lake: Path,
+        warehouse: str,
+        jars: str,
+        endpoint: str,
+        program: str = "writing_engine.py",
+        checkout: Path | None = None,
+    ) -> None:
+        command = [sys.executable, str(HERE / program), str(lake), warehouse, jars, endpoint]
+        source = {"PYTHONPATH": str(checkout.resolve() / "src")} if checkout else {}
+        self.log = lake / f"{Path(program).stem}-{uuid.uuid4().hex[:8]}.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | source
+            )
 
     def answer(self) -> Any:
         assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"an engine has ended:\n{self.log.read_text()[-2000:]}")
+        return json.loads(line)
 
     def ask(self, **task: Any) -> Any:
         self.send(**task)
@@ -93,6 +114,7 @@ def main() -> None:
     parser.add_argument("--writers", type=int, nargs="+")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
+    parser.add_argument("--beside", type=Path, help="another checkout, measured in the same run")
     parser.add_argument("--save", type=Path, help="write the figures here (JSON)")
     asked = parser.parse_args()
     counts = asked.writers or ([1, 16, 64] if asked.quick else [1, 4, 16, 64])
@@ -100,10 +122,14 @@ def main() -> None:
     leases: dict[str, float] = {}
     for store in asked.stores:
         repeat = 1 if asked.quick and store == "s3" else asked.repeat
-        with tempfile.TemporaryDirectory() as directory, engines(Path(directory), store, max(counts)) as all_engines:
-            measure(all_engines, store, counts, repeat, tuple(asked.ways), found)
-            if "catchment" in asked.ways:
-                leases[store] = under_lease(all_engines[0], store, repeat)
+        with ExitStack() as stack:
+            warm = dict.fromkeys(asked.ways, stack.enter_context(engines(store, max(counts))))
+            if asked.beside:
+                theirs = stack.enter_context(engines(store, max(counts), asked.beside))
+                warm |= {way: theirs for way, ours in BESIDE.items() if ours in asked.ways}
+            measure(warm, store, counts, repeat, found)
+            if "catchment" in warm:
+                leases[store] = under_lease(warm["catchment"][0], store, repeat)
     report(found, leases)
     if asked.save:
         rows = [{**case.__dict__, "outcomes": [o.__dict__ for o in outcomes]} for case, outcomes in found.items()]
@@ -111,8 +137,15 @@ def main() -> None:
 
 
 @contextmanager
-def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Engine]]:
+def engines(store: str, most_writers: int, checkout: Path | None = None) -> Iterator[list[Engine]]:
     """Warm engines on an empty lake."""
+    with tempfile.TemporaryDirectory() as directory, engines_in(Path(directory), store, most_writers, checkout) as warm:
+        yield warm
+
+
+@contextmanager
+def engines_in(directory: Path, store: str, most_writers: int, checkout: Path | None) -> Iterator[list[Engine]]:
+    """The engines of a lake in this directory."""
     jars, server = jars_for(store, delta=True), None
     warehouse, endpoint = str(directory / "warehouse"), ""
     if store == "s3":
@@ -124,7 +157,7 @@ def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Eng
     started: list[Engine] = []
     try:
         for _ in range(count):  # one after the other: the first makes the catalog and the metastore
-            started.append(Engine(directory, warehouse, jars, endpoint))
+            started.append(Engine(directory, warehouse, jars, endpoint, checkout=checkout))
             assert started[-1].answer() == "ready"
         for way in ("tuned", "catchment", "delta"):
             started[0].ask(do="create", table=f"warm_{way}", way=way)
@@ -138,19 +171,17 @@ def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Eng
 
 
 def measure(
-    all_engines: list[Engine],
-    store: str,
-    counts: list[int],
-    repeat: int,
-    ways: tuple[str, ...],
-    found: dict[Case, list[Outcome]],
+    warm: dict[str, list[Engine]], store: str, counts: list[int], repeat: int, found: dict[Case, list[Outcome]]
 ) -> None:
+    """Every way with every number of writers; repetitions take turns."""
+    ways = tuple(warm)
     for writers in counts:
         each = max(1, {1: 16, 4: 8, 16: 4, 64: 2}.get(writers, 2) // (2 if store == "s3" else 1))
         for number in range(repeat):
-            for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
+            first = number % len(ways)
+            for way in ways[first:] + ways[:first]:
                 case = Case(store, writers, way)
-                outcome = run(all_engines, case, each, f"t_{way.replace('-', '_')}_{writers}_{number}")
+                outcome = run(warm[way], case, each, f"t_{way.replace('-', '_')}_{writers}_{number}")
                 found.setdefault(case, []).append(outcome)
                 print(f"  {store:5} {writers:3} writers {way:11} {outcome}", file=sys.stderr, flush=True)
 
@@ -169,12 +200,13 @@ def under_lease(engine: Engine, store: str, repeat: int) -> float:
 def run(all_engines: list[Engine], case: Case, each: int, table: str) -> Outcome:
     """One way, once, on a table of its own; what was acknowledged is checked in the table."""
     used = all_engines[: min(len(all_engines), case.writers)]
-    used[0].ask(do="create", table=table, way=case.way)
+    way = BESIDE.get(case.way, case.way)
+    used[0].ask(do="create", table=table, way=way)
     share = [case.writers // len(used) + (index < case.writers % len(used)) for index in range(len(used))]
-    answers = _write_shared(used, table, case.way, share, each)
+    answers = _write_shared(used, table, way, share, each)
     seconds = sorted(second for answer in answers for second in answer["seconds"])
     failed = sum(len(answer["failures"]) for answer in answers)
-    seen = used[0].ask(do="look", table=table, way=case.way)
+    seen = used[0].ask(do="look", table=table, way=way)
     if case.way != LOSSY and not seen["rows"] == seen["ids"] == len(seconds):
         sys.exit(f"{case}: {len(seconds)} acknowledged, but {seen} in the table")
     return Outcome(
@@ -234,9 +266,15 @@ def goals(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> Iterato
 
     ours = [o for case, outcomes in found.items() if case.way == "catchment" for o in outcomes]
     yield from line("failed writes of catchment, all cases", float(sum(o.failed for o in ours)), 0)
-    for store, factor in (("s3", 8), ("local", 2)):
+    for store, factor in (("s3", 20), ("local", 2)):
         rate, tuned = middle(store, 64, "catchment", "rate"), middle(store, 64, "tuned", "rate")
         yield from line(f"{store}, 64 writers: rate over tuned", _ratio(rate, tuned), factor, at_least=True)
+        yield from line(
+            f"{store}, 64 writers: rate over the version beside",
+            _ratio(rate, middle(store, 64, "beside", "rate")),
+            FASTER,
+            at_least=True,
+        )
         p99, theirs = middle(store, 64, "catchment", "p99"), middle(store, 64, "tuned", "p99")
         yield from line(f"{store}, 64 writers: p99 over tuned p99", _ratio(p99, theirs), 1)
         snapshots, writes = (middle(store, 64, "catchment", name) for name in ("snapshots", "acknowledged"))
@@ -246,6 +284,8 @@ def goals(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> Iterato
     for store in ("s3", "local"):
         versions, writes = (middle(store, 64, "delta", name) for name in ("snapshots", "acknowledged"))
         yield from line(f"{store}, 64 writers, Delta: versions per write", _ratio(versions, writes), 0.25)
+        faster = _ratio(middle(store, 64, "delta", "rate"), middle(store, 64, "beside-delta", "rate"))
+        yield from line(f"{store}, 64 writers, Delta: rate over the version beside", faster, 4, at_least=True)
     for store, ratio in leases.items():
         yield from line(f"{store}: time under the lease for 64 buffers over that for one", ratio, 3)
     asked, theirs = middle("s3", 64, "catchment", "requests"), middle("s3", 64, "plain", "requests")

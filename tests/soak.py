@@ -1,7 +1,9 @@
 """A soak: thousands of writes from several engines that are killed at random, while a reader looks on.
 
-`make soak`, or `python -m tests.soak --writes 200 --kills 4`. Every write is tried until it is acknowledged. At the end
-the table is recovered, and every id that was acknowledged must be there exactly once. Exit code 1 if not.
+`make soak`, or `python -m tests.soak --writes 200 --kills 4 --troubles failover`. Meanwhile the metastore, a PostgreSQL
+server, is restarted, fails over to an older copy of itself, and is cut off for 45 s. Every write is tried until it is
+acknowledged, or until nothing moves any more. At the end the table is recovered, every id that was acknowledged must be
+there exactly once, and nothing may be left waiting. Exit code 1 if not.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import queue
 import random
 import shutil
 import signal
@@ -17,7 +20,9 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter, deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,15 +31,20 @@ from typing import Any
 from catchment.engine.protocol import Done, Failed
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
+from catchment.store import open_store
 from tests.concurrency.invariants import check
 from tests.concurrency.waiting import worker_of
-from tests.spark.lake import LiveEngine, by, engine_plan, lake_depot, table, writing
+from tests.metastore_troubles import TROUBLES, Metastore, planned
+from tests.spark.lake import LiveEngine, Pending, by, engine_plan, lake_depot, table, writing
 
 TABLE = "soak"
 ROWS = 5
 """Rows of one write, all of which must be seen or none."""
-PATIENCE = 900.0
+PATIENCE = 300.0
+"""Without an acknowledgement for so many seconds, the writes that are left count as blocked."""
 LOOK_SECONDS = 3.0
+MUST_BE_EMPTY = ["lost", "doubled", "half", "failed", "broken", "wrong", "recovery", "waiting", "engines_lost_unasked"]
+"""What a soak must not find; of everything else it only tells."""
 COMPACT_EVERY = 250
 """Writes between two compactions."""
 
@@ -56,6 +66,8 @@ class Tally:
     failures: Counter[str] = field(default_factory=Counter)
     """Answers that were no acknowledgement, by code; each of them was followed by another attempt."""
     attempts: Counter[int] = field(default_factory=Counter)
+    last: float = field(default_factory=time.monotonic)
+    """When a write was last acknowledged."""
     kills: int = 0
     looks: int = 0
     compactions: int = 0
@@ -75,8 +87,9 @@ class Tally:
         with self.lock:
             if isinstance(reply, Done):
                 self.acknowledged.add(number)
+                self.last = time.monotonic()
                 return
-            self.failures[reply.code if isinstance(reply, EngineLost | Failed) else repr(reply)] += 1
+            self.failures[reply.code if isinstance(reply, EngineLost | Failed) else str(reply)] += 1
             self.left.append(number)
 
     def known(self) -> frozenset[int]:
@@ -84,13 +97,19 @@ class Tally:
         with self.lock:
             return frozenset(self.acknowledged)
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether nothing was acknowledged for so long that nothing will be."""
+        return time.monotonic() - self.last > PATIENCE
+
 
 class Slot:
     """A place for one engine after the other: whenever one is killed, the next is started."""
 
-    def __init__(self, root: Path, name: str) -> None:
-        self.root, self.name = root, name
+    def __init__(self, root: Path, name: str, metastore: str) -> None:
+        self.root, self.name, self.metastore = root, name, metastore
         self.started = 0
+        self.losses: list[str] = []
         self.lock = threading.Lock()
         self.engine = self._start()
 
@@ -98,6 +117,7 @@ class Slot:
         """The engine of this slot, a new one if it was lost."""
         with self.lock:
             if self.engine.lost:
+                self.losses.append(self.engine.lost.message.partition(";")[0])
                 self.engine = self._start()
             return self.engine
 
@@ -116,32 +136,48 @@ class Slot:
 
     def _start(self) -> LiveEngine:
         self.started += 1
-        plan = engine_plan(lake_depot(self.root), key=self.name)
+        plan = engine_plan(lake_depot(self.root), key=self.name, metastore=self.metastore)
         live = LiveEngine(plan, self.root / f"logs-{self.name}-{self.started}")
         live.ready()
         return live
 
 
 def write_all(slot: Slot, tally: Tally, count: int) -> None:
-    """One of many writers of an engine: tries one write after the other until all are acknowledged."""
-    while len(tally.known()) < count:
+    """One of many writers of an engine: tries one write after the other until all are acknowledged, or none is."""
+    while len(tally.known()) < count and not tally.stands_still:
         number = tally.take()
         if number is None:
             time.sleep(0.2)  # others may fail, and their writes come back
             continue
         attempt = slot.living().start_job(write(number), run=f"soak-{number}", number=tally.attempts[number])
-        tally.settle(number, attempt.answer(PATIENCE))
+        tally.settle(number, answer(attempt))
+
+
+def answer(attempt: Pending) -> object:
+    """What came of an attempt; one that says nothing for long is left alone, and its write is tried again."""
+    try:
+        return attempt.answer(PATIENCE)
+    except queue.Empty:
+        return "no answer"
 
 
 def kill_at_random(slots: list[Slot], tally: Tally, moments: list[int], chance: random.Random) -> None:
     """Kill an engine each time that so many writes are acknowledged."""
     for moment in moments:
-        while len(tally.known()) < moment:
+        while len(tally.known()) < moment and not tally.stands_still:
             time.sleep(0.05)
         time.sleep(chance.uniform(0, 0.5))
         while not chance.choice(slots).kill():
             time.sleep(0.05)
         tally.kills += 1
+
+
+def make_trouble(plan: list[tuple[int, Callable[[], None]]], tally: Tally) -> None:
+    """Let the metastore have its troubles, each when so many writes are acknowledged."""
+    for moment, trouble in plan:
+        while len(tally.known()) < moment and not tally.stands_still:
+            time.sleep(0.05)
+        trouble()
 
 
 def look_on(reader: LiveEngine, tally: Tally, over: threading.Event) -> None:
@@ -170,16 +206,20 @@ def problems(found: dict[int, tuple[int, int]], expected: frozenset[int]) -> lis
     return lost + [f"write {n} has {counts} rows" for n, counts in sorted(found.items()) if counts != (ROWS, ROWS)]
 
 
-def soak(root: Path, options: argparse.Namespace) -> dict[str, Any]:
+def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[str, Any]:
     chance = random.Random(options.seed)
     tally = Tally(deque(range(1, options.writes + 1)))
     moments = sorted(chance.sample(range(1, options.writes), options.kills))
     with ThreadPoolExecutor(options.engines + 1) as pool:
-        reader, *slots = pool.map(lambda name: Slot(root, name), ["reader", *map(str, range(options.engines))])
+        reader, *slots = pool.map(
+            lambda name: Slot(root, name, metastore.url), ["reader", *map(str, range(options.engines))]
+        )
     slots[0].engine.run(write(0), run="soak-0")
+    troubles = planned(metastore, options.troubles, options.writes)
     began, over = time.monotonic(), threading.Event()
     watchers = [
         threading.Thread(target=kill_at_random, args=(slots, tally, moments, chance), daemon=True),
+        threading.Thread(target=make_trouble, args=(troubles, tally), daemon=True),
         threading.Thread(target=look_on, args=(reader.engine, tally, over), daemon=True),
         threading.Thread(target=tell, args=(tally, options.writes, over), daemon=True),
     ]
@@ -194,16 +234,27 @@ def soak(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     for watcher in watchers:
         watcher.join()
     [recovered] = reader.engine.recover(table(TABLE))
-    result = verdict(reader.engine, tally, options) | {"seconds": round(elapsed), "recovery": recovered["error"]}
+    result = verdict(reader.engine, tally, options) | {
+        "seconds": round(elapsed),
+        "recovery": recovered["error"],
+        "waiting": waiting(metastore.url),
+        "metastore": metastore.happened,
+        "engines_lost_unasked": [loss for slot in slots for loss in slot.losses if "SIGKILL" not in loss],
+    }
     for slot in (reader, *slots):
         slot.stop()
     return result
 
 
+def waiting(metastore: str) -> list[str]:
+    """The writes that are still sealed or open after everything was recovered: somebody would wait for them."""
+    with open_store(metastore) as store:
+        return [f"{write.write_id} is {write.state}" for write in store.activity.writes()]
+
+
 def verdict(reader: LiveEngine, tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
     """Count what there is against what was acknowledged."""
     found, every = seen(reader), tally.known() | {0}
-    check(reader, TABLE)
     return {
         "writes": options.writes,
         "engines": options.engines,
@@ -214,6 +265,7 @@ def verdict(reader: LiveEngine, tally: Tally, options: argparse.Namespace) -> di
         "doubled": sum(rows > different for rows, different in found.values()),
         "half": sum(different < ROWS for _, different in found.values()),
         "failed": options.writes - len(tally.acknowledged),
+        "broken": broken(reader),
         "attempts_lost_with_their_engine": tally.failures.pop("engine-lost", 0),
         "attempts_failed_otherwise": dict(tally.failures),
         "commits": reader.value(f"SELECT count(*) FROM lake.raw.{TABLE}.snapshots"),
@@ -223,9 +275,21 @@ def verdict(reader: LiveEngine, tally: Tally, options: argparse.Namespace) -> di
     }
 
 
+def broken(reader: LiveEngine) -> str | None:
+    """What must hold in every table and does not."""
+    try:
+        check(reader, TABLE)
+    except AssertionError as error:
+        return f"{traceback.extract_tb(error.__traceback__)[-1].line}: {error}"[:500]
+    return None
+
+
 def tell(tally: Tally, writes: int, over: threading.Event) -> None:
     while not over.wait(10.0):
-        print(f"{len(tally.known())} of {writes} acknowledged, {tally.kills} kills", file=sys.stderr, flush=True)
+        failed = dict(tally.failures)
+        print(
+            f"{len(tally.known())} of {writes} acknowledged, {tally.kills} kills, {failed}", file=sys.stderr, flush=True
+        )
 
 
 def options(arguments: list[str]) -> argparse.Namespace:
@@ -234,6 +298,10 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--engines", type=int, default=3)
     parser.add_argument("--writers", type=int, default=16, help="writes at once in each engine")
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument(
+        "--troubles", nargs="*", choices=TROUBLES, default=list(TROUBLES), help="of the metastore, in this order"
+    )
+    parser.add_argument("--cut-seconds", type=float, default=45.0, help="how long the metastore is cut off")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the kills")
     return parser.parse_args(arguments)
 
@@ -243,9 +311,13 @@ def main() -> None:
     chosen = options(sys.argv[1:])
     print(f"seed {chosen.seed}", file=sys.stderr, flush=True)
     root = Path(tempfile.mkdtemp(prefix="catchment-soak-"))
-    result = soak(root, chosen)
+    metastore = Metastore(chosen.cut_seconds)
+    try:
+        result = soak(root, chosen, metastore)
+    finally:
+        metastore.stop()
     print(json.dumps(result, indent=2))
-    if any(result[key] for key in ("lost", "doubled", "half", "failed", "wrong", "recovery")):
+    if any(result[key] for key in MUST_BE_EMPTY):
         print(f"the lake and the logs are in {root}", file=sys.stderr)
         sys.exit(1)
     shutil.rmtree(root, ignore_errors=True)

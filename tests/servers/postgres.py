@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,24 @@ class PostgresServer:
     def pause(self) -> None:
         """Stop it at once, until it is started again: whoever is connected loses his connection."""
         self._control("-w", "-m", "fast", "stop")
+
+    def copy(self) -> None:
+        """Keep a copy of its data as they are now. It is stopped for that moment."""
+        self.pause()
+        shutil.rmtree(self._kept, ignore_errors=True)
+        subprocess.run(["cp", "-a", str(self.data), str(self._kept)], check=True)
+        self.start()
+
+    def fail_over(self) -> None:
+        """Go on with the last copy, as a standby does that had not received everything; later changes are lost."""
+        self.pause()
+        shutil.rmtree(self.data)
+        self._kept.rename(self.data)
+        self.start()
+
+    @property
+    def _kept(self) -> Path:
+        return self.data.with_name("copy")
 
     def stop(self) -> None:
         """Stop it for good, without writing down what nobody will read."""

@@ -1,4 +1,4 @@
-"""A wire to a TCP server that can lose an answer: the server does what it was asked, and nobody hears of it."""
+"""A wire to a TCP server that can lose an answer, so that nobody hears of what was done, or fall silent for a while."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class Wire:
         self._behind = port
         self._words = b""
         self._keeps = False
+        self._passes = threading.Event()
+        self._passes.set()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         threading.Thread(target=self._accept, name="wire", daemon=True).start()
@@ -34,6 +36,14 @@ class Wire:
         """Whether the answer that was to be lost is lost."""
         return not self._words
 
+    def cut(self) -> None:
+        """Let nothing through any more; nobody is told, as if packets were lost."""
+        self._passes.clear()
+
+    def mend(self) -> None:
+        """Let everything through again, also what was sent since the wire was cut."""
+        self._passes.set()
+
     def stop(self) -> None:
         self._listening.close()
 
@@ -44,6 +54,7 @@ class Wire:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
+        self._passes.wait()
         with contextlib.suppress(OSError), client, socket.create_connection(("127.0.0.1", self._behind)) as server:
             while self._forward(client, server):
                 pass
@@ -52,6 +63,7 @@ class Wire:
         """Pass on what comes from either side; False where the connection has ended."""
         for source, target in ((source, server if source is client else client) for source in _ready(client, server)):
             data = source.recv(CHUNK)
+            self._passes.wait()
             if not data:
                 return False
             target.sendall(data)

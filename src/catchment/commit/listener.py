@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from catchment.commit.linger import Linger
+
 
 class Listener(Protocol):
     """Hears why a write takes time, and may want it to stop."""
+
+    @property
+    def linger(self) -> Linger:
+        """How long the sealed write waits for others before it is published."""
+        ...
 
     def warn(self, text: str) -> None:
         """Hear what a person should know."""

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from catchment.commit import faults
 from catchment.commit.abandonment import Rounds, abandon_lost
 from catchment.commit.leases import CHECK_SECONDS, LEASE_SECONDS, held
+from catchment.commit.linger import Linger
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
 from catchment.store import Store
 from catchment.store.ledger import Ledger, WritesMoved
@@ -134,6 +135,17 @@ class Publisher(Generic[Into]):
         if write is None or write.state != "committed":
             raise _error(write_id, write)
         return write
+
+    def linger(self, write_id: str, linger: Linger) -> None:
+        """Wait for more writes, before anybody takes the lease: until the last one has come, a batch is full, or the
+        time is up. A write that others have published meanwhile does not wait.
+        """
+        last_has_come, end = linger.announce(), time.monotonic() + linger.seconds
+        while (left := end - time.monotonic()) > 0 and self._waits(write_id):
+            if self.ledger.count_pending(self.target) >= self.destination.batch:
+                return
+            if last_has_come.wait(min(left, NEWS_SECONDS)):
+                return
 
     def consolidate(self, tell: Tell = log.warning) -> bool:
         """Publish what is sealed; False where somebody else is at it."""

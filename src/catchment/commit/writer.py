@@ -88,6 +88,13 @@ class Writer:
             faults.point("before-sealed")
             self.ledger.seal(intent, contents)
             faults.point("sealed")
+            self._linger(intent, listener)
+
+    def _linger(self, intent: Intent, listener: Listener) -> None:
+        with self._lock:
+            publisher = self._publishers.get(intent.target)
+        if publisher is not None and listener.linger.seconds:
+            publisher.linger(intent.write_id, listener.linger)
 
     def earlier(self, write_id: str, target: str) -> Entry | None:
         """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""

@@ -21,7 +21,7 @@ NoteEvent = Literal[
     "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
 ]
 
-VERSION = 4
+VERSION = 5
 HEARTBEAT_SECONDS = 2.0
 
 
@@ -123,6 +123,15 @@ class Cancel:
 
 
 @dataclass(frozen=True)
+class Publish:
+    """No other write of the run is to come to the table of this output: it need not wait any longer."""
+
+    attempt: str
+    output: str
+    kind: Literal["publish"] = "publish"
+
+
+@dataclass(frozen=True)
 class Stop:
     kind: Literal["stop"] = "stop"
 
@@ -159,6 +168,15 @@ class Note:
     event: NoteEvent
     data: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["note"] = "note"
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """An output is sealed and waits for other writes of the run to its table. Answered by `Publish`."""
+
+    attempt: str
+    output: str
+    kind: Literal["sealed"] = "sealed"
 
 
 @dataclass(frozen=True)
@@ -203,8 +221,8 @@ class Facts:
 
 Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain
 """Commands that run as an attempt and are answered."""
-Command = Annotated[Start | Work | Cancel | Stop, Field(discriminator="kind")]
-Reply = Annotated[Preparing | Ready | Alive | Note | Done | Failed | Rows | Facts, Field(discriminator="kind")]
+Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
+Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]
 
 commands: TypeAdapter[Command] = TypeAdapter(Command)
 replies: TypeAdapter[Reply] = TypeAdapter(Reply)

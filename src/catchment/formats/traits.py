@@ -107,6 +107,8 @@ class Traits:
     """A write may bypass the buffer (`commit: direct`)."""
     buffered: bool = True
     """Rows are written to a buffer and committed later, so that several writes can be computed at once."""
+    groups: bool = False
+    """Sealed writes of one table are published together in one commit, so waiting for more is worthwhile (`linger`)."""
     branches: bool = False
     evolving: frozenset[str] = frozenset()
     """Formats whose datasets can get new columns."""

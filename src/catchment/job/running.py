@@ -261,7 +261,7 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
 
 
 def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
-    output, dataset, story = write.output, write.output.dataset, attempt.story
+    output, dataset, story = write.output, write.output.dataset, attempt.story.of_output(write.output)
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     action = next((each for each in attempt.job.actions if each.output.name == output.name), None)
     with _locating_errors(attempt, output):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from catchment.commit.linger import AT_ONCE
 from catchment.engine.protocol import Note, NoteEvent
 from catchment.errors import Cancelled
-from catchment.plan.model import LogLevel
+from catchment.job.lingering import Lingering
+from catchment.plan.model import LogLevel, OutputPlan
 from catchment.project.secrets import Redactor
 
 LEVELS: dict[LogLevel, int] = {
@@ -31,10 +34,12 @@ class Story:
         log: logging.Logger,
         send: Callable[[Note], None],
         cancelled: Event,
-        wait_to_seal: Callable[[], None] = lambda: None,
+        lingering: Lingering | None = None,
     ) -> None:
         self.log = log
-        self.wait_to_seal = wait_to_seal
+        self.wait_to_seal: Callable[[], None] = lambda: None
+        self.linger = AT_ONCE
+        self._lingering = lingering
         self._attempt = attempt
         self._send = send
         self._cancelled = cancelled
@@ -56,7 +61,15 @@ class Story:
 
     def sealing_after(self, wait_to_seal: Callable[[], None]) -> Story:
         """The same story for a window that must wait for others before it seals."""
-        return Story(self._attempt, self.log, self._send, self._cancelled, wait_to_seal)
+        story = copy(self)
+        story.wait_to_seal = wait_to_seal
+        return story
+
+    def of_output(self, output: OutputPlan) -> Story:
+        """The same story for the write of one output, which may wait for others once it is sealed."""
+        story = copy(self)
+        story.linger = self._lingering.of(output) if self._lingering else AT_ONCE
+        return story
 
     def warn(self, text: str, **data: Any) -> None:
         """Warn the user; `data` is for programs."""

@@ -33,6 +33,7 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
     shared, problems = sharing.examine(plans, graph)
     findings.extend(problems)
+    findings.extend(sharing.lingering_alone(workflow, plans, graph))
     return Plan(workflow.name, workflow.file, plans, processes, shared)
 
 

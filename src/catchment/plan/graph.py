@@ -50,6 +50,10 @@ class Graph(Generic[Node]):
         mine, theirs = self._bit[one], self._bit[other]
         return mine == theirs or bool(self._before[one] & theirs) or bool(self._before[other] & mine)
 
+    def needs(self, one: Node, other: Node) -> bool:
+        """Whether one node depends on the other, directly or indirectly."""
+        return bool(self._before[one] & self._bit[other])
+
     @cached_property
     def _bit(self) -> Mapping[Node, int]:
         return {node: 1 << number for number, node in enumerate(self.order)}

@@ -9,7 +9,7 @@ from catchment.formats.registry import format_names, supporting, traits_of
 from catchment.plan import datasets
 from catchment.plan.changes import of_change
 from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
-from catchment.project import address
+from catchment.project import address, depots
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
 from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step, Toolbox
@@ -88,7 +88,27 @@ class Resolver:
         if address.parse(given.dataset).acl is None:
             self._warn_no_acl(given)
         self._check_traits(given, dataset.format)
-        return _output_plan(given, dataset)
+        return _output_plan(given, dataset, self._linger(given, dataset))
+
+    def _linger(self, given: Output, dataset: Dataset) -> float:
+        """How long the output lingers; a length of its own that could have no effect is reported."""
+        reason = self._no_linger(given, dataset)
+        if given.linger and reason is not None:
+            hint = f"leave `linger` out; it works on buffered commits to {supporting('groups')}"
+            self.findings.error("unsupported-linger", f"`linger` cannot be used here: {reason}", given.where, hint)
+        lingers = self.project.settings.linger if given.linger is None else given.linger
+        return lingers if reason is None else 0.0
+
+    def _no_linger(self, given: Output, dataset: Dataset) -> str | None:
+        """Why the write of an output cannot share a commit with others; None if it can."""
+        catalog = depots.find(self.project, dataset.depot).catalog
+        if not traits_of(dataset.format).groups:
+            return f"each write to {dataset.format} is published on its own"
+        if given.merge is not None or given.commit == "direct":
+            return "this write is not published through a buffer"
+        if catalog is not None and traits_of(dataset.format).catalogs[catalog.type].loses_commits:
+            return f"a {catalog.type} catalog allows one writer at a time"
+        return None
 
     def _check_traits(self, given: Output, format: str) -> None:
         """Report what the format of an output does not support."""
@@ -183,7 +203,7 @@ def _step(given: Step) -> StepPlan:
     return StepPlan(given.name, given.sql, given.where, given.sql_where, given.sql_lines)
 
 
-def _output_plan(given: Output, dataset: Dataset) -> OutputPlan:
+def _output_plan(given: Output, dataset: Dataset, linger: float) -> OutputPlan:
     return OutputPlan(
         name=given.name,
         source=given.source,
@@ -199,6 +219,7 @@ def _output_plan(given: Output, dataset: Dataset) -> OutputPlan:
         merge=given.merge,
         commit=given.commit,
         conflict=given.conflict,
+        linger=linger,
         comment=": ".join(text for text in (given.title, given.description) if text) or None,
         tags=given.tags,
     )

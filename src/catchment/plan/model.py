@@ -113,6 +113,8 @@ class OutputPlan:
     """Set if and only if the mode is merge."""
     commit: CommitWay = "buffered"
     conflict: Conflict = "last-wins"
+    linger: float = 0.0
+    """How many seconds the sealed write waits for other writes of the run to the same table, to share their commit."""
     comment: str | None = None
     tags: tuple[str, ...] = ()
 

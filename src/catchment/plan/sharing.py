@@ -9,7 +9,7 @@ from functools import cached_property
 from catchment.errors import Diagnostic, Severity
 from catchment.plan.graph import Graph
 from catchment.plan.model import Dataset, JobPlan, OutputPlan, SharedTable
-from catchment.spec.model import PartitionField, SaveMode
+from catchment.spec.model import PartitionField, SaveMode, Workflow
 
 _DOES: dict[SaveMode, str] = {
     "append": "appends",
@@ -79,6 +79,19 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
     findings += _read_while_written(jobs, by_place, graph)
     tables = tuple(SharedTable(writers.dataset.address, writers.jobs, writers.effect()) for writers in shared)
     return tables, tuple(findings)
+
+
+def lingering_alone(workflow: Workflow, plans: Sequence[JobPlan], graph: Graph[str]) -> Iterator[Diagnostic]:
+    """Report outputs that are to wait for others of the run, although none can come while they do."""
+    lingering = [Writer(job.name, each) for job in plans for each in job.outputs if each.linger]
+    given = {(job.name, each.name) for job in workflow.jobs for each in job.outputs if each.linger}
+    for writer in (each for each in lingering if (each.job, each.output.name) in given):
+        target = writer.output.dataset.target
+        others = (other.job for other in lingering if other.output.dataset.target == target)
+        if all(graph.ordered(writer.job, other) for other in others):
+            message = f"`linger` has no effect: nobody else writes {writer.output.dataset.address} at the same time"
+            hint = "leave it out, or give it to every job that writes the table and need not wait for this one"
+            yield Diagnostic("linger-alone", message, writer.output.where, hint)
 
 
 def _examine(writers: Writers) -> Iterator[Diagnostic]:

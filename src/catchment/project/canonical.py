@@ -47,7 +47,7 @@ class Canonical:
             self._metastore(entry.metastore),
             depots,
             engines,
-            settings=Settings(entry.settings.max_pending, entry.settings.keep_days),
+            settings=Settings(entry.settings.max_pending, entry.settings.keep_days, entry.settings.linger),
         )
 
     def _metastore(self, url: str) -> str:

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
 from catchment.project.model import Settings
+from catchment.spec.grammar.fields import Duration
 from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
@@ -150,6 +151,11 @@ class SettingsEntry(_Entry):
         Settings.keep_days,
         ge=1,
         description="Days for which the metastore keeps finished writes, windows and events.",
+    )
+    linger: Duration = Field(
+        Settings.linger,
+        description="How long a sealed write waits for other jobs of its run that write the same table, so that one "
+        "commit publishes all of them: 5s, 1m. Outputs may set their own.",
     )
 
 

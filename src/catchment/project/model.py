@@ -70,6 +70,8 @@ class Settings:
     """Sealed writes of one table that may wait to be published; beyond it, writers wait before they write."""
     keep_days: int = 90
     """How long the metastore keeps what is over: writes, windows and events."""
+    linger: float = 0.0
+    """How many seconds a sealed write waits for other writes of its run to the same table, to share their commit."""
 
 
 @dataclass(frozen=True)

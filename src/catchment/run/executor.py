@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Ready, Reply, RunJob
+from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Publish, Ready, Reply, RunJob, Sealed
 from catchment.errors import EngineLost, EngineOutOfMemory
 from catchment.events.hub import Hub
 from catchment.plan.model import JobPlan
@@ -18,6 +18,7 @@ from catchment.run.job_queue import JobQueue
 from catchment.run.recorder import RunRecorder, report
 from catchment.run.retries import blamed, kind_of, pause_before_next
 from catchment.run.run_options import RunOptions
+from catchment.run.still_to_come import StillToCome
 from catchment.store.holding import HeldLease
 
 TICK_SECONDS = 0.2
@@ -68,6 +69,7 @@ class Executor:
         self._first: dict[str, float] = {}
         self._refusals: dict[str, Failed] = {}
         """EnginePool that cannot start on this machine, and why; they are not tried again for the next job."""
+        self._still_to_come = StillToCome(facts.plan.jobs, queue.left)
         self._needs = Counter(self._jobs[name].engine for name in queue.left)
         self._give_up: float | None = None
         """When to stop waiting for Spark, once the run is being cancelled."""
@@ -80,6 +82,7 @@ class Executor:
                 self._cancel()
             self._wake()
             self._hand_out()
+            self._end_waits()
             self._listen()
             if self._give_up is not None and time.monotonic() >= self._give_up:
                 self.abort()
@@ -97,6 +100,13 @@ class Executor:
     def _hand_out(self) -> None:
         while len(self._attempts) < self._limit and (name := self._queue.take()):
             self._take_up(self._jobs[name])
+
+    def _end_waits(self) -> None:
+        """Tell engines which of their sealed writes need not wait for others of this run any longer."""
+        running = {attempt.job.name: attempt for attempt in self._attempts.values()}
+        retried = [name for _, name in self._pauses] if len(running) < self._limit else []
+        for job, output in self._still_to_come.release([*running, *retried]):
+            running[job].engine.process.send(Publish(running[job].id, output))
 
     def _take_up(self, job: JobPlan) -> None:
         number = self._recorder.attempts(job.name) + 1
@@ -136,7 +146,7 @@ class Executor:
             self._hub.emit("engine-preparing", engine=engine.key, data={"message": reply.message})
         elif isinstance(reply, Failed) and reply.attempt is None:
             self._engine_refused(engine, reply)
-        elif isinstance(reply, Note | Done | Failed):
+        elif isinstance(reply, Note | Sealed | Done | Failed):
             self._attempt_says(engine, reply)
 
     def _engine_ready(self, engine: RunningEngine, ready: Ready) -> None:
@@ -161,12 +171,14 @@ class Executor:
         for attempt in self._on(engine):
             self._attempt_fails(attempt, failed)
 
-    def _attempt_says(self, engine: RunningEngine, reply: Note | Done | Failed) -> None:
+    def _attempt_says(self, engine: RunningEngine, reply: Note | Sealed | Done | Failed) -> None:
         attempt = self._attempts.get(reply.attempt or "")
         if attempt is None or attempt.engine is not engine or not attempt.sent:
             return  # about an attempt that has ended, or that was never sent to this engine
         if isinstance(reply, Note):
             self._recorder.note(attempt.job.name, reply, engine.key)
+        elif isinstance(reply, Sealed):
+            self._still_to_come.sealed(attempt.job.name, reply.output)
         elif isinstance(reply, Done):
             self._attempt_succeeds(attempt, reply)
         else:
@@ -181,6 +193,7 @@ class Executor:
 
     def _attempt_fails(self, attempt: Attempt, failure: Failed | EngineLost) -> None:
         del self._attempts[attempt.id]
+        self._still_to_come.repeat(attempt.job.name)
         if self._give_up is None:
             self._decide(attempt.job, failure)
         else:
@@ -220,7 +233,8 @@ class Executor:
         self._recorder.cancelled(names)
         self._over(names)
 
-    def _over(self, names: Iterable[str]) -> None:
+    def _over(self, names: Sequence[str]) -> None:
+        self._still_to_come.end(names)
         for name in names:
             key = self._jobs[name].engine
             self._needs[key] -= 1

@@ -211,6 +211,8 @@ class Output:
     """Given if and only if the mode is merge."""
     commit: CommitWay = "buffered"
     conflict: Conflict = "last-wins"
+    linger: float | None = None
+    """Seconds; None for the project's setting."""
     title: str | None = None
     description: str | None = None
     tags: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ from catchment.engine.protocol import (
 from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Requester
+from catchment.job.lingering import Lingering
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
@@ -51,6 +52,7 @@ class Attempt:
         self._start = start
         self._channel = channel
         self._cancelled = threading.Event()
+        self._lingering = Lingering(work.attempt, channel.send)
         self._sending = threading.Lock()
         self._answered = False
 
@@ -61,6 +63,11 @@ class Attempt:
     def cancel(self) -> None:
         """Stop as soon as possible; the attempt then fails with the code `cancelled`."""
         self._cancelled.set()
+        self._lingering.end()
+
+    def publish(self, output: str) -> None:
+        """End the wait of a sealed output for others."""
+        self._lingering.publish(output)
 
     def run(self, application: Application) -> None:
         """Run the command and send the answer; raises only if the JVM is gone."""
@@ -121,7 +128,7 @@ class Attempt:
         path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
         with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
             try:
-                story = Story(self.id, log, self._channel.send, self._cancelled)
+                story = Story(self.id, log, self._channel.send, self._cancelled, self._lingering)
                 sessions, depots = self._sessions(application), self._start.engine.depots
                 return Done(self.id, run_job(session, work, story, application.writer, sessions, depots))
             except Exception as error:

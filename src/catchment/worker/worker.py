@@ -23,6 +23,7 @@ from catchment.engine.protocol import (
     VERSION,
     Alive,
     Cancel,
+    Publish,
     Start,
     Stop,
     Work,
@@ -76,7 +77,7 @@ class Worker:
             shutil.rmtree(self._start.scratch, ignore_errors=True)
         _end_group()
 
-    def _handle(self, command: Start | Work | Cancel) -> None:
+    def _handle(self, command: Start | Work | Cancel | Publish) -> None:
         match command:
             case Start():
                 self._start = command
@@ -85,6 +86,9 @@ class Worker:
             case Cancel():
                 if attempt := self._attempts.get(command.attempt):
                     attempt.cancel()
+            case Publish():
+                if attempt := self._attempts.get(command.attempt):
+                    attempt.publish(command.output)
             case _:
                 self._threads.submit(self._run, self._register(command))
 

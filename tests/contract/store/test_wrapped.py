@@ -7,6 +7,7 @@ import pytest
 from catchment.commit import own_commit
 from catchment.commit.abandonment import abandon_lost
 from catchment.commit.leases import table_lease
+from catchment.commit.linger import AT_ONCE
 from catchment.commit.own_commit import Committed, Settled
 from catchment.errors import Cancelled
 from catchment.store.ledger import Ledger
@@ -17,6 +18,8 @@ DONE = Committed(snapshot_id=7, rows=10, bytes=100, files=2)
 
 class Impatient:
     """Somebody who wants the write to stop as soon as it has to wait."""
+
+    linger = AT_ONCE
 
     def warn(self, text: str) -> None:
         """Nothing to say."""

@@ -74,6 +74,21 @@ def test_a_delta_table_is_shared_like_any_other_table(tmp_path: Path) -> None:
     assert prepared.plan.shared == (SharedTable(address, ("a", "b"), "both append"),)
 
 
+def test_outputs_linger_as_they_say_or_as_the_project_says_where_that_has_an_effect(tmp_path: Path) -> None:
+    jobs = J("a"), J("b", write_more=", linger: 1m30s"), J("c", write_more=", linger: 0"), J("d", write=FILES)
+    direct = J("e", write_more=", commit: direct")
+    plan = prepare(tmp_path, flow(*jobs, direct), f"{PROJECT}settings: {{linger: 5s}}\n").plan
+    assert plan is not None
+    assert [job.outputs[0].linger for job in plan.jobs] == [5.0, 90.0, 0.0, 0.0, 0.0]
+
+
+def test_nobody_lingers_where_the_catalog_bears_one_writer_at_a_time(tmp_path: Path) -> None:
+    hadoop = PROJECT.replace("location: ./lake", "location: ./lake, catalog: {type: hadoop}")
+    plan = prepare(tmp_path, flow(J("a"), J("b")), f"{hadoop}settings: {{linger: 5s}}\n").plan
+    assert plan is not None
+    assert [job.outputs[0].linger for job in plan.jobs] == [0.0, 0.0]
+
+
 def test_other_tables_are_not_shared(tmp_path: Path) -> None:
     assert shared(tmp_path, J("a"), J("b", write="dataos://lakehouse:raw/other?acl=rw")) == ()
 

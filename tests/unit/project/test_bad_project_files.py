@@ -103,6 +103,7 @@ CASES = [
     Case("a space", "metastore: postgresql://u:p p@h/db\n", "bad-metastore", 1, 12),
     Case("no scheme", "metastore: u:p@h/db\n", "bad-metastore", 1, 12),
     Case("no room for writes", "settings: {max_pending: 0}\n", "bad-value", 1, 25, "it is at least 1"),
+    Case("a wait that is no duration", "settings: {linger: soon}\n", "bad-duration", 1, 20),
     Case("a setting that is no number", "settings:\n  max_pending: many\n", "wrong-type", 2, 16),
     Case(
         "a setting that there is not",

@@ -72,6 +72,8 @@ def test_settings_have_defaults(tmp_path: Path) -> None:
     assert project.load(write(tmp_path, "settings: {max_pending: 7}\n")).settings.max_pending == 7
     assert project.load(write(tmp_path, "settings: {max_pending: 7}\n")).settings.keep_days == 90
     assert project.load(write(tmp_path, "settings: {keep_days: 400}\n")).settings.keep_days == 400
+    assert project.load(write(tmp_path, "settings:\n")).settings.linger == 0.0
+    assert project.load(write(tmp_path, "settings: {linger: 1m30s}\n")).settings.linger == 90.0
 
 
 def test_sections_may_be_empty(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · until FILE · note · fail KIND [N] · die [N] · exhaust [N] · overdraw · nonsense [N] · hang · stubborn
+  sleep S · until FILE · note · linger · fail KIND [N] · die [N] · exhaust [N] · overdraw · nonsense [N] · hang ·
+  stubborn
 With N, only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 TRACE = os.environ.get("TRACE", os.devnull)
 speaking = threading.Lock()
 cancelled: dict[str, threading.Event] = {}
+published: dict[str, threading.Event] = {}
 
 
 class Over(Exception):
@@ -54,6 +56,11 @@ def act(command: dict[str, Any], words: list[str]) -> None:
     elif verb == "until":
         while not Path(words[1]).exists():
             time.sleep(0.05)
+    elif verb == "linger":
+        trace("sealed", job=command["job"]["name"])
+        say("sealed", attempt=attempt, output=command["job"]["outputs"][0]["name"])
+        published[attempt].wait()
+        trace("published", job=command["job"]["name"])
     elif verb == "note":
         say("note", attempt=attempt, event="progress", data={"done": 1, "total": 2})
         say("note", attempt=attempt, event="warning", data={"message": "mind the gap"})
@@ -150,9 +157,13 @@ def main() -> None:
             start()
         elif kind == "run-job":
             cancelled[command["attempt"]] = threading.Event()
+            published[command["attempt"]] = threading.Event()
             threading.Thread(target=run_job, args=(command,), daemon=True).start()
         elif kind == "cancel":
             cancelled[command["attempt"]].set()
+            published[command["attempt"]].set()
+        elif kind == "publish":
+            published[command["attempt"]].set()
         elif kind == "stop":
             break
         else:

@@ -110,6 +110,7 @@ TRAITS = Traits(
     merge=True,
     conflict=True,
     direct=True,
+    groups=True,
     branches=True,
     evolving=frozenset({"iceberg"}),
     history=True,

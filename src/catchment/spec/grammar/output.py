@@ -10,6 +10,7 @@ from catchment.formats.registry import format_names
 from catchment.spec.grammar.fields import (
     CommitWay,
     Conflict,
+    Duration,
     OutputName,
     Part,
     SaveMode,
@@ -100,6 +101,9 @@ class Output(Part):
     )
     conflict: Conflict | None = optional(
         "What a dynamic overwrite does when somebody committed to its partitions since the job began."
+    )
+    linger: Duration | None = optional(
+        "How long a sealed write waits for other jobs of the run that write the same table, to share one commit: 5s."
     )
     title: Text | None = optional("A title for people.")
     description: Text | None = optional("What the dataset holds.")

@@ -79,6 +79,7 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
         merge=merge,
         commit=given.commit or "buffered",
         conflict=given.conflict or "last-wins",
+        linger=given.linger,
         title=given.title,
         description=given.description,
         tags=tuple(given.tags or ()),

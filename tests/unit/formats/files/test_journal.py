@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from catchment.commit.linger import AT_ONCE
 from catchment.commit.publisher import Publisher
 from catchment.commit.writer import recover_what_is_there
 from catchment.errors import LeaseLost, StorageUnavailable
@@ -289,6 +290,8 @@ class Locked(LocalStorage):
 
 class Heard:
     """Whoever asked for a write, with all that it was told."""
+
+    linger = AT_ONCE
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
