@@ -201,7 +201,6 @@ def merge(
     listener: Listener,
 ) -> Written:
     """Merge the rows into the table, unless this write is committed already."""
-    _warn_of_options(write, listener)
     target = identifier_of(write.output.dataset, branch_of(write.output))
 
     def statement() -> Statement:
@@ -214,13 +213,6 @@ def merge(
         return change(spark, table, write, statement, writer, listener)
     finally:
         spark.catalog.dropTempView(ROWS)
-
-
-def _warn_of_options(write: Write, listener: Listener) -> None:
-    """Warn that Iceberg's MERGE INTO ignores writer options."""
-    given = [*write.output.options, *(["compressionType"] if write.output.compression else [])]
-    if ignored := [option for option in given if option != "branch"]:
-        listener.warn(f"output {write.output.name}: {', '.join(ignored)} has no effect on a merge")
 
 
 def delete_rows(spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener) -> Written:
