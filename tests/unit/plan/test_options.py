@@ -36,7 +36,7 @@ def with_option(name: str, **more: str) -> J:
         with_option("OVERWRITE-MODE", mode="overwrite", write_more=DIRECT),
         with_option("no-such-option"),
         with_option("snapshot-property.x"),
-        with_option("isolation-level", mode="overwrite"),
+        with_option("isolation-level", mode="overwrite", write_more=DIRECT),
         with_option("delete-granularity", write_more=DIRECT),
         with_option("fanout-enabled", mode="overwrite", merge=MERGE),
         with_option("partitionoverwritemode", mode="overwrite"),

@@ -82,7 +82,7 @@ def _step(table: LakeTable, outcome: Outcome, batch: Sequence[Entry], tried: Cal
             raise
         faults.point("before-swap")
         outcome.sent = True
-        published = _swap(table, staged)
+        published = swap(table, staged)
         outcome.unsure = outcome.unsure or published is None
         outcome.committed.update(published or {})
     return not outcome.left(batch)
@@ -186,7 +186,7 @@ def _summary(group: list[Entry]) -> dict[str, str]:
     }
 
 
-def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
+def swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
     """One compare-and-swap, without Iceberg's blind retries; returns what it published, None if that is unknown."""
     start, end = transaction.startMetadata(), transaction.currentMetadata()
     try:

@@ -82,12 +82,12 @@ _OF_EVERY_WRITE = frozenset(
         *("shred-variants", "variant-inference-buffer-size"),
     }
 )
-_OF_COMMITS = frozenset({"snapshot-property.*", "isolation-level", "validate-from-snapshot-id"})
-"""They belong to Iceberg's own commit; a buffer is published together with others."""
+_OF_COMMITS = frozenset({"snapshot-property.*"})
+"""A buffer is published together with others, in a snapshot that is not its own."""
 
 
 def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
-    """The options of Iceberg's writer that have an effect: MERGE INTO takes none, and a buffer has no commit."""
+    """The options of Iceberg's writer that have an effect: MERGE INTO takes none, and a buffer has no snapshot."""
     if mode == "merge":
         return frozenset({"branch"})
     return _OF_EVERY_WRITE | _OF_COMMITS if commit == "direct" else _OF_EVERY_WRITE
