@@ -18,7 +18,7 @@ from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
-from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
+from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.row_changes import merge
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.snapshots import Snapshot
@@ -136,7 +136,7 @@ def _fitted(
 
 def _ready(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> DataFrame:
     fitted = fit(spark, frame, write, table)
-    return sorted_rows(fitted, write, partitions.clustering(table, write.output.dataset.depot))
+    return sorted_rows(fitted, write, partitions.clustering(table, partitions.functions_of(write.output.dataset.depot)))
 
 
 def _schema_has_moved(error: Exception, write: Write) -> bool:
@@ -155,6 +155,7 @@ def _encrypt(spark: SparkSession, frame: DataFrame, write: Write, table: Table) 
     # DataFrameWriterV2 matches columns by name; insertInto would match them by position.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
     options, output = _options(write, table), write.output
+    options = {key: "false" if value == AUTO else value for key, value in options.items()}
     # The branch goes into the name, because some versions of Iceberg ignore the option and write to main.
     target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
     writer = frame.writeTo(target).options(**options, **stamped)
