@@ -60,6 +60,7 @@ lock: $(UV) ## Pin the newest versions that pyproject.toml allows
 
 bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
 	@$(RUN)/python bench/overhead.py
+	@$(RUN)/python bench/partitioned.py
 	@$(RUN)/python bench/startup.py
 
 clean: ## Remove what was installed and what runs left behind

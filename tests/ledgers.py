@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, update
@@ -90,6 +93,15 @@ class Filled:
 
     def left(self, target: str = TARGET) -> list[str]:
         return [buffer for _, buffer in self.ledger.leftovers(target)]
+
+
+@contextmanager
+def older_copy(database: Path) -> Iterator[None]:
+    """What the metastore learns in here is lost: afterwards it is replaced by the copy that was made before."""
+    with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(database)) as metastore:
+        metastore.backup(copy)
+        yield
+        copy.backup(metastore)
 
 
 def forget_readers(store: Store) -> None:

@@ -72,3 +72,33 @@ def test_a_publisher_that_slept_past_its_lease_disturbs_nobody(
     os.kill(worker_of(sleeper), signal.SIGCONT)
     assert sleeping.done()[0].rows == 8
     assert marks(engine, place) == [(0, "old", 4), (1, "slept", 4), (2, "awake", 4)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["append", "overwrite", "overwrite-partitions"])
+@pytest.mark.parametrize("point", ["planned", "partition-published", "stage-cleared"])
+def test_what_a_lost_ledger_does_not_know_is_finished_once_and_takes_nothing_from_later_writes(
+    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, point: str, mode: str
+) -> None:
+    run, new = f"r-{Path(str(place.path)).name}", writing_parts(place, "new", "1, 2", mode=mode)
+    engine.run(writing_parts(place, "old", "0, 1, 2"))
+    killed(start_engine, root, filled, point, new, run)
+    filled.lose(f"{run}/new/out")
+    engine.run(writing_parts(place, "late", "2", mode="append"))
+    [report] = engine.run(new, run=run, number=2)
+    assert report.rows == 8
+    old = {"append": [(0, "old", 4), (1, "old", 4), (2, "old", 4)], "overwrite-partitions": [(0, "old", 4)]}
+    assert marks(engine, place) == sorted([*old.get(mode, []), (1, "new", 4), (2, "new", 4), (2, "late", 4)])
+
+
+@pytest.mark.slow
+def test_an_acknowledged_write_that_the_ledger_lost_is_not_written_again(
+    engine: LiveEngine, filled: Filled, place: Dataset
+) -> None:
+    for mode in ("append", "overwrite-partitions"):
+        for number in (1, 2):
+            engine.run(writing_parts(place, mode, "1", mode=mode), run=f"r-{place.address}", number=number)
+            filled.lose(f"r-{place.address}/{mode}/out")
+        engine.run(writing_parts(place, "late", "1", mode="append"), run=f"r-{place.address}-{mode}")
+        engine.run(writing_parts(place, mode, "1", mode=mode), run=f"r-{place.address}", number=3)
+    assert marks(engine, place) == [(1, "late", 4), (1, "overwrite-partitions", 4)]

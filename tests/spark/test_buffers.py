@@ -42,6 +42,7 @@ def test_an_encrypted_table_gets_no_open_files(engine: LiveEngine, fresh: str) -
     engine.run(appending(fresh, 0))
     engine.ask(f"ALTER TABLE lake.raw.{fresh} SET TBLPROPERTIES ('encryption.key-id' = 'key')")
     assert engine.fail(appending(fresh, 5)).code == "encrypted-table"
+    assert engine.run(appending(fresh, 5, commit="direct"))[0].rows == 5
     assert ids(engine, fresh) == list(range(5))
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from catchment.plan.model import Dataset, Sort
+from catchment.plan.model import Dataset, PartitionField, Sort
 from catchment.project.model import Settings
 from catchment.spec.model import SortColumn
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, by, lake_depot, merging, table, writing
+from tests.spark.lake import LiveEngine, by, job, lake_depot, merging, output, step, table, writing
 
 PARTS = 20
 ROWS = f"SELECT id, concat('part ', pmod(hash(id), {PARTS})) AS part FROM range(2000)"
@@ -68,6 +68,23 @@ def test_whoever_asks_for_it_fills_them_all_at_once(engine: LiveEngine, fresh: s
     [report] = engine.run(writing(ROWS, table(fresh), mode="append", partitions=SPEC, **more))
     assert report.rows == 2000
     assert not one_after_the_other(engine, fresh)
+
+
+@pytest.mark.parametrize(
+    ("parts", "spec", "sorted_first"),
+    [(12, by("month", "at"), False), (20, by("identity", "part"), False), (150, by("bucket", "part", 150), True)],
+)
+@pytest.mark.parametrize("commit", ["buffered", "direct"])
+def test_a_few_partitions_are_filled_at_once_and_many_one_after_the_other(
+    engine: LiveEngine, fresh: str, parts: int, spec: PartitionField, sorted_first: bool, commit: str
+) -> None:
+    sql = f"""SELECT id, concat('part ', pmod(hash(id), {parts})) AS part,
+        add_months(date'2026-01-01', CAST(pmod(hash(id), {parts}) AS INT)) AS at FROM range(4000)"""
+    out = output("rows", table(fresh), mode="append", partitions=(spec,), commit=commit)
+    work = job(out, steps=[step("rows", sql)], conf={"spark.sql.shuffle.partitions": "200"})
+    assert engine.run(work)[0].rows == 4000
+    assert engine.value(f"SELECT count(DISTINCT id) FROM lake.raw.{fresh}") == 4000
+    assert one_after_the_other(engine, fresh) is sorted_first
 
 
 @pytest.mark.parametrize("sort", [None, Sort("partition", (SortColumn("id"),))])

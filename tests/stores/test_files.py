@@ -102,6 +102,22 @@ def test_killed_while_publishing_it_is_rolled_forward(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("point", ["partition-published", "stage-cleared"])
+@pytest.mark.parametrize("named", ["bucket", "mounted"])
+def test_killed_while_publishing_and_lost_by_the_metastore_it_is_finished_by_whoever_runs_it_again(
+    far: LiveEngine, on_s3: Lake, tmp_path: Path, fresh: str, named: str, point: str
+) -> None:
+    place = at(on_s3.depot(named), fresh)
+    far.run(marked(place, "old", 3))
+    on_s3.kill(point, marked(place, "new", 3, first=1), run=f"r-{fresh}", logs=tmp_path)
+    with on_s3.ledger() as filled:
+        filled.lose(f"r-{fresh}/new/out")
+    far.run(marked(place, "late", 3, first=2, mode="append"))
+    far.run(marked(place, "new", 3, first=1), run=f"r-{fresh}", number=2)
+    assert marks(far, place) == [("late", 4, 4), ("new", 8, 8), ("old", 4, 4)]
+
+
+@pytest.mark.slow
 def test_an_older_spark_renames_objects_and_shares_the_journal(
     far: LiveEngine, on_s3: Lake, start_java: Callable[..., LiveEngine], fresh: str
 ) -> None:

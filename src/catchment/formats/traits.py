@@ -66,6 +66,11 @@ def no_settings(depots: Sequence[Depot], spark: str, *, local: bool) -> Settings
     return {}
 
 
+def no_options(format: str, mode: str, commit: str) -> frozenset[str]:
+    """The writer options of a format that has none."""
+    return frozenset()
+
+
 @dataclass(frozen=True)
 class Traits:
     """One format."""
@@ -109,6 +114,11 @@ class Traits:
     """Rows are written to a buffer and committed later, so that several writes can be computed at once."""
     groups: bool = False
     """Sealed writes of one table are published together in one commit, so waiting for more is worthwhile (`linger`)."""
+    write_options: Callable[[str, str, str], frozenset[str]] = no_options
+    """The options of `extraOptions` that have an effect, in lower case, from (format, mode, way of the commit).
+
+    `*` stands for any characters. Every other option is refused, because Spark would ignore it.
+    """
     branches: bool = False
     evolving: frozenset[str] = frozenset()
     """Formats whose datasets can get new columns."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from catchment.errors import Position, RequestError
 from catchment.formats.registry import format_names, supporting, traits_of
+from catchment.formats.traits import Traits
 from catchment.plan import datasets
 from catchment.plan.changes import of_change
 from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
+from catchment.plan.options import check_options
 from catchment.project import address, depots
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
@@ -115,8 +117,9 @@ class Resolver:
         traits = traits_of(format)
         if given.merge and not traits.merge:
             self._refuse_merge(given.merge.where, format)
-        if given.conflict != "last-wins" and not traits.conflict:
-            self._refuse_conflict(given)
+        if given.conflict != "last-wins":
+            self._check_conflict(given, traits)
+        check_options(given, format, self.findings)
         if given.commit == "direct" and not traits.direct:
             hint = f"leave `commit` out; it works on {supporting('direct')}"
             self.findings.error("unsupported-direct", f"`commit: direct` cannot be used on {format}", given.where, hint)
@@ -179,10 +182,16 @@ class Resolver:
         message = f"`{given.dataset}` does not say how it is used; an output is taken as `acl=rw`"
         self.findings.warning("no-acl", message, given.dataset_where, "append ?acl=rw to the address")
 
-    def _refuse_conflict(self, given: Output) -> None:
-        message = f"`conflict: {given.conflict}` needs a table: plain files do not record who changed them"
-        hint = "keep the data in a table, or leave `conflict` out: the last one to replace a partition wins"
-        self.findings.error("unsupported-conflict", message, given.where, hint)
+    def _check_conflict(self, given: Output, traits: Traits) -> None:
+        asked, where = f"`conflict: {given.conflict}`", given.option_places["conflict"]
+        if not traits.conflict:
+            message = f"{asked} needs a table: plain files do not record who changed them"
+            hint = "keep the data in a table, or leave `conflict` out: the last one to replace a partition wins"
+            self.findings.error("unsupported-conflict", message, where, hint)
+        elif given.commit == "direct":
+            message = f"{asked} cannot be used with `commit: direct`, whose commit compares nothing"
+            hint = "leave `commit` out, or leave `conflict` out: the last one to replace a partition wins"
+            self.findings.error("unsupported-conflict", message, where, hint)
 
     def _refuse_merge(self, where: Position, format: str) -> None:
         hint = (

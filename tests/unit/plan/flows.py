@@ -42,6 +42,7 @@ class J:
     write_more: str = ""
     conf: str = ""
     merge: str = ""
+    options: str = ""
 
     def text(self) -> str:
         """The job as YAML."""
@@ -50,7 +51,8 @@ class J:
         mode = "append" if self.mode == "append" else "overwrite"
         iceberg = f", iceberg: {{properties: {{{properties}}}, partitionSpec: [{self.partitions}]}}"
         merge = f", merge: {{{self.merge}}}" if self.merge else ""
-        options = f"{{saveMode: {mode}{merge}{iceberg if properties or self.partitions else ''}}}"
+        more = f", {self.options}" if self.options else ""
+        options = f"{{saveMode: {mode}{merge}{iceberg if properties or self.partitions else ''}{more}}}"
         return f"""\
   - name: {self.name}
     dependencies: [{self.needs}]

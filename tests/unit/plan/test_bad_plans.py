@@ -65,7 +65,15 @@ CASES = [
         (J("a", write=FILES, write_more=", conflict: fail"),),
         "unsupported-conflict",
         OUTPUT,
-        ITEM_COLUMN,
+        97,
+    ),
+    Case(
+        "a conflict that a direct commit does not see",
+        (J("a", mode="overwrite", write_more=", commit: direct, conflict: rerun"),),
+        "unsupported-conflict",
+        OUTPUT,
+        122,
+        "cannot be used with `commit: direct`",
     ),
     Case(
         "files that others are to share a commit with",

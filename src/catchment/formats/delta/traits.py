@@ -37,6 +37,14 @@ def _hive(depots: Sequence[Depot]) -> dict[str, str]:
     }
 
 
+def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
+    """The options of Delta's writer that have an effect: MERGE INTO takes none."""
+    if mode == "merge":
+        return frozenset()
+    replacing = {"replacewhere"} if mode == "overwrite" else set()
+    return frozenset({"maxrecordsperfile", "compression", "optimizewrite"} | replacing)
+
+
 TRAITS = Traits(
     name="delta",
     formats=("delta",),
@@ -48,6 +56,7 @@ TRAITS = Traits(
     merge=True,
     conflict=True,
     buffered=False,
+    write_options=write_options,
     evolving=frozenset({"delta"}),
     history=True,
     time_travel=frozenset({"versionAsOf", "timestampAsOf"}),

@@ -7,6 +7,7 @@ each of them slowly.
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -84,6 +85,49 @@ class HadoopStorage:
         """Make the directory."""
         self._system.mkdirs(self._path(""))
 
+    def record(self, path: str, text: str) -> None:
+        """Write the file under another name first."""
+        target = self._path(path)
+        if self._system.exists(target):
+            return
+        unfinished = self._path(f"{path}.{uuid.uuid4().hex}")
+        self._write(unfinished, text)
+        if not self._system.rename(unfinished, target):
+            self._system.delete(unfinished, False)  # noqa: FBT003
+            if not self._system.exists(target):
+                raise OSError(f"{self._root}: {path} could not be written")
+
+    def read(self, path: str) -> str | None:
+        """The text of the file."""
+        try:
+            stream = self._system.open(self._path(path))
+        except Py4JJavaError as error:
+            if _is_missing(error):
+                return None
+            raise
+        try:
+            return str(self._jvm("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def newest(self, directory: str) -> list[str]:
+        """The names by the time of their last change."""
+        try:
+            found = list(self._system.listStatus(self._path(directory)))
+        except Py4JJavaError as error:
+            if _is_missing(error):
+                return []
+            raise
+        ages = [(int(each.getModificationTime()), str(each.getPath().getName())) for each in found]
+        return [name for _, name in sorted(ages, reverse=True)]
+
+    def _write(self, path: Any, text: str) -> None:
+        stream = self._system.create(path, True)  # noqa: FBT003
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
     def _path(self, relative: str) -> Any:
         return self._jvm("org.apache.hadoop.fs.Path")(f"{self._root}/{relative}" if relative else self._root)
 
@@ -145,6 +189,11 @@ class S3Storage(HadoopStorage):
             _in_parallel(partial(self._remove_page, bulk), pages)
         finally:
             bulk.close()
+
+    def record(self, path: str, text: str) -> None:
+        """Write the object: it appears when all of it is there."""
+        if not self._system.exists(self._path(path)):
+            self._write(self._path(path), text)
 
     def _copy(self, move: Move) -> None:
         if move.bytes > LARGEST_COPY:

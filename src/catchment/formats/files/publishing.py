@@ -1,7 +1,7 @@
 """Publishes staged files: in each directory, new files are added first, then old ones are removed.
 
-All changes are in the ledger before the first one is made. After a crash the next writer makes the same changes again.
-That is safe, because a name is never used for two different files.
+All changes are in the ledger and in the stage before the first one is made. After a crash the next writer makes the
+same changes again. That is safe, because a name is never used for two different files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from catchment.commit import faults
 from catchment.commit.publisher import Check, Outcome
 from catchment.errors import JobError, StorageUnavailable
-from catchment.formats.files import journal as journal
+from catchment.formats.files import journal, receipts
 from catchment.formats.files.journal import Addition, FileChanges
 from catchment.formats.files.stage import dataset_of, from_dataset
 from catchment.formats.files.storage import Missing, Move, Storage
@@ -49,12 +49,15 @@ class Directory:
         return outcome
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
-        """Remove stages; their files were never visible, so nothing else has to be checked."""
+        """Remove the stages of which nothing was published."""
         return tuple(buffer for buffer in buffers if dataset_of(buffer) and self._remove_stage(buffer))
 
     def _remove_stage(self, stage: str) -> bool:
         try:
-            self._storage(stage).clear(from_dataset(stage))
+            storage, plan = self._storage(stage), receipts.plan_of(self._storage(stage), stage)
+            if plan and not receipts.receipt_of(storage, stage, plan.write_id):
+                return False  # half published: whoever runs the write again finishes it
+            storage.clear(from_dataset(stage))
         except (OSError, Py4JJavaError, PySparkException):
             # The writer that cleans up has its own work, which must not fail; the ledger still lists the stage.
             return False
@@ -71,9 +74,11 @@ class Directory:
     def _undo_append(self, write: Entry) -> str:
         """Remove the published files of a damaged append; for other writes, report which files are published."""
         storage, changes = self._storage(write.intent.buffer), journal.changes_of(write.contents or NOTHING)
+        begun = write.tried or receipts.plan_of(storage, write.intent.buffer) is not None
         # If the write is still sealed, no later write has replaced its files, so they are really lost.
-        if not write.tried or self.ledger.state(write.write_id) != "sealed":
+        if not begun or self.ledger.state(write.write_id) != "sealed":
             return "nothing was published"
+        receipts.drop_plan(storage, write.intent.buffer)
         there = storage.sizes(changes.partitions)
         placed = [each.path for each in changes.additions if each.path in there]
         if write.intent.mode != "append":
@@ -82,22 +87,32 @@ class Directory:
         return f"{len(placed)} files that were published already were removed again"
 
     def _publish(self, write: Entry, check: Check) -> None:
-        storage, stage = self._storage(write.intent.buffer), from_dataset(write.intent.buffer)
-        contents = write.contents or NOTHING
-        left = _left_in_stage(
-            storage, stage, journal.changes_of(contents)
-        )  # raises before anything changes if files are lost
-        changes = journal.changes_of(contents)
-        if not write.tried:
+        storage, stage = self._storage(write.intent.buffer), write.intent.buffer
+        if receipts.receipt_of(storage, stage, write.write_id) is None:
+            self._make_changes(storage, write, check)
+            receipts.keep_receipt(storage, write)
+        # The stage is removed last: while it exists, the write is not done.
+        storage.clear(from_dataset(stage))
+        faults.point("stage-cleared")
+
+    def _make_changes(self, storage: Storage, write: Entry, check: Check) -> None:
+        stage, contents = write.intent.buffer, write.contents or NOTHING
+        plan = receipts.plan_of(storage, stage)
+        changes = journal.changes_of(plan.contents if plan else contents)
+        left = _left_in_stage(storage, from_dataset(stage), changes)  # raises before anything changes if files are lost
+        if not plan and not write.tried:
             changes = FileChanges(changes.additions, _replaced_files(storage, write, changes))
-            self.ledger.mark_planned(write, journal.planned(contents, changes))
+        planned = journal.planned(contents, changes)
+        if not write.tried:
+            self.ledger.mark_planned(write, planned)
+        if not plan:
+            check()
+            # The one in the stage counts: a ledger that was replaced by an older copy knows of no plan.
+            changes = journal.changes_of(receipts.keep_plan(storage, write, planned))
         faults.point("planned")
         if not changes.additions:
             storage.make()  # so that readers find an empty dataset instead of a missing path
-        _roll_forward(storage, stage, FileChanges(left, changes.removals), check)
-        # The stage is removed last: while it exists, the write is not done.
-        storage.clear(stage)
-        faults.point("stage-cleared")
+        _roll_forward(storage, from_dataset(stage), FileChanges(left, changes.removals), check)
 
     def _storage(self, buffer: str) -> Storage:
         return self.storage(str(dataset_of(buffer)))
@@ -110,8 +125,9 @@ class _StageDamaged(Exception):
 def _replaced_files(storage: Storage, write: Entry, changes: FileChanges) -> tuple[str, ...]:
     """The existing files that the write replaces."""
     replaced = {"append": (), "overwrite": ("",), "overwrite-partitions": changes.partitions}[write.intent.mode]
-    new = {each.path for each in changes.additions}
-    return tuple(sorted(set(storage.sizes(replaced)) - new))
+    there, new = set(storage.sizes(replaced)), {each.path for each in changes.additions}
+    # If some of its own files are in place, an earlier attempt had a plan, which is lost; later files must not go.
+    return () if there & new else tuple(sorted(there))
 
 
 def _roll_forward(storage: Storage, stage: str, changes: FileChanges, check: Check) -> None:

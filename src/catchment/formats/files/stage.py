@@ -12,15 +12,25 @@ STAGES = ".catchment-stage"
 LONGEST_NAME = 120
 """Keeps the names of published files below the limits of file systems."""
 
+_RECEIPTS = "._published"
 _STAGED = re.compile(r"(part-\d+)-([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(.*)", re.DOTALL)
 
 
 def new_stage(path: str, write_id: str) -> str:
     """A new stage for one attempt; two attempts at one write never share a stage."""
+    return f"{_stages(path.rstrip('/'))}/{_name(write_id)}.{uuid.uuid4().hex[:8]}"
+
+
+def is_stage_of(name: str, write_id: str) -> bool:
+    """Whether a stage may belong to an attempt at this write; different writes may have the same name."""
+    return name.rpartition(".")[0] == _name(write_id)
+
+
+def _name(write_id: str) -> str:
     name = re.sub(r"[^A-Za-z0-9._-]", "_", write_id.replace("/", "."))
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME - 17]}.{hashlib.sha256(write_id.encode()).hexdigest()[:16]}"
-    return f"{_stages(path.rstrip('/'))}/{name}.{uuid.uuid4().hex[:8]}"
+    return name
 
 
 def _stages(path: str) -> str:
@@ -43,6 +53,17 @@ def from_dataset(buffer: str) -> str:
     """The path of a stage relative to its dataset."""
     _, _, stage = buffer.rpartition(f"/{STAGES}/")
     return f"../{STAGES}/{stage}" if "/" in stage else f"{STAGES}/{stage}"
+
+
+def stages_of(buffer: str) -> str:
+    """The directory of all stages of a dataset, relative to the dataset."""
+    return from_dataset(buffer).rpartition("/")[0]
+
+
+def receipts_of(buffer: str) -> str:
+    """The directory of the receipts of a dataset's writes, relative to the dataset."""
+    above, _, dataset = stages_of(buffer).rpartition(STAGES)
+    return f"{above}{STAGES}/{_RECEIPTS}{dataset}"
 
 
 def published_name(staged: str, stage: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from os.path import normpath
@@ -53,6 +54,18 @@ class Storage(Protocol):
         """Create the dataset's directory if it does not exist."""
         ...
 
+    def record(self, path: str, text: str) -> None:
+        """Write a small file unless it exists; nobody ever sees a part of it."""
+        ...
+
+    def read(self, path: str) -> str | None:
+        """The text of a small file; None if it does not exist."""
+        ...
+
+    def newest(self, directory: str) -> list[str]:
+        """The names in a directory, the newest first, hidden ones too; none if it does not exist."""
+        ...
+
 
 class LocalStorage:
     """A local disk, on which renames are atomic and cheap, so that files are changed one by one."""
@@ -87,7 +100,7 @@ class LocalStorage:
     def remove(self, files: Sequence[str]) -> None:
         """Remove the files, their Hadoop checksums, and the directories that become empty."""
         for file in files:
-            path = self._root / file
+            path = self._at(file)
             path.unlink(missing_ok=True)
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         for directory in {(self._root / file).parent for file in files}:
@@ -101,13 +114,39 @@ class LocalStorage:
         """Make the directory."""
         self._root.mkdir(parents=True, exist_ok=True)
 
+    def record(self, path: str, text: str) -> None:
+        """Write the file under another name first."""
+        target = self._at(path)
+        if target.exists():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.rename(target)
+
+    def read(self, path: str) -> str | None:
+        """The text of the file."""
+        try:
+            return self._at(path).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def newest(self, directory: str) -> list[str]:
+        """The names by the time of their last change."""
+        try:
+            with os.scandir(self._at(directory)) as found:
+                ages = [(entry.stat().st_mtime_ns, entry.name) for entry in found]
+        except FileNotFoundError:
+            return []
+        return [name for _, name in sorted(ages, reverse=True)]
+
     def _at(self, relative: str) -> Path:
         """Normalised, because `dataset/../stage` cannot be resolved while the dataset does not exist."""
         return Path(normpath(self._root / relative))
 
     def _prune(self, directory: Path) -> None:
         with suppress(OSError):  # not empty, or already gone
-            while directory != self._root:
+            while self._root in directory.parents:
                 directory.rmdir()
                 directory = directory.parent
 

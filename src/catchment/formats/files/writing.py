@@ -17,6 +17,7 @@ from catchment.formats.files import filling, journal
 from catchment.formats.files.filling import Shape
 from catchment.formats.files.hadoop import storage_of
 from catchment.formats.files.publishing import Directory
+from catchment.formats.files.receipts import Record, begun_before
 from catchment.formats.files.stage import new_stage
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset
@@ -38,9 +39,16 @@ def write_files(
     dataset = write.output.dataset
     publisher = writer.admitted(dataset.target, partial(_directory, writer), listener)
     stage = new_stage(str(dataset.path), write.id)
+    begun = _begun_before(writer, write, stage)
+    stage = begun.stage if begun else stage
     intent = _intent(write, shape, writer.owner, stage)
 
     def fill() -> Contents:
+        if begun:
+            listener.warn(
+                f"{write.id} was published before, and the metastore does not know it; it is not written again"
+            )
+            return begun.contents
         try:
             faults.point("before-data-written")
             found, rows = filling.fill(session, frame, stage, shape)
@@ -57,6 +65,13 @@ def write_files(
         publisher.destination.tidy([stage])  # another engine has taken over with a stage of its own
         raise
     return publisher.publish(write.id, listener.warn)
+
+
+def _begun_before(writer: Writer, write: Write, stage: str) -> Record | None:
+    """What the dataset remembers of a write that the ledger does not know, or knows as never sealed."""
+    if writer.earlier(write.id, write.output.dataset.target) is not None:
+        return None
+    return begun_before(storage_of(writer.session, str(write.output.dataset.path)), stage, write.id)
 
 
 def _intent(write: Write, shape: Shape, owner: str, stage: str) -> Intent:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults
 from catchment.errors import JobError, StorageUnavailable
-from catchment.formats.iceberg import bulk
+from catchment.formats.iceberg import bulk, fanout
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.traits import FORKS
@@ -51,7 +51,8 @@ class Fork:
         old = frame.sparkSession.version.startswith("3.")
         identifier = f"{FORKS}.`{self.name}{'#rewrite' if old else ''}`"
         handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
-        frame.writeTo(identifier).options(**options, **handed_over).append()
+        frame, settled = fanout.settle(frame, self.java, options)
+        frame.writeTo(identifier).options(**settled, **handed_over).append()
         try:
             return self.jvm("java.util.ArrayList")(files.fetchNewFiles(self.java, self.name))
         finally:

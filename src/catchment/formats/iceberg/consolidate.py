@@ -103,7 +103,7 @@ class Consolidation:
             raise
         faults.point("before-swap")
         self.outcome.sent = True
-        published = _swap(self.table, staged)
+        published = swap(self.table, staged)
         self.outcome.unsure = self.outcome.unsure or published is None
         self.outcome.committed.update(published or {})
 
@@ -197,7 +197,7 @@ def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: st
     operation, adder = _operation(table, transaction, group[0])
     for write in group:
         try:
-            add_files(table.session, adder, operation, _descriptors(write), table.java.specs())
+            add_files(table.session, adder, operation, descriptors_of(write), table.java.specs())
         except JVM_ERRORS as error:  # nothing was asked of the store yet
             raise _Unusable([write], error) from error
     if group[0].intent.branch != MAIN:
@@ -214,7 +214,8 @@ def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: st
         raise _Unusable(group, error) from error
 
 
-def _descriptors(write: Entry) -> Sequence[Mapping[str, Any]]:
+def descriptors_of(write: Entry) -> Sequence[Mapping[str, Any]]:
+    """The files of a write."""
     return write.contents.descriptors if write.contents else ()
 
 
@@ -274,7 +275,7 @@ def _summary(group: list[Entry], metastore: str) -> dict[str, str]:
     }
 
 
-def _swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
+def swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
     """One compare-and-swap, without Iceberg's blind retries; returns what it published, None if that is unknown."""
     start, end = transaction.startMetadata(), transaction.currentMetadata()
     try:

@@ -46,10 +46,10 @@ def check_spec(table: Any, write: Write) -> None:
         )
 
 
-def clustering(table: Any, depot: str) -> list[Column]:
-    """The table's partition values as column expressions, computed with Iceberg's functions."""
+def clustering(table: Any, functions: str) -> list[Column]:
+    """The table's partition values as column expressions, computed with Iceberg's functions of a catalog."""
     fields = (_actual(table, field) for field in listed(table.spec().fields()))
-    return [F.expr(_expression(transform, column, depot)) for transform, column, _ in fields if transform != "void"]
+    return [F.expr(_expression(transform, column, functions)) for transform, column, _ in fields if transform != "void"]
 
 
 def sortable(table: Any) -> bool:
@@ -112,16 +112,23 @@ def _listed(fields: Iterable[tuple[str, str, str | None]]) -> str:
     return ", ".join(f"{transform}({column}) as {name or '…'}" for transform, column, name in fields) or "nothing"
 
 
-def _expression(transform: str, column: str, depot: str) -> str:
+def functions_of(depot: str) -> str:
+    """Where the catalog of a depot has Iceberg's functions."""
+    return f"`{depot}`.system"
+
+
+def _expression(transform: str, column: str, functions: str) -> str:
     quoted = ".".join(f"`{part}`" for part in column.split("."))
     function, _, argument = transform.partition("[")
     if function == "identity":
         return quoted
     arguments = f"{argument.rstrip(']')}, {quoted}" if argument else quoted
-    return f"`{depot}`.system.{FUNCTIONS.get(function, function)}({arguments})"
+    return f"{functions}.{FUNCTIONS.get(function, function)}({arguments})"
 
 
 FANOUT_OPTION = "fanout-enabled"
+AUTO = "auto"
+"""The value of that option with which Catchment decides when the rows are written."""
 FANOUT_PROPERTY = "write.spark.fanout.enabled"
 ORDERING_OPTION = "use-table-distribution-and-ordering"
 SPEC_OPTION = "output-spec-id"
@@ -130,15 +137,16 @@ SPEC_OPTION = "output-spec-id"
 def without_fanout(
     options: Mapping[str, str], properties: Mapping[str, str], *, clustered: bool, sortable: bool
 ) -> dict[str, str]:
-    """The options, with fanout turned off unless they or the table's properties set it.
+    """The options, with fanout turned off or `auto` unless they or the table's properties set it.
 
     With fanout, a task keeps a file open for each partition, and thousands of open files need more memory than an
     engine has. Without it, a task writes one file after the other. `clustered` says that the rows are sorted by
-    partition; otherwise Spark sorts them. `sortable` says that a sort puts all rows of a partition together.
+    partition; otherwise `auto` sorts them if there are many. `sortable` says that a sort puts all rows of a partition
+    together.
     """
     given = {name.lower(): value for name, value in options.items()}  # Spark ignores the case of options
     # Rows that are not sorted by their partitions can only be written with fanout.
     unsorted = SPEC_OPTION in given or (given.get(ORDERING_OPTION, "true").lower() == "false" and not clustered)
     if FANOUT_OPTION in given or FANOUT_PROPERTY in properties or unsorted or not sortable:
         return dict(options)
-    return {**options, FANOUT_OPTION: "false"}
+    return {**options, FANOUT_OPTION: "false" if clustered else AUTO}

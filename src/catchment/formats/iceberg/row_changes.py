@@ -22,6 +22,7 @@ from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.consolidate import fate_unknown
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.row_statements import Statement, create_rows_view, delete_statement, merge_statement
@@ -126,8 +127,14 @@ class _RowChange:
         return table_lease(self._store, self._write.output.dataset.address, self._owner, self._listener)
 
     def _attempt(self, statement: Statement) -> Committed:
+        stamps = {**stamp(self._write), MODE: self._write.output.mode}
+        rows = inserted_rows(self._spark, statement.sql) if self._write.output.mode == "merge" else None
+        if rows is not None:
+            # Iceberg would commit them as a plain append, whatever others have committed meanwhile.
+            made = commit_rows(self._spark, LakeTable(self._spark, self._table), rows, self._write, "append", stamps)
+            return made.committed() if made else NOTHING
         faults.point("before-own-commit")
-        run_stamped(self._spark, statement.sql, {**stamp(self._write), MODE: self._write.output.mode})
+        run_stamped(self._spark, statement.sql, stamps)
         faults.point("own-commit-applied")
         # A statement that finds nothing to change may commit nothing.
         return self._find(self._write.id) or NOTHING
@@ -187,6 +194,19 @@ def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> Non
     jvm.iceberg("spark.CommitMetadata").withCommitProperties(properties, call, java_class(spark, "java.lang.Exception"))
 
 
+def inserted_rows(spark: SparkSession, sql: str) -> DataFrame | None:
+    """The rows that a merge inserts, if it does nothing else; nothing is executed yet."""
+    jvm, state = Jvm.of(spark), spark._jsparkSession.sessionState()
+    skip = jvm("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+    plan = state.executePlan(state.sqlParser().parsePlan(sql), skip).analyzed()
+    if str(plan.getClass().getSimpleName()) != "AppendData":
+        return None
+    dataset = (
+        "org.apache.spark.sql.Dataset" if spark.version.startswith("3.") else "org.apache.spark.sql.classic.Dataset"
+    )
+    return DataFrame(jvm(dataset).ofRows(spark._jsparkSession, plan.query()), spark)
+
+
 ROWS = "catchment_merged_rows"
 """The view with the rows to merge."""
 
@@ -201,7 +221,6 @@ def merge(
     listener: Listener,
 ) -> Written:
     """Merge the rows into the table, unless this write is committed already."""
-    _warn_of_options(write, listener)
     target = identifier_of(write.output.dataset, branch_of(write.output))
 
     def statement() -> Statement:
@@ -214,13 +233,6 @@ def merge(
         return change(spark, table, write, statement, writer, listener)
     finally:
         spark.catalog.dropTempView(ROWS)
-
-
-def _warn_of_options(write: Write, listener: Listener) -> None:
-    """Warn that Iceberg's MERGE INTO ignores writer options."""
-    given = [*write.output.options, *(["compressionType"] if write.output.compression else [])]
-    if ignored := [option for option in given if option != "branch"]:
-        listener.warn(f"output {write.output.name}: {', '.join(ignored)} has no effect on a merge")
 
 
 def delete_rows(spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener) -> Written:

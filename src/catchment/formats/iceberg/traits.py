@@ -92,6 +92,25 @@ def _of_store(depot: Depot) -> dict[str, str]:
     return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"} if depot.warehouse.startswith("s3://") else {}
 
 
+_OF_EVERY_WRITE = frozenset(
+    {
+        *("branch", "write-format", "target-file-size-bytes", "check-nullability", "check-ordering"),
+        *("fanout-enabled", "distribution-mode", "use-table-distribution-and-ordering", "advisory-partition-size"),
+        *("output-spec-id", "output-sort-order-id", "compression-codec", "compression-level", "compression-strategy"),
+        *("shred-variants", "variant-inference-buffer-size"),
+    }
+)
+_OF_COMMITS = frozenset({"snapshot-property.*"})
+"""A buffer is published together with others, in a snapshot that is not its own."""
+
+
+def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
+    """The options of Iceberg's writer that have an effect: MERGE INTO takes none, and a buffer has no snapshot."""
+    if mode == "merge":
+        return frozenset({"branch"})
+    return _OF_EVERY_WRITE | _OF_COMMITS if commit == "direct" else _OF_EVERY_WRITE
+
+
 TRAITS = Traits(
     name="iceberg",
     formats=("iceberg",),
@@ -111,6 +130,7 @@ TRAITS = Traits(
     conflict=True,
     direct=True,
     groups=True,
+    write_options=write_options,
     branches=True,
     evolving=frozenset({"iceberg"}),
     history=True,

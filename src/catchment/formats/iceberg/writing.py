@@ -13,13 +13,16 @@ from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
 from catchment.formats.frames import sorted_rows
 from catchment.formats.iceberg import catalogs, partitions, snapshots
+from catchment.formats.iceberg.buffer import ENCRYPTION_KEY
 from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.java import Jvm
-from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
+from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.row_changes import merge
+from catchment.formats.iceberg.single_commit import commit_rows
+from catchment.formats.iceberg.snapshots import Snapshot
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
@@ -34,6 +37,7 @@ RETRIES = {
     "commit.retry.max-wait-ms": "2000",
     "commit.retry.total-timeout-ms": "1800000",
 }
+SNAPSHOT_PROPERTY = "snapshot-property."
 MAX_CHANGES = 20
 """How often others may change the schema or the partitioning during one write."""
 
@@ -70,18 +74,25 @@ def _through_buffer(
 def _directly(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
-    """Commit with Iceberg's own writer, in one snapshot."""
+    """Commit at once, in one snapshot."""
     # An earlier attempt may have died after its commit: its rows must not be written twice.
+    table.refresh()
     if done := snapshots.find_write(spark, table, write.id):
         listener.warn(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
         )
         return done.written()
-    _fitted(spark, frame, write, table, lambda rows: _move(spark, rows, write, table))
-    table.refresh()
-    # Found by the write id, because the current snapshot may already be another writer's.
-    made = snapshots.find_write(spark, table, write.id)
+    put = _encrypt if table.properties().containsKey(ENCRYPTION_KEY) else _put
+    made = _fitted(spark, frame, write, table, lambda rows: put(spark, rows, write, table))
     return made.written() if made else Written(rows=0, files=0)
+
+
+def _put(spark: SparkSession, rows: DataFrame, write: Write, table: Table) -> Snapshot | None:
+    options = _options(spark, write, table)
+    options.pop("branch", None)
+    mine = {key[len(SNAPSHOT_PROPERTY) :]: value for key, value in options.items() if key.startswith(SNAPSHOT_PROPERTY)}
+    stamps = {**mine, **stamp(write)}
+    return commit_rows(spark, LakeTable(spark, table), rows, write, write.output.mode, stamps, options)
 
 
 def _create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
@@ -124,7 +135,7 @@ def _fitted(
 
 def _ready(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> DataFrame:
     fitted = fit(spark, frame, write, table)
-    return sorted_rows(fitted, write, partitions.clustering(table, write.output.dataset.depot))
+    return sorted_rows(fitted, write, partitions.clustering(table, partitions.functions_of(write.output.dataset.depot)))
 
 
 def _schema_has_moved(error: Exception, write: Write) -> bool:
@@ -138,10 +149,12 @@ def _spec_has_moved(before: int, write: Write, table: Table) -> bool:
     return write.output.sort is not None and table.spec().specId() != before
 
 
-def _move(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> None:
+def _encrypt(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> Snapshot | None:
+    """Commit with Iceberg's own writer, the only one that encrypts; its commit does not look into the history."""
     # DataFrameWriterV2 matches columns by name; insertInto would match them by position.
     stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
     options, output = _options(spark, write, table), write.output
+    options = {key: "false" if value == AUTO else value for key, value in options.items()}
     # The branch goes into the name, because some versions of Iceberg ignore the option and write to main.
     target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
     writer = frame.writeTo(target).options(**options, **stamped)
@@ -151,6 +164,9 @@ def _move(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> 
         writer.overwritePartitions()
     else:
         writer.overwrite(F.lit(True))  # noqa: FBT003
+    table.refresh()
+    # Found by the write id, because the current snapshot may already be another writer's.
+    return snapshots.find_write(spark, table, write.id)
 
 
 def _options(spark: SparkSession, write: Write, table: Table) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import cast
 
+from catchment.errors import Position
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
 from catchment.spec.model import Output, PartitionField, SaveMode, Sort, SortColumn, Transform
@@ -74,6 +75,7 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
         properties={key: value for key, value in (iceberg.properties or {}).items() if key != "overwrite-mode"},
         sort=_sort(options.sort),
         options=extra,
+        option_places=_places(node, extra),
         compression=options.compression_type.lower() if options.compression_type else None,
         merge_schema=bool(options.merge_schema) or any(asked_merge),
         merge=merge,
@@ -86,14 +88,23 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
     )
 
 
+def _places(node: MapNode, extra: Mapping[str, str]) -> dict[str, Position]:
+    paths = [["conflict"], ["options", "compressionType"], *(["options", "extraOptions", name] for name in extra)]
+    return {path[-1]: follow(node, path).key_where for path in paths}
+
+
 def _mode(options: grammar.OutputOptions, extra: dict[str, str], node: MapNode, findings: Findings) -> SaveMode:
     """append, overwrite, or overwrite of the partitions that the job produces."""
     properties: Mapping[str, str] = (options.iceberg or _ICEBERG).properties or {}
-    how = [properties.get("overwrite-mode", "static"), extra.pop("partitionOverwriteMode", "static")]
-    if how[0].lower() not in ("dynamic", "static"):
-        where = follow(node, ["options", "iceberg", "properties", "overwrite-mode"]).node.where
-        findings.error("bad-value", f"there is no overwrite-mode `{how[0]}`", where, "use `dynamic`, or leave it out")
-    dynamic = any(mode.lower() == "dynamic" for mode in how)
+    how = {
+        ("options", "iceberg", "properties", "overwrite-mode"): properties.get("overwrite-mode", "static"),
+        ("options", "extraOptions", "partitionOverwriteMode"): extra.pop("partitionOverwriteMode", "static"),
+    }
+    for path, mode in how.items():
+        if mode.lower() not in ("dynamic", "static"):
+            message, where = f"there is no {path[-1]} `{mode}`", follow(node, path).node.where
+            findings.error("bad-value", message, where, "use `dynamic`, or leave it out")
+    dynamic = any(mode.lower() == "dynamic" for mode in how.values())
     if options.save_mode is None:
         what = "replaces the partitions that the job produces" if dynamic else "replaces the whole dataset"
         where = node.key_where("options") if "options" in node.entries else node.where

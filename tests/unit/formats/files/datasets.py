@@ -11,6 +11,7 @@ from catchment.commit.publisher import Outcome
 from catchment.formats.files import journal
 from catchment.formats.files.journal import Addition, FileChanges
 from catchment.formats.files.publishing import Directory
+from catchment.formats.files.receipts import begun_before
 from catchment.formats.files.stage import is_hidden, new_stage, published_name
 from catchment.formats.files.storage import LocalStorage, Move, Storage
 from catchment.store import Store
@@ -68,16 +69,31 @@ class Dataset:
     def sealed(self, write_id: str, parts: Parts, mode: WriteMode, stage: str = "") -> Entry:
         """A write whose files are staged and sealed."""
         stage = stage or new_stage(str(self.root), write_id)
-        intent = Intent(
-            *(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None)),
-            dataset={"address": TARGET, "depot": "drop", "format": "text", "path": str(self.root)},
-        )
+        intent = self.intent(write_id, mode, stage)
         self.ledger.open(intent)
         additions = [
             _staged(stage, part, number, row) for part, rows in parts.items() for number, row in enumerate(rows)
         ]
         self.ledger.seal(intent, journal.contents(FileChanges(tuple(additions)), len(additions)))
         return self.found(write_id)
+
+    def again(self, write_id: str, parts: Parts, mode: WriteMode) -> None:
+        """Run a write once more, as a job that is resumed does."""
+        stage = new_stage(str(self.root), write_id)
+        begun = begun_before(LocalStorage(str(self.root)), stage, write_id)
+        if begun is None:
+            self.sealed(write_id, parts, mode, stage)
+        else:
+            intent = self.intent(write_id, mode, begun.stage)
+            self.ledger.open(intent)
+            self.ledger.seal(intent, begun.contents)
+        self.publish()
+
+    def intent(self, write_id: str, mode: WriteMode, stage: str) -> Intent:
+        return Intent(
+            *(write_id, "flow", TARGET, NO_BRANCH, mode, "last-wins", "engine/1", stage, Base("", 0, 0, None)),
+            dataset={"address": TARGET, "depot": "drop", "format": "text", "path": str(self.root)},
+        )
 
     def publish(self, storage: Callable[[str], Storage] = LocalStorage) -> Outcome:
         """Publish the head of the queue, as whoever holds the lease does."""

@@ -6,22 +6,22 @@ import pytest
 
 from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
 
-ONE = {"fanout-enabled": "false"}
+ONE, AUTO = {"fanout-enabled": "false"}, {"fanout-enabled": "auto"}
 AS_THEY_COME = {ORDERING_OPTION: "false"}
 
 
 @pytest.mark.parametrize(
     ("options", "properties", "clustered", "added"),
     [
-        ({}, {}, False, ONE),
-        ({"compression-codec": "zstd"}, {"comment": "x"}, False, ONE),
+        ({}, {}, False, AUTO),
+        ({"compression-codec": "zstd"}, {"comment": "x"}, False, AUTO),
         ({"fanout-enabled": "true"}, {}, False, {}),
         ({"FanOut-Enabled": "true"}, {}, True, {}),
         ({}, {"write.spark.fanout.enabled": "true"}, False, {}),
         ({}, {"write.spark.fanout.enabled": "false"}, False, {}),
         (AS_THEY_COME, {}, True, ONE),
         (AS_THEY_COME, {}, False, {}),
-        ({ORDERING_OPTION: "true"}, {}, False, ONE),
+        ({ORDERING_OPTION: "true"}, {}, False, AUTO),
         ({"Output-Spec-Id": "1"}, {}, True, {}),
     ],
 )

@@ -1,0 +1,127 @@
+"""One large append to a table with 12 or with 2,000 partitions: Catchment and a PySpark script, time and memory.
+
+    .venv/bin/python bench/partitioned.py [--pairs 3] [--rows 19800000] [--partitions 12 2000]
+
+Both sides start from nothing, in alternation, on the same Parquet file and with the same memory. `sorted` is Catchment
+with `fanout-enabled: "false"`, which sorts the rows in any case: at 2,000 partitions it must not need less memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+from catchment import plan
+from catchment.engine import packages
+
+HERE = Path(__file__).parent
+GOAL = 0.95
+"""Of the script's time, at 12 partitions and 20 million rows."""
+PROJECT = """\
+depots:
+  drop: {kind: files, location: ./drop}
+  lakehouse: {kind: iceberg, location: ./lake}
+"""
+WORKFLOW = """\
+version: v1
+name: partitioned
+type: workflow
+workflow:
+  dag:
+  - name: load
+    spec:
+      stack: flare:7.0
+      compute: runnable-default
+      stackSpec:
+        job:
+          inputs: [{{name: rows, dataset: "dataos://drop:none/rows", format: parquet}}]
+          outputs:
+          - name: rows
+            dataset: "dataos://lakehouse:raw/rows?acl=rw"
+            options:
+              saveMode: append
+              iceberg: {{partitionSpec: [{{type: {transform}, column: {column}}}]}}
+{extra}
+"""
+SORTED = '              extraOptions: {fanout-enabled: "false"}'
+BY = {12: ("month", "at"), 2000: ("identity", "part")}
+Measured = tuple[float, float]
+"""Seconds, and the largest resident memory of one process in MB."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=19_800_000)
+    parser.add_argument("--partitions", type=int, nargs="+", default=list(BY), choices=list(BY))
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        make(Path(directory), asked.rows)
+        for partitions in asked.partitions:
+            measure(Path(directory), partitions, asked.pairs)
+
+
+def make(directory: Path, rows: int) -> None:
+    """Trips of one year, in no order, in one file."""
+    (directory / "drop" / "rows").mkdir(parents=True)
+    (directory / "catchment.yaml").write_text(PROJECT)
+    duckdb.sql(f"""COPY (SELECT i AS id, TIMESTAMP '2026-01-01' + to_seconds(hash(i) % 31536000) AS at,
+        CAST(hash(i + 7) % 2000 AS INTEGER) AS part, hash(i) % 265 AS zone, hash(i) % 10000 / 100 AS fare,
+        hash(i + 1) % 3000 / 100 AS tip, concat('trip ', i % 1000) AS note FROM range({rows}) t(i))
+        TO '{directory}/drop/rows/rows.parquet'""")
+
+
+def measure(directory: Path, partitions: int, pairs: int) -> None:
+    """Measure one number of partitions and print the table."""
+    transform, column = BY[partitions]
+    for name, extra in (("load.yaml", ""), ("sorted.yaml", SORTED)):
+        (directory / name).write_text(WORKFLOW.format(transform=transform, column=column, extra=extra))
+    jars = ",".join(_jars(directory))
+    script = [sys.executable, str(HERE / "partitioned_by_hand.py"), str(directory / "by-hand")]
+    ways = {
+        "by hand": [*script, str(directory / "drop" / "rows"), transform, column, jars],
+        "catchment": [str(Path(sys.executable).parent / "catchment"), "run", "load.yaml"],
+        "sorted": [str(Path(sys.executable).parent / "catchment"), "run", "sorted.yaml"],
+    }
+    found: dict[str, list[Measured]] = {way: [] for way in ways}
+    for number in range(pairs):
+        for way in list(ways) if number % 2 == 0 else list(ways)[::-1]:
+            found[way].append(_timed(ways[way], directory))
+            print(
+                f"  {partitions} partitions, {way}: {found[way][-1][0]:.1f} s, {found[way][-1][1]:.0f} MB", flush=True
+            )
+    middle = {way: [statistics.median(each) for each in zip(*all_, strict=True)] for way, all_ in found.items()}
+    ratio = middle["catchment"][0] / middle["by hand"][0]
+    memory = middle["catchment"][1] / middle["sorted"][1]
+    goal = f"; goal <= {GOAL}: {'met' if ratio <= GOAL else 'MISSED'}" if partitions == 12 else ""
+    print(f"{partitions} partitions: {ratio:.3f} of the script's time{goal}; {memory:.2f} of the memory of a sort")
+
+
+def _jars(directory: Path) -> tuple[str, ...]:
+    _, made = plan.prepare(directory / "load.yaml").require()
+    return packages.install(made.engines[0], print).jars
+
+
+def _timed(command: list[str], directory: Path) -> Measured:
+    for name in ("lake", ".catchment", "by-hand"):
+        shutil.rmtree(directory / name, ignore_errors=True)
+    began = time.monotonic()
+    with (directory / "log").open("w") as log:
+        running = subprocess.Popen(command, cwd=directory, stdout=log, stderr=log)
+        _, status, used = os.wait4(running.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(command)[:80]} failed:\n{(directory / 'log').read_text()[-3000:]}")
+    return time.monotonic() - began, used.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

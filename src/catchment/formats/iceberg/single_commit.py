@@ -1,0 +1,124 @@
+"""Commits the files of one write as a snapshot of its own, without a seal and without the table's lease.
+
+The swap replaces exactly the metadata in which the write was looked for. So an engine that was suspended before its
+commit, and whose write another engine has finished meanwhile, finds that write instead of committing it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.commit import faults, own_commit
+from catchment.errors import StorageUnavailable
+from catchment.formats.backoff import attempts
+from catchment.formats.iceberg import buffer, snapshots
+from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
+from catchment.formats.iceberg.catalogs import branch_of
+from catchment.formats.iceberg.conflicts import Fit
+from catchment.formats.iceberg.consolidate import descriptors_of, swap
+from catchment.formats.iceberg.snapshots import Snapshot
+from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.formats.model import Write
+from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
+
+PATIENCE_SECONDS = 1800.0
+
+
+def commit_rows(
+    spark: SparkSession,
+    table: LakeTable,
+    rows: DataFrame,
+    write: Write,
+    mode: WriteMode,
+    stamps: Mapping[str, str],
+    options: Mapping[str, str] | None = None,
+) -> Snapshot | None:
+    """Write the rows to files and commit them, unless the write is committed by then; None if there are no rows."""
+    name = f"{table.data_location}/{own_commit.attempt_name(write.id)}"
+    base, fork = table.base(branch_of(write.output)), buffer.make(table, name)
+    try:
+        contents = buffer.fill(rows, fork, name, options or {})
+    finally:
+        fork.remove()
+    if not contents.files and mode != "overwrite":
+        return None
+    return _Commit(spark, table, _entry(write, mode, name, base, contents), stamps).run()
+
+
+@dataclass(frozen=True)
+class _Commit:
+    """The commit of one write's files."""
+
+    spark: SparkSession
+    table: LakeTable
+    write: Entry
+    stamps: Mapping[str, str]
+    sent: set[int] = field(default_factory=set)
+    """The snapshots that were sent to the catalog."""
+
+    def run(self) -> Snapshot:
+        """Swap until the history has the write."""
+        for _ in attempts(None, seconds=PATIENCE_SECONDS):
+            if (done := self._found()) is not None:
+                return done
+            if (refused := Fit(self.table).refusal(self.write)) is not None:
+                self._remove_files()
+                raise refused
+            # Whatever it answers: the history decides.
+            swap(self.table, self._staged())
+            faults.point("own-commit-applied")
+        raise StorageUnavailable(
+            f"{self.write.intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
+            code="commit-contention",
+            hint="run the job again when fewer jobs write to the table, or leave `commit: direct` out",
+        )
+
+    def _found(self) -> Snapshot | None:
+        self.table.refresh()
+        done = snapshots.find_write(self.spark, self.table.java, self.write.write_id)
+        if done is not None and done.id not in self.sent:
+            self._remove_files()  # the table has those of another attempt
+        return done
+
+    def _staged(self) -> Any:
+        """A transaction with the write, not visible yet."""
+        transaction, intent = self.table.java.newTransaction(), self.write.intent
+        operation, adder = _operation(self.table, transaction, intent.mode)
+        add_files(self.spark, adder, operation, descriptors_of(self.write), self.table.java.specs())
+        if intent.branch != MAIN:
+            operation.toBranch(intent.branch)
+        for key, value in self.stamps.items():
+            operation.set(key, value)
+        operation.commit()
+        before, after = transaction.startMetadata().snapshots().size(), transaction.currentMetadata().snapshots()
+        self.sent.add(int(after.get(before).snapshotId()))
+        faults.point("before-own-commit")
+        return transaction
+
+    def _remove_files(self) -> None:
+        for file in descriptors_of(self.write):
+            self.table.java.io().deleteFile(file["file-path"])
+
+
+def _operation(table: LakeTable, transaction: Any, mode: WriteMode) -> tuple[Any, Adder]:
+    """A staged operation, and how files are added to it."""
+    if mode == "append":
+        return transaction.newAppend(), APPEND
+    if mode == "overwrite-partitions":
+        return transaction.newReplacePartitions(), REPLACE_PARTITIONS
+    everything = table.jvm.iceberg("expressions.Expressions").alwaysTrue()
+    return transaction.newOverwrite().overwriteByRowFilter(everything), OVERWRITE
+
+
+def _entry(write: Write, mode: WriteMode, buffer: str, base: Base, contents: Contents) -> Entry:
+    """The write as it would be in the ledger, which does not have it."""
+    output = write.output
+    intent = Intent(
+        *(write.id, write.workflow, output.dataset.address, branch_of(output), mode, "last-wins", "", buffer, base),
+        dataset={},
+    )
+    return Entry(intent, "sealed", tried=False, contents=contents, snapshot_id=None, error=None)

@@ -1,0 +1,92 @@
+"""Writer options: each of them has an effect, or is refused at its position."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import Diagnostic
+from tests.unit.plan.flows import OUTPUT, J, flow, prepare
+
+DELTA = "dataos://log:raw/t?acl=rw"
+FILES = "dataos://drop:none/out?acl=rw"
+PROJECT = """\
+depots:
+  drop: {kind: files, location: ./dropzone}
+  lakehouse: {kind: iceberg, location: ./lake}
+  log: {kind: delta, location: ./log}
+"""
+MERGE = "onClause: old.id = new.id, whenClause: MATCHED THEN DELETE"
+CSV, DIRECT = ", format: csv", ", commit: direct"
+
+
+def found(directory: Path, job: J) -> tuple[Diagnostic, ...]:
+    return prepare(directory, flow(job), PROJECT).diagnostics
+
+
+def with_option(name: str, **more: str) -> J:
+    return J("a", options=f'extraOptions: {{{name}: "1"}}', **more)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        with_option("overwrite-mode", mode="overwrite"),
+        with_option("OVERWRITE-MODE", mode="overwrite", write_more=DIRECT),
+        with_option("no-such-option"),
+        with_option("snapshot-property.x"),
+        with_option("isolation-level", mode="overwrite", write_more=DIRECT),
+        with_option("delete-granularity", write_more=DIRECT),
+        with_option("fanout-enabled", mode="overwrite", merge=MERGE),
+        with_option("partitionoverwritemode", mode="overwrite"),
+        with_option("txnAppId", write=DELTA),
+        with_option("overwriteSchema", write=DELTA, mode="overwrite"),
+        with_option("replaceWhere", write=DELTA),
+        with_option("compression", write=DELTA, mode="overwrite", merge=MERGE),
+        with_option("inferSchema", write=FILES, write_more=CSV),
+        with_option("header", write=FILES, write_more=", format: parquet"),
+    ],
+)
+def test_an_option_without_effect_is_refused_where_it_is_given(job: J, tmp_path: Path) -> None:
+    [problem] = found(tmp_path, job)
+    assert (problem.code, problem.is_error) == ("unsupported-option", True)
+    assert problem.where is not None
+    line = flow(job).splitlines()[OUTPUT - 1]
+    assert (problem.where.line, line[problem.where.column - 1 :].startswith(job.options.split("{")[1][:8])) == (
+        OUTPUT,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        with_option("target-file-size-bytes"),
+        with_option("Fanout-Enabled", write_more=DIRECT),
+        with_option("branch", mode="overwrite", merge=MERGE),
+        with_option("snapshot-property.reason", write_more=DIRECT),
+        with_option("maxRecordsPerFile", write=DELTA),
+        with_option("replaceWhere", write=DELTA, mode="overwrite"),
+        with_option("header", write=FILES, write_more=CSV),
+        with_option("parquet.block.size", write=FILES, write_more=", format: parquet"),
+    ],
+)
+def test_an_option_with_an_effect_is_taken(job: J, tmp_path: Path) -> None:
+    assert found(tmp_path, job) == ()
+
+
+def test_the_hint_says_how_partitions_are_replaced(tmp_path: Path) -> None:
+    [problem] = found(tmp_path, with_option("overwrite-mode", mode="overwrite"))
+    assert "overwrite-mode: dynamic" in str(problem.hint)
+    assert "saveMode: overwrite" in str(problem.hint)
+
+
+def test_compression_of_a_merge_is_refused(tmp_path: Path) -> None:
+    [problem] = found(tmp_path, J("a", mode="overwrite", merge=MERGE, options="compressionType: zstd"))
+    assert problem.code == "unsupported-option"
+
+
+def test_a_way_to_replace_partitions_that_there_is_not(tmp_path: Path) -> None:
+    [problem] = found(tmp_path, with_option("partitionOverwriteMode", mode="overwrite"))
+    assert problem.code == "bad-value"
