@@ -1,4 +1,7 @@
-"""A gate in front of an HTTP server: it forwards every request, and in times of trouble answers 503 or hangs up."""
+"""A gate in front of an HTTP server: it forwards every request, and in times of trouble answers 503 or hangs up.
+
+It can also be late: the request that the trouble begins with is answered with 503, and is delivered when asked to.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-Trouble = Literal["503", "hang-up"]
+Trouble = Literal["503", "hang-up", "late"]
 _OF_ONE_HOP = {"connection", "content-length", "expect", "keep-alive", "transfer-encoding"}
 
 
@@ -27,6 +32,7 @@ class Gate:
     _pattern: re.Pattern[str] | None = None
     _seconds: float = 0.0
     _until: float | None = None
+    _kept: list[Callable[[], int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -45,6 +51,19 @@ class Gate:
             struck, self._pattern, self._until = self._until is not None, None, None
             return struck
 
+    @property
+    def keeps_one(self) -> bool:
+        """Whether there is a request to deliver."""
+        return bool(self._kept)
+
+    def keep(self, request: Callable[[], int]) -> None:
+        """Keep a request for later."""
+        self._kept.append(request)
+
+    def deliver(self) -> int:
+        """Send on the request that was kept; returns the status that nobody heard of."""
+        return self._kept.pop()()
+
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
@@ -55,9 +74,12 @@ class Gate:
             self.counted[method] += 1
             if self._pattern is None:
                 return None
-            if self._until is None and self._pattern.match(f"{method} {path}"):
+            first = self._until is None and self._pattern.match(f"{method} {path}") is not None
+            if first:
                 self._until = time.monotonic() + self._seconds
-            return self._trouble if self._until is not None and time.monotonic() < self._until else None
+            if self._until is None or time.monotonic() >= self._until:
+                return None
+            return "503" if self._trouble == "late" and not first else self._trouble
 
 
 class _Passing(BaseHTTPRequestHandler):
@@ -69,14 +91,27 @@ class _Passing(BaseHTTPRequestHandler):
         mood = self.gate.mood(self.command, self.path)
         if mood == "hang-up":
             self.close_connection = True
-        elif mood == "503":
+        elif mood is not None:
+            if mood == "late":
+                self.gate.keep(partial(self._send, body))
             self._answer(503, {"Content-Type": "application/xml"}, b"<Error><Code>ServiceUnavailable</Code></Error>")
         else:
             self._forward(body)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815 - the names that the library looks for
 
+    def _send(self, body: bytes) -> int:
+        behind, answer = self._ask(body)
+        answer.read()
+        behind.close()
+        return answer.status
+
     def _forward(self, body: bytes) -> None:
+        behind, answer = self._ask(body)
+        self._answer(answer.status, _kept(answer), answer.read(), length=answer.getheader("Content-Length"))
+        behind.close()
+
+    def _ask(self, body: bytes) -> tuple[HTTPConnection, HTTPResponse]:
         behind = HTTPConnection(urlsplit(self.gate.upstream).netloc, timeout=300)
         # Headers go on as they are, `Host` included: they are signed.
         behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -85,9 +120,7 @@ class _Passing(BaseHTTPRequestHandler):
                 behind.putheader(name, value)
         behind.putheader("Content-Length", str(len(body)))
         behind.endheaders(body)
-        answer = behind.getresponse()
-        self._answer(answer.status, _kept(answer), answer.read(), length=answer.getheader("Content-Length"))
-        behind.close()
+        return behind, behind.getresponse()
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes, length: str | None = None) -> None:
         self.send_response_only(status)

@@ -14,6 +14,7 @@ from catchment.store import open_store
 from tests.concurrency.waiting import worker_of
 from tests.ledgers import Filled, end_leases
 from tests.servers import nessie
+from tests.servers.gate import Gate
 from tests.servers.s3 import KEY, SECRET, S3Server
 from tests.spark.hosts import Host
 from tests.spark.lake import UNPREPARED, LiveEngine, engine_plan, lake_depot, table, writing
@@ -72,12 +73,12 @@ def opened(depots: tuple[Depot, ...], metastore: str, disk: Path, logs: Path) ->
 
 
 @contextmanager
-def beside(lake: Lake, depot: Depot, metastore: str, disk: Path, logs: Path) -> Iterator[Lake]:
+def beside(lake: Lake, metastore: str, disk: Path, logs: Path, *depots: Depot) -> Iterator[Lake]:
     """Another lake, whose engines use the Javas of a lake that is there."""
-    plan, hosts = engine_plan(depot, metastore=metastore, conf=UNPREPARED), (lake.here, lake.there)
+    plan, hosts = engine_plan(*depots, metastore=metastore, conf=UNPREPARED), (lake.here, lake.there)
     here, there = (host.guest(plan, logs / str(n), (SECRET,)) for n, host in enumerate(hosts) if isinstance(host, Host))
     try:
-        yield Lake((depot,), metastore, disk, here, there, lake.host)
+        yield Lake(depots, metastore, disk, here, there, lake.host)
     finally:
         for engine in (here, there):
             engine.process.stop(grace=5)
@@ -86,7 +87,7 @@ def beside(lake: Lake, depot: Depot, metastore: str, disk: Path, logs: Path) -> 
 @contextmanager
 def on_disk(root: Path, other: Lake) -> Iterator[Lake]:
     """Everything in files of this machine."""
-    with beside(other, lake_depot(root), f"sqlite:///{root}/metastore.db", root, root / "logs") as lake:
+    with beside(other, f"sqlite:///{root}/metastore.db", root, root / "logs", lake_depot(root)) as lake:
         yield lake
 
 
@@ -94,13 +95,32 @@ def on_disk(root: Path, other: Lake) -> Iterator[Lake]:
 def at_rest(root: Path, store: S3Server, other: Lake) -> Iterator[Lake]:
     """A REST catalog that says where tables are and at which endpoint; the keys are the depot's."""
     catalog = nessie.start(nessie.jar(), root, store, "rest")
-    keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
-    depot = Depot("lake", "iceberg", nessie.WAREHOUSE, Catalog("rest", catalog.uri, properties=keys))
     try:
-        with beside(other, depot, f"sqlite:///{root}/metastore.db", store.data, root / "logs") as lake:
+        depot = _at_nessie("lake", catalog.uri)
+        with beside(other, f"sqlite:///{root}/metastore.db", store.data, root / "logs", depot) as lake:
             yield replace(lake, branches=False)
     finally:
         catalog.stop()
+
+
+@contextmanager
+def at_rest_behind_a_gate(root: Path, store: S3Server, other: Lake) -> Iterator[tuple[Lake, Gate]]:
+    """The same; beside it a depot `late`, whose requests to the same catalog pass a gate."""
+    catalog = nessie.start(nessie.jar(), root, store, "rest")
+    server, path = catalog.uri.rsplit("/", 1)
+    gate = Gate(server)
+    depots = _at_nessie("lake", catalog.uri), _at_nessie("late", f"{gate.endpoint}/{path}")
+    try:
+        with beside(other, f"sqlite:///{root}/metastore.db", store.data, root / "logs", *depots) as lake:
+            yield replace(lake, branches=False), gate
+    finally:
+        gate.stop()
+        catalog.stop()
+
+
+def _at_nessie(name: str, uri: str) -> Depot:
+    keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
+    return Depot(name, "iceberg", nessie.WAREHOUSE, Catalog("rest", uri, properties=keys))
 
 
 def in_postgresql(

@@ -91,7 +91,7 @@ def _dial(dialect: Dialect, arguments: Any, settings: dict[str, Any], name: str)
         hint = "mend what follows the `?` of `metastore` in catchment.yaml"
         raise RequestError(f"{name}: {_words(error)}", code="bad-metastore", hint=hint) from error
     except psycopg.OperationalError as error:
-        if not _answers(settings):
+        if isinstance(error, psycopg.errors.ConnectionTimeout) or not _answers(settings):
             raise _unavailable(name, error) from error
     # The server is there. Either it came back just now, or it refuses us.
     try:
@@ -102,7 +102,8 @@ def _dial(dialect: Dialect, arguments: Any, settings: dict[str, Any], name: str)
 
 def _answers(settings: Mapping[str, Any]) -> bool:
     """Whether the server takes connections, be they ours or not: a failed connection itself has no code to tell."""
-    known = {key: value for key, value in settings.items() if key not in _OWN_WORDS}
+    # Shortly: no other thread of this process runs meanwhile.
+    known = {key: value for key, value in settings.items() if key not in _OWN_WORDS} | {"connect_timeout": 2}
     return PGconn.ping(make_conninfo(**known).encode()) == Ping.OK
 
 

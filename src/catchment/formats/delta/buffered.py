@@ -69,7 +69,7 @@ def append(
     publisher = writer.admitted(target, partial(_destination, writer, log), listener, place=log.path)
     intent = _intent(log, head, write, writer.owner)
     writer.seal_once(intent, lambda: sealed_files.fill(log, head, frame, options), listener)
-    return publisher.publish(write.id)
+    return publisher.publish(write.id, listener.warn)
 
 
 def _intent(log: Log, head: Head, write: Write, owner: str) -> Intent:

@@ -15,6 +15,8 @@ def was_redefined(table: LakeTable, base: Base) -> bool:
     head, util = table.java.currentSnapshot(), table.jvm.iceberg("util.SnapshotUtil")
     if head is None:
         return True
+    if table.java.snapshot(base.snapshot_id) is None:
+        return False  # it has expired, or the catalog shows only the newest one: then nobody can tell
     if util.isAncestorOf(table.java, head.snapshotId(), base.snapshot_id):
         return False
     oldest = util.oldestAncestorOf(table.java, head.snapshotId())

@@ -1,0 +1,63 @@
+"""A REST catalog that carries out a request long after it was given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from catchment.plan.model import JobPlan
+from tests.concurrency.invariants import check
+from tests.concurrency.waiting import until
+from tests.servers.gate import Gate
+from tests.servers.s3 import S3Server
+from tests.spark.lake import by, table, writing
+from tests.stores import lakes
+from tests.stores.lakes import Lake
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def late(store: S3Server, on_s3: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lake, Gate]]:
+    with lakes.at_rest_behind_a_gate(tmp_path_factory.mktemp("late"), store, on_s3) as found:
+        yield found
+
+
+def replacing(name: str, number: int, depot: str) -> JobPlan:
+    spec = (by("identity", "part"),)
+    mode = "overwrite-partitions"
+    return writing(f"SELECT {number} AS id, 1 AS part", table(name, depot), mode=mode, partitions=spec)
+
+
+def rows(lake: Lake, name: str) -> list[int]:
+    return [row[0] for row in lake.there.rows(f"SELECT id FROM lake.raw.{name} ORDER BY id")]
+
+
+def test_a_swap_that_lands_after_its_write_was_published_changes_nothing(late: tuple[Lake, Gate], fresh: str) -> None:
+    lake, gate = late
+    lake.there.run(replacing(fresh, 1, "lake"))
+    gate.close("late", at=rf"POST .*/tables/{fresh}", seconds=600)
+    pending = lake.here.start_job(replacing(fresh, 2, "late"))
+    until(lambda: gate.keeps_one)
+    gate.open()
+    pending.done()
+    lake.there.run(replacing(fresh, 3, "lake"))
+    assert gate.deliver() == 409
+    assert rows(lake, fresh) == [3]
+    check(lake.there, fresh)
+
+
+def test_a_swap_that_lands_after_its_write_was_refused_changes_nothing(late: tuple[Lake, Gate], fresh: str) -> None:
+    lake, gate = late
+    lake.there.run(replacing(fresh, 1, "lake"))
+    gate.close("late", at=rf"POST .*/tables/{fresh}", seconds=600)
+    pending = lake.here.start_job(replacing(fresh, 2, "late"))
+    until(lambda: gate.keeps_one)
+    # The branch stays where it is: only the definition of the table changes.
+    lake.there.ask(f"ALTER TABLE lake.raw.{fresh} ADD PARTITION FIELD bucket(4, id)")
+    gate.open()
+    assert pending.failed().code == "mixed-partition-specs"
+    assert gate.deliver() == 409
+    assert rows(lake, fresh) == [1]
+    check(lake.there, fresh)
