@@ -100,10 +100,11 @@ def main() -> None:
     leases: dict[str, float] = {}
     for store in asked.stores:
         repeat = 1 if asked.quick and store == "s3" else asked.repeat
-        with tempfile.TemporaryDirectory() as directory, engines(Path(directory), store, max(counts)) as all_engines:
-            measure(all_engines, store, counts, repeat, tuple(asked.ways), found)
-            if "catchment" in asked.ways:
-                leases[store] = under_lease(all_engines[0], store, repeat)
+        ways = tuple(asked.ways)
+        with tempfile.TemporaryDirectory() as directory, engines(Path(directory), store, max(counts), ways) as started:
+            measure(started, store, counts, repeat, ways, found)
+            if "catchment" in ways:
+                leases[store] = under_lease(started[0], store, repeat)
     report(found, leases)
     if asked.save:
         rows = [{**case.__dict__, "outcomes": [o.__dict__ for o in outcomes]} for case, outcomes in found.items()]
@@ -111,7 +112,7 @@ def main() -> None:
 
 
 @contextmanager
-def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Engine]]:
+def engines(directory: Path, store: str, most_writers: int, ways: tuple[str, ...]) -> Iterator[list[Engine]]:
     """Warm engines on an empty lake."""
     jars, server = jars_for(store, delta=True), None
     warehouse, endpoint = str(directory / "warehouse"), ""
@@ -126,7 +127,7 @@ def engines(directory: Path, store: str, most_writers: int) -> Iterator[list[Eng
         for _ in range(count):  # one after the other: the first makes the catalog and the metastore
             started.append(Engine(directory, warehouse, jars, endpoint))
             assert started[-1].answer() == "ready"
-        for way in ("tuned", "catchment", "delta"):
+        for way in (way for way in ways if way not in ("plain", LOSSY)):
             started[0].ask(do="create", table=f"warm_{way}", way=way)
             _write(started, f"warm_{way}", way, threads=2, each=4)
         yield started
