@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from catchment.engine import packages
-from tests.spark.lake import LiveEngine
+from catchment.plan.model import Dataset
+from tests.spark.lake import LiveEngine, writing
 from tests.spark.racing import race
 
 ROUNDS = 40
+
+
+def test_statements_that_look_into_the_log_from_tasks_find_it(here: LiveEngine, target: Dataset) -> None:
+    here.run(writing("SELECT id FROM range(5)", target, mode="append"))
+    here.ask(f"VACUUM {target.identifier}")
+    assert here.value(f"SELECT count(*) FROM {target.identifier}") == 5
 
 
 @pytest.mark.slow
