@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection, HTTPResponse
@@ -93,34 +93,18 @@ class _Passing(BaseHTTPRequestHandler):
             self.close_connection = True
         elif mood is not None:
             if mood == "late":
-                self.gate.keep(partial(self._send, body))
+                # As it is now: the same connection, and this object with it, brings other requests later.
+                self.gate.keep(partial(_send, self.gate.upstream, self.command, self.path, self.headers.items(), body))
             self._answer(503, {"Content-Type": "application/xml"}, b"<Error><Code>ServiceUnavailable</Code></Error>")
         else:
             self._forward(body)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815 - the names that the library looks for
 
-    def _send(self, body: bytes) -> int:
-        behind, answer = self._ask(body)
-        answer.read()
-        behind.close()
-        return answer.status
-
     def _forward(self, body: bytes) -> None:
-        behind, answer = self._ask(body)
+        behind, answer = _ask(self.gate.upstream, self.command, self.path, self.headers.items(), body)
         self._answer(answer.status, _kept(answer), answer.read(), length=answer.getheader("Content-Length"))
         behind.close()
-
-    def _ask(self, body: bytes) -> tuple[HTTPConnection, HTTPResponse]:
-        behind = HTTPConnection(urlsplit(self.gate.upstream).netloc, timeout=300)
-        # Headers go on as they are, `Host` included: they are signed.
-        behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            if name.lower() not in _OF_ONE_HOP:
-                behind.putheader(name, value)
-        behind.putheader("Content-Length", str(len(body)))
-        behind.endheaders(body)
-        return behind, behind.getresponse()
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes, length: str | None = None) -> None:
         self.send_response_only(status)
@@ -134,6 +118,27 @@ class _Passing(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Whoever wants to know what came by asks the gate."""
+
+
+def _ask(
+    upstream: str, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes
+) -> tuple[HTTPConnection, HTTPResponse]:
+    behind = HTTPConnection(urlsplit(upstream).netloc, timeout=300)
+    # Headers go on as they are, `Host` included: they are signed.
+    behind.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in headers:
+        if name.lower() not in _OF_ONE_HOP:
+            behind.putheader(name, value)
+    behind.putheader("Content-Length", str(len(body)))
+    behind.endheaders(body)
+    return behind, behind.getresponse()
+
+
+def _send(upstream: str, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes) -> int:
+    behind, answer = _ask(upstream, method, path, headers, body)
+    answer.read()
+    behind.close()
+    return answer.status
 
 
 def _kept(answer: HTTPResponse) -> dict[str, str]:

@@ -40,16 +40,20 @@ class Outcome:
     """Writes that could not be published, and that a person has to look at."""
     learned: tuple[str, ...] = ()
     """Writes that the table has and that the ledger had lost."""
-    sent: bool = False
-    """Whether a swap was sent on the way here."""
-    unsure: bool = False
-    """Whether one of them was sent and nobody knows what became of it."""
+    sent: set[str] = field(default_factory=set)
+    """The writes of swaps that were sent on the way here: the ledger has them as tried."""
+    unsure: set[str] = field(default_factory=set)
+    """Those of swaps of which nobody knows what became of them."""
 
     def left(self, batch: Sequence[Entry]) -> list[Entry]:
         """The writes whose fate is not known yet."""
         known = {*self.committed, *self.refused, *self.set_aside}
         left = [write for write in batch if write.write_id not in known]
-        return [replace(write, tried=True) for write in left] if self.unsure else left
+        return [replace(write, tried=write.tried or write.write_id in self.unsure) for write in left]
+
+    def as_in_ledger(self, write: Entry) -> Entry:
+        """A write of the batch as the ledger has it by now."""
+        return replace(write, tried=write.tried or write.write_id in self.sent)
 
 
 class Destination(Protocol):
@@ -215,7 +219,7 @@ class Publisher(Generic[Into]):
             tell(_behind(self.target, lost))
         for write in batch:
             if write.write_id in outcome.refused:
-                self.ledger.abandon(write, _described(outcome.refused[write.write_id]))
+                self.ledger.abandon(outcome.as_in_ledger(write), _described(outcome.refused[write.write_id]))
             elif write.write_id in outcome.set_aside:
                 self.ledger.set_aside(write, _described(outcome.set_aside[write.write_id]))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from catchment.commit import faults
@@ -79,7 +79,7 @@ class Consolidation:
 
     def refuse(self, write: Entry, why: CatchmentError) -> None:
         """Give a write up, once it is certain that no swap with it is still under way."""
-        if (write.tried or self.outcome.unsure) and table_is_same(self.table, write):
+        if write.tried and table_is_same(self.table, write):
             fence(self.table, write)
             self.table.refresh()
             self.outcome.committed.update(self._in_history([write]))
@@ -97,14 +97,15 @@ class Consolidation:
     def _publish(self, left: Sequence[Entry]) -> None:
         staged = _staged(self.table, left, self.ledger.metastore)
         try:
-            self.ledger.mark_tried([replace(write, tried=True) for write in left] if self.outcome.sent else left)
+            self.ledger.mark_tried([self.outcome.as_in_ledger(write) for write in left])
         except Exception:
             _clean(self.table, staged.startMetadata(), staged.currentMetadata())
             raise
         faults.point("before-swap")
-        self.outcome.sent = True
+        self.outcome.sent.update(write.write_id for write in left)
         published = swap(self.table, staged)
-        self.outcome.unsure = self.outcome.unsure or published is None
+        if published is None:
+            self.outcome.unsure.update(write.write_id for write in left)
         self.outcome.committed.update(published or {})
 
     def _in_history(self, writes: Sequence[Entry]) -> dict[str, int | None]:
