@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, func, select, update
 
 from catchment.plan.model import Dataset
 from catchment.store import Lease, Store
-from catchment.store.schema import leases, readers, writes
+from catchment.store.ledger import _packed
+from catchment.store.schema import leases, readers, seals, writes
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
 TARGET = "dataos://lake:raw/t"
@@ -102,6 +103,25 @@ def older_copy(database: Path) -> Iterator[None]:
         metastore.backup(copy)
         yield
         copy.backup(metastore)
+
+
+def forget_tail(store: Store, target: str, write_ids: Sequence[str]) -> None:
+    """The newest writes of a table, and the numbers of their seals, are lost: the metastore is an older copy now."""
+    with store.database.writing() as connection:
+        connection.execute(delete(writes).where(writes.c.write_id.in_(write_ids)))
+        newest = select(func.max(writes.c.number)).where(writes.c.target == target).scalar_subquery()
+        number = func.coalesce(newest, 0)
+        connection.execute(update(seals).where(seals.c.target == target).values(number=number))
+
+
+def spoil(filled: Filled, write_id: str) -> None:
+    """Let the descriptors of a sealed write name a partition spec that the table does not have."""
+    known = filled.find(write_id)
+    assert known.contents
+    broken = tuple({**each, "spec-id": 77} for each in known.contents.descriptors)
+    with filled.store.database.writing() as connection:
+        this = writes.c.write_id == write_id
+        connection.execute(update(writes).where(this).values(descriptors=_packed(broken)))
 
 
 def forget_readers(store: Store) -> None:

@@ -1,4 +1,5 @@
-"""Two engines, kills at any point, recoveries, compaction and expiry, in any order, against a model of the table.
+"""Two engines, kills at any point, recoveries, compaction, expiry, merges and deletions, a metastore that falls back,
+sealed writes that spoil their batch and replacements of the table, in any order, against a model of the table.
 
 Hypothesis chooses the steps. The model knows every way the table may look after each of them; a reader that sees
 anything else has found a row that is lost, doubled or half of a write.
@@ -25,6 +26,7 @@ from hypothesis.stateful import (
 
 from catchment.commit.faults import CommonPoint, Point, TablePoint
 from catchment.commit.recovery import unfinished
+from catchment.engine.protocol import Failed
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.store.writes import FATE_UNKNOWN, WriteMode
@@ -32,8 +34,8 @@ from tests.concurrency.invariants import check
 from tests.concurrency.upkeep import compact, expire
 from tests.concurrency.waiting import worker_of
 from tests.concurrency.worlds import Effect, World, seen_as
-from tests.ledgers import Filled, end_leases, forget_engine
-from tests.spark.lake import LiveEngine, by, lake_depot, table, writing
+from tests.ledgers import Filled, end_leases, forget_engine, forget_tail, spoil
+from tests.spark.lake import LiveEngine, by, deleting, lake_depot, merging, table, writing
 
 engines = st.sampled_from((0, 1))
 MODES: tuple[WriteMode, ...] = ("append", "overwrite", "overwrite-partitions")
@@ -43,7 +45,8 @@ parts = st.lists(st.integers(0, 2), min_size=1, max_size=4)
 points = st.sampled_from((*get_args(CommonPoint), *get_args(TablePoint)))
 FIRST: tuple[Point, ...] = ("swap-applied", "before-sealed", "sealed", "manifest-list-written")
 """Where the first kill of each example strikes, in turn: the points that differ most."""
-EXAMPLES, STEPS, KILLS = 4, 14, 3
+EXAMPLES, STEPS, KILLS = 5, 16, 3
+REPLACED = "table-redefined"
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,13 @@ class Table(RuleBasedStateMachine):
         if self._nobody_knows(planned):
             return
         state = self._state(planned)
-        self._acknowledge(self._run(engine, planned), planned)
         settled = frozenset(world.settled() for world in self.worlds)
+        answer = self._run(engine, planned).answer()
+        if isinstance(answer, Failed):
+            assert (answer.code, state) == (REPLACED, "sealed")
+            self.worlds = settled
+            return
+        self.acknowledged.append(planned)
         if state == "committed":  # by others; then nothing is published, and what is promised may stay so
             self.worlds |= settled
         elif state == "sealed":
@@ -146,11 +154,55 @@ class Table(RuleBasedStateMachine):
         self._run(engine, data.draw(st.sampled_from(self.acknowledged), label="write")).done()
         self.worlds |= {world.settled() for world in self.worlds}
 
+    @rule(engine=engines, part=st.integers(0, 2), how=st.sampled_from(("merge", "delete")))
+    def change_rows(self, engine: int, part: int, how: WriteMode) -> None:
+        effect = Effect(how, ((part, self.ids),))
+        self.ids += 1
+        if how == "delete":
+            job = deleting(table(self.name), f"part = {part}")
+        else:
+            rows, when = f"SELECT {part} AS part, {effect.rows[0][1]} AS id", "NOT MATCHED THEN INSERT *"
+            job = merging(rows, table(self.name), "old.id = new.id", f"WHEN {when}")
+        self.lab.engines[engine].run(job)
+        before = self.worlds | {world.settled() for world in self.worlds}
+        self.worlds = frozenset(world.at_once(effect) for world in before)
+
+    @rule(engine=engines, count=st.integers(1, 3))
+    def fail_over_to_an_older_metastore(self, engine: int, count: int) -> None:
+        """The newest writes are lost to the ledger, and run again as if nobody had heard of their end."""
+        history = self.lab.engines[0].inspect("snapshots", table(self.name))["snapshots"]
+        known = {write_id for snapshot in history for write_id in snapshot["write_ids"]}
+        lost = [planned for planned in self.acknowledged if planned.write_id in known][-count:]
+        forget_tail(self.lab.filled.store, table(self.name).address, [planned.write_id for planned in lost])
+        for planned in lost:
+            self._run(engine, planned).done()
+        self.worlds |= {world.settled() for world in self.worlds}
+
+    @rule(engine=engines)
+    def replace_the_table(self, engine: int) -> None:
+        id, self.ids = self.ids, self.ids + 1
+        values = f"SELECT 0 AS part, {id} AS id"
+        how = f"CREATE OR REPLACE TABLE lake.raw.{self.name} USING iceberg PARTITIONED BY (part)"
+        self.lab.engines[engine].ask(f"{how} AS {values}")
+        self.worlds = frozenset(after for world in self.worlds for after in world.replaced(((0, id),)))
+
+    @precondition(lambda self: any(self._is_untried(planned) for planned in self.killed))
+    @rule(engine=engines)
+    def spoil_a_sealed_write(self, engine: int) -> None:
+        planned = next(planned for planned in self.killed if self._is_untried(planned))
+        self.killed.remove(planned)
+        spoil(self.lab.filled, planned.write_id)
+        [done] = self.lab.engines[engine].recover(table(self.name))
+        assert planned.write_id in {each["write_id"] for each in done["refused"]}
+        if self._state(planned) == "sealed":  # not refused for another reason
+            self.lab.filled.store.decisions.drop(planned.write_id)
+        self.worlds = frozenset(world.without(planned.effect).settled() for world in self.worlds)
+
     @rule(engine=engines)
     def recover(self, engine: int) -> None:
         [done] = self.lab.engines[engine].recover(table(self.name))
         assert done["error"] is None
-        assert {each["code"] for each in done["refused"]} <= {FATE_UNKNOWN}
+        assert {each["code"] for each in done["refused"]} <= {FATE_UNKNOWN, REPLACED}
         self.worlds = frozenset(world.settled() for world in self.worlds)
 
     @rule(engine=engines, task=st.sampled_from((compact, expire)))
@@ -188,6 +240,10 @@ class Table(RuleBasedStateMachine):
 
     def _state(self, planned: Planned) -> str | None:
         return self.lab.filled.ledger.state(planned.write_id)
+
+    def _is_untried(self, planned: Planned) -> bool:
+        known = self.lab.filled.ledger.find(planned.write_id)
+        return known is not None and known.state == "sealed" and not known.tried
 
     def _nobody_knows(self, planned: Planned) -> bool:
         """Its swap was sent, and the history that would tell was expired: a person looks before running it again."""

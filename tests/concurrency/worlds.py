@@ -24,9 +24,11 @@ class Effect:
         kept = {
             "append": before,
             "overwrite": (),
+            "merge": before,
             "overwrite-partitions": tuple(row for row in before if row[0] not in replaced),
+            "delete": tuple(row for row in before if row[0] not in replaced),
         }[self.mode]
-        return tuple(sorted((*kept, *self.rows)))
+        return tuple(sorted((*kept, *(() if self.mode == "delete" else self.rows))))
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,18 @@ class World:
     def promise(self, effect: Effect) -> World:
         """A write was sealed, and nobody published it yet."""
         return World(self.seen, (*self.promised, effect))
+
+    def at_once(self, effect: Effect) -> World:
+        """A change of rows was committed; what is promised comes later."""
+        return World(effect.on(self.seen), self.promised)
+
+    def without(self, effect: Effect) -> World:
+        """A promise was taken back."""
+        return World(self.seen, tuple(each for each in self.promised if each != effect))
+
+    def replaced(self, rows: Rows) -> frozenset[World]:
+        """Somebody replaced the table: what was promised for the old one is refused, unless nobody can tell."""
+        return frozenset({World(rows), World(rows, self.promised)})
 
     def settled(self) -> World:
         """Everything that was promised is published."""

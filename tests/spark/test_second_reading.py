@@ -10,12 +10,11 @@ from sqlalchemy import delete, select, update
 
 from catchment.plan.model import Dataset, JobPlan
 from catchment.store import Store
-from catchment.store.ledger import _packed
 from catchment.store.schema import seals, writes
 from catchment.store.writes import FATE_UNKNOWN
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_pending, held
-from tests.ledgers import Filled
+from tests.ledgers import Filled, spoil
 from tests.spark.lake import LiveEngine, Pending, by, table, writing
 
 
@@ -171,13 +170,8 @@ def test_a_write_that_spoils_a_batch_is_set_aside_and_the_others_go_on(
     with held(filled.store, fresh):
         spoilt = elsewhere.start_job(append(fresh, 2, job="spoilt"), run=f"r-{fresh}")
         await_pending(filled, fresh, 1)
-        with filled.store.database.writing() as connection:
-            known = filled.find(f"r-{fresh}/spoilt/out")
-            assert known.contents
-            broken = [{**each, "spec-id": 77} for each in known.contents.descriptors]
-            connection.execute(
-                update(writes).where(writes.c.write_id == known.write_id).values(descriptors=_packed(tuple(broken)))
-            )
+        known = filled.find(f"r-{fresh}/spoilt/out")
+        spoil(filled, known.write_id)
         innocent = engine.start_job(append(fresh, 3, job="innocent"))
         await_pending(filled, fresh, 2)
     failed = spoilt.failed()

@@ -26,6 +26,9 @@ from catchment.store.writes import Contents, Entry, Intent
 LOOK_SECONDS = 0.25
 """How often a writer that waits for its turn looks whether it has come."""
 
+MOST_TARGETS = 200
+"""Tables that an engine remembers. Those that it has not written for longest it meets as if for the first time."""
+
 Into = TypeVar("Into", bound=Destination)
 
 
@@ -105,11 +108,12 @@ class Writer:
     def _meet(self, target: str, destination: Callable[[], Into], place: str | None) -> tuple[Publisher[Into], bool]:
         """The publisher of a target, and whether this engine knew it already."""
         with self._lock:
-            met_before = target in self._publishers
-            if not met_before:
-                made = Publisher(self.store, self.ledger, target, self.owner, destination(), place=place)
-                self._publishers[target] = made
-            return cast("Publisher[Into]", self._publishers[target]), met_before
+            known = self._publishers.pop(target, None)
+            found = known or Publisher(self.store, self.ledger, target, self.owner, destination(), place=place)
+            self._publishers[target] = found  # the last one is the one that was used last
+            if len(self._publishers) > MOST_TARGETS:
+                del self._publishers[next(iter(self._publishers))]
+            return cast("Publisher[Into]", found), known is not None
 
     def _await_turn(self, publisher: Publisher[Any], listener: Listener) -> None:
         told = False

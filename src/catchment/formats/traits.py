@@ -44,6 +44,8 @@ class CatalogTraits:
     """Whether the depot needs a `location`; `name`: it is a name that the catalog knows, not a path."""
     loses_commits: bool = False
     """Two processes that write one table at the same time lose commits, so only one may write at a time."""
+    keeps_depots_apart: bool = False
+    """Depots of different names that use the same catalog have different tables in it."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Canonical:
         depots = {name: self._depot(name, depot) for name, depot in entry.depots.items()}
         self._check_one_catalog(depots)
         self._check_published(depots)
+        self._check_shared_catalogs(depots)
         return Project(
             self.root,
             self.file,
@@ -140,6 +141,21 @@ class Canonical:
                 message = f"`{depot.name}` has another catalog than `{known[0].name}`"
                 hint = f"Spark has one catalog for all tables of kind {traits.name}: give both the same `catalog`"
                 self.findings.error("catalogs-differ", message, at, hint)
+
+    def _check_shared_catalogs(self, depots: Mapping[str, Depot]) -> None:
+        """Report two depots over one catalog: each would have leases and sealed writes that the other does not know."""
+        known: dict[tuple[str, str | None, str], str] = {}
+        for depot in depots.values():
+            (traits,) = held_by(depot.kind)
+            if not (traits.catalog_required and depot.catalog):
+                continue
+            if traits.catalogs[depot.catalog.type].keeps_depots_apart:
+                continue
+            same = known.setdefault((depot.catalog.type, depot.catalog.uri, depot.location), depot.name)
+            if same != depot.name:
+                where = self._at("depots", depot.name).key_where
+                message = f"`{depot.name}` has the same catalog as `{same}`"
+                self.findings.error("catalog-shared", message, where, f"use the depot `{same}` for all of its tables")
 
     def _location(self, name: str, entry: DepotEntry, traits: Traits, catalog: CatalogEntry | None) -> str:
         location = traits.catalogs[catalog.type].location if catalog else "required"

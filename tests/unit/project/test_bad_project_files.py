@@ -58,6 +58,16 @@ CASES = [
         3,
         33,
     ),
+    Case(
+        "two depots over one catalog",
+        "depots:\n"
+        "  a: {kind: iceberg, location: w, catalog: {type: rest, uri: http://c:1}}\n"
+        "  b: {kind: iceberg, location: w, catalog: {type: rest, uri: http://c:1}}\n",
+        "catalog-shared",
+        3,
+        3,
+        "use the depot `a`",
+    ),
     Case("Delta that is published", "depots:\n  a: {kind: delta, location: ., publish: b}\n", "misplaced-key", 2, 33),
     Case("files that are published", "depots:\n  a: {kind: files, location: ., publish: b}\n", "misplaced-key", 2, 33),
     Case("name of a published catalog", f"{PUBLISHED} publish: a.b}}\n", "bad-publish", 2, 44),

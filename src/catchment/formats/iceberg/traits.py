@@ -116,7 +116,7 @@ TRAITS = Traits(
     formats=("iceberg",),
     is_table=True,
     catalogs={
-        "jdbc": CatalogTraits(uri=("jdbc:",)),
+        "jdbc": CatalogTraits(uri=("jdbc:",), keeps_depots_apart=True),
         "rest": CatalogTraits(uri=("http://", "https://"), needs_uri=True, location="name"),
         "hive": CatalogTraits(uri=("thrift://",), location="optional"),
         "hadoop": CatalogTraits(loses_commits=True),
