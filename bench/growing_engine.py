@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,8 @@ def small_write(table: str) -> Write:
     """A new append to a table."""
     place = Dataset(f"dataos://lake:bench/{table}", "lake", "iceberg", "bench", table)
     output = OutputPlan("out", "rows", place, Position("bench", 1, 1), mode="append")
-    return Write(output, "bench", "bench", uuid.uuid4().hex)
+    began = datetime.now(timezone.utc)  # as ids of runs are: they tell how far back a write is looked for
+    return Write(output, "bench", "bench", f"{began:%Y%m%d-%H%M%S}-{uuid.uuid4().hex}")
 
 
 def _with_history(metadata: dict[str, Any], snapshots: int) -> dict[str, Any]:

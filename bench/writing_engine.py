@@ -12,6 +12,7 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -128,7 +129,8 @@ class Bench:
 
 def _write(place: Dataset) -> Write:
     output = OutputPlan("out", "rows", place, Position("bench", 1, 1), mode="append")
-    return Write(output, "bench", "bench", uuid.uuid4().hex)
+    began = datetime.now(timezone.utc)  # as ids of runs are: they tell how far back a write is looked for
+    return Write(output, "bench", "bench", f"{began:%Y%m%d-%H%M%S}-{uuid.uuid4().hex}")
 
 
 def _requests(spark: SparkSession) -> int:

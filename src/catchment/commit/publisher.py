@@ -15,10 +15,10 @@ from catchment.commit import faults
 from catchment.commit.abandonment import Rounds, abandon_lost
 from catchment.commit.leases import CHECK_SECONDS, LEASE_SECONDS, held
 from catchment.commit.linger import Linger
-from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost
+from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost, Retryable
 from catchment.store import Store
 from catchment.store.ledger import Ledger, WritesMoved
-from catchment.store.writes import Entry
+from catchment.store.writes import Entry, Published
 
 log = logging.getLogger(__name__)
 
@@ -136,8 +136,14 @@ class Publisher(Generic[Into]):
                 self.news.wait(heard, NEWS_SECONDS)
             heard = self.news.number
         write = self.ledger.find(write_id)
-        if write is None or write.state != "committed":
-            raise _error(write_id, write)
+        if write is None:
+            raise Retryable(
+                f"the metastore has lost {write_id}, as after a failover to an older copy",
+                code=BEHIND,
+                hint="another attempt writes it again, unless the table has it",
+            )
+        if write.state != "committed":
+            raise _error(write)
         return write
 
     def linger(self, write_id: str, linger: Linger) -> None:
@@ -214,14 +220,23 @@ class Publisher(Generic[Into]):
             self.news.tell()
 
     def _mark(self, batch: Sequence[Entry], outcome: Outcome, tell: Tell) -> None:
-        lost = (*outcome.learned, *self.ledger.mark_committed(outcome.committed))
-        if lost:
+        forgotten = self.ledger.mark_committed(outcome.committed)
+        if forgotten:
+            published = [_published(write, outcome) for write in batch if write.write_id in forgotten]
+            self.ledger.learn(self.target, batch[0].intent.dataset, published)
+        if lost := (*outcome.learned, *forgotten):
             tell(_behind(self.target, lost))
         for write in batch:
             if write.write_id in outcome.refused:
                 self.ledger.abandon(outcome.as_in_ledger(write), _described(outcome.refused[write.write_id]))
             elif write.write_id in outcome.set_aside:
                 self.ledger.set_aside(write, _described(outcome.set_aside[write.write_id]))
+
+
+def _published(write: Entry, outcome: Outcome) -> Published:
+    rows = write.contents.rows if write.contents else 0
+    snapshot_id = outcome.committed[write.write_id]
+    return Published(write.write_id, write.intent.workflow, snapshot_id, rows, write.number or 0)
 
 
 def _behind(target: str, lost: Sequence[str]) -> str:
@@ -236,7 +251,7 @@ def _described(error: CatchmentError) -> dict[str, str | bool | None]:
     return {"code": error.code, "message": error.message, "hint": error.hint, "conflict": retryable}
 
 
-def _error(write_id: str, write: Entry | None) -> CatchmentError:
-    known = (write.error if write else None) or {"code": "write-abandoned", "message": f"{write_id} was abandoned"}
+def _error(write: Entry) -> CatchmentError:
+    known = write.error or {"code": "write-abandoned", "message": f"{write.write_id} was abandoned"}
     kind = CommitConflict if known.get("conflict") else JobError
     return kind(str(known["message"]), code=str(known["code"]), hint=known.get("hint"))

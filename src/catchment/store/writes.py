@@ -96,7 +96,7 @@ class Published:
 
     write_id: str
     workflow: str
-    snapshot_id: int
+    snapshot_id: int | None
     rows: int
     number: int
     """Of its seal."""
