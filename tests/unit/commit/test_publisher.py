@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from catchment.commit.publisher import Check, Outcome, Publisher
-from catchment.errors import JobError, Retryable
+from catchment.errors import CatchmentError, JobError, Retryable
 from catchment.store import open_store
 from catchment.store.writes import Entry
 from tests.ledgers import ALIVE, TARGET, Filled
@@ -67,7 +67,7 @@ def test_a_write_that_is_set_aside_fails_alone(filled: Filled) -> None:
     why = JobError("its files cannot be read", code="write-set-aside", hint="drop it")
 
     def spoil(batch: Sequence[Entry]) -> Outcome:
-        bad = {write.write_id: why for write in batch if write.write_id == "r/j/spoilt"}
+        bad: dict[str, CatchmentError] = {write.write_id: why for write in batch if write.write_id == "r/j/spoilt"}
         return Outcome({write.write_id: 7 for write in batch if write.write_id not in bad}, set_aside=bad)
 
     publishing = publisher(filled, spoil)
