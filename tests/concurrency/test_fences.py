@@ -83,13 +83,13 @@ def test_an_older_spark_fences_too(engine: LiveEngine, root: Path, start_java: S
     assert older.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 10
 
 
-@pytest.mark.parametrize("how", ["append", "merge"])
+@pytest.mark.parametrize(("how", "fault"), [("append", "before-swap"), ("merge", "before-own-commit")])
 def test_a_delta_table(
-    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str, how: str
+    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str, how: str, fault: str
 ) -> None:
     target = delta_table(fresh, root)
     engine.run(writing(ROWS, target, mode="append"))
-    sleeper = start_engine(delta_depot(root), key="sleeper", fault="before-own-commit:stop")
+    sleeper = start_engine(delta_depot(root), key="sleeper", fault=f"{fault}:stop")
     merge = merging(ROWS, target, NEVER, INSERT)
     work = merge if how == "merge" else writing(ROWS, target, mode="append")
     late = writing(ROWS, target, mode="append", name="late")
