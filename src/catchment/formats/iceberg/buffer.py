@@ -95,9 +95,7 @@ def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) 
     faults.point("before-data-written")
     files = fork.fill(frame, options)
     faults.point("data-written")
-    # Spark writes a table in one partition spec.
-    spec = fork.java.specs().get(files.get(0).specId()) if not files.isEmpty() else None
-    descriptors = bulk.describe(fork.session, files, spec)
+    descriptors = bulk.describe(fork.session, files, fork.java.specs()) if files.size() else ()
     _check(fork.java.io(), buffer, descriptors)
     rows, size = (sum(int(d[key]) for d in descriptors) for key in ("record-count", "file-size-in-bytes"))
     return Contents(descriptors, rows, size, len(descriptors))

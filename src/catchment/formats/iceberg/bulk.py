@@ -62,9 +62,9 @@ def _adding(session: SparkSession, adder: Adder) -> Any:
     return handles.permuteArguments(parsed, wanted, java_array(session, "int", 0, 2, 1))
 
 
-def describe(session: SparkSession, files: Any, spec: Any) -> tuple[Mapping[str, Any], ...]:
-    """Iceberg's JSON of a Java list of data files, which are all of one partition spec."""
-    jvm = Jvm.of(session)
+def describe(session: SparkSession, files: Any, specs: Any) -> tuple[Mapping[str, Any], ...]:
+    """Iceberg's JSON of a Java list of data files, at least one. Spark writes all of them in one partition spec."""
+    jvm, spec = Jvm.of(session), specs.get(files.get(0).specId())
     # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
     with _scratch() as path:
         stream = jvm("java.io.FileOutputStream")(str(path))
