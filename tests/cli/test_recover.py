@@ -76,3 +76,19 @@ def test_what_a_killed_engine_sealed_is_published(tmp_path: Path) -> None:
     assert done == {**expected, "kept": []}
     assert "nothing to recover" in program.call("recover", cwd=tmp_path).err
     assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[20, 20]]
+
+
+@pytest.mark.slow
+def test_a_lost_metastore_is_made_anew_from_the_tables(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    (tmp_path / "one.yaml").write_text(projects.workflow("one", projects.job("one", "SELECT trip_id FROM trips")))
+    done = program.call("run", "one.yaml", "-o", "json", cwd=tmp_path)
+    [output] = done.data["jobs"][0]["outputs"]
+    for file in (tmp_path / ".catchment").glob("metastore.db*"):
+        file.unlink()
+    rebuilt = program.call("recover", "--rebuild", "-o", "json", cwd=tmp_path)
+    assert (rebuilt.code, rebuilt.data["learned"]) == (0, {TABLE: [output["write_id"]]})
+    with open_store(f"sqlite:///{tmp_path}/.catchment/metastore.db") as store:
+        assert Filled(store).states(output["write_id"]) == ["committed"]
+    again = program.call("recover", TABLE, "--rebuild", "-o", "json", cwd=tmp_path)
+    assert (again.code, again.data["learned"]) == (0, {})
