@@ -87,6 +87,8 @@ def _shuffle(frame: DataFrame, columns: Sequence[Column], size: int) -> _Shuffle
 
 def _partitions(plan: Any) -> float:
     """The number of keys in the last shuffle; infinite if it cannot be told."""
+    if _name(plan) != "AdaptiveSparkPlanExec":
+        return math.inf  # there is nothing to shuffle, and little or nothing to sort
     stage = next((each for each in _line(plan.executedPlan()) if _name(each) == "ShuffleQueryStageExec"), None)
     if stage is None or not stage.mapStats().isDefined():
         return math.inf
