@@ -12,8 +12,11 @@ def ids(engine: LiveEngine, name: str, depot: str = "lake") -> list[int]:
     return [row[0] for row in engine.rows(f"SELECT id FROM `{depot}`.raw.{name} ORDER BY id")]
 
 
-def check(engine: LiveEngine, name: str, depot: str = "lake") -> None:
-    """No file twice, every live file there with its rows, an unbroken line of snapshots, no write id twice."""
+def check(engine: LiveEngine, name: str, depot: str = "lake", *, replaced: int = 0) -> None:
+    """No file twice, every live file there with its rows, an unbroken line of snapshots, no write id twice.
+
+    A table that was replaced begins a line of its own each time.
+    """
     where = f"`{depot}`.raw.{name}"
     files = engine.rows(f"SELECT file_path, record_count FROM {where}.files")
     assert len(dict(files)) == len(files), "a file is in the table twice"
@@ -21,8 +24,10 @@ def check(engine: LiveEngine, name: str, depot: str = "lake") -> None:
     read = engine.rows(f"SELECT _file, count(*), sum(hash(*)) FROM {where} GROUP BY _file")
     assert {path: rows for path, rows, _ in read} == {path: rows for path, rows in files if rows}
     line = engine.rows(f"SELECT snapshot_id, parent_id FROM {where}.snapshots ORDER BY committed_at, parent_id")
-    parents = dict(line)
-    assert len(set(parents.values())) == len(parents), "two snapshots have one parent"
+    children = Counter(parent for _, parent in line)
+    beginnings = children.pop(None, 0)
+    assert not [parent for parent, count in children.items() if count > 1], "two snapshots have one parent"
+    assert beginnings <= 1 + replaced, "a line of snapshots begins anew"
     snapshots = engine.inspect("snapshots", table(name, depot))["snapshots"]
     known = Counter(write for entry in snapshots for write in entry["write_ids"])
     assert not [write for write, times in known.items() if times > 1]

@@ -85,7 +85,7 @@ class Table(RuleBasedStateMachine):
         super().__init__()
         self.lab = lab
         self.name, self.first_point = lab.begin()
-        self.ids, self.killed_engines = 0, 0
+        self.ids, self.killed_engines, self.replaced = 0, 0, 0
         self.acknowledged: list[Planned] = []
         self.killed: list[Planned] = []
         self.worlds = frozenset({World()})
@@ -180,7 +180,7 @@ class Table(RuleBasedStateMachine):
 
     @rule(engine=engines)
     def replace_the_table(self, engine: int) -> None:
-        id, self.ids = self.ids, self.ids + 1
+        id, self.ids, self.replaced = self.ids, self.ids + 1, self.replaced + 1
         values = f"SELECT 0 AS part, {id} AS id"
         how = f"CREATE OR REPLACE TABLE lake.raw.{self.name} USING iceberg PARTITIONED BY (part)"
         self.lab.engines[engine].ask(f"{how} AS {values}")
@@ -219,7 +219,7 @@ class Table(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.recover(0)
         self.a_reader_sees_what_should_be_there()
-        check(self.lab.engines[0], self.name)
+        check(self.lab.engines[0], self.name, replaced=self.replaced)
         assert unfinished(self.lab.filled.store, [table(self.name).address]) == ()
 
     def _plan(self, mode: WriteMode, parts: list[int]) -> Planned:
