@@ -64,4 +64,6 @@ def start(
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     store = open_store(f"sqlite:///{lake}/metastore.db", patience=PATIENCE_SECONDS)
-    return spark, Writer(spark, store, announce(store), max_pending=1000)
+    alive = announce(store)
+    owner = getattr(alive, "owner", alive)  # checkouts before it (`--beside`) return the owner itself
+    return spark, Writer(spark, store, owner, max_pending=1000)

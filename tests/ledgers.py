@@ -13,7 +13,7 @@ from sqlalchemy import delete, func, select, update
 
 from catchment.plan.model import Dataset
 from catchment.store import Lease, Store
-from catchment.store.ledger import _packed
+from catchment.store.descriptors import packed
 from catchment.store.schema import leases, readers, seals, writes
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
@@ -121,7 +121,7 @@ def spoil(filled: Filled, write_id: str) -> None:
     broken = tuple({**each, "spec-id": 77} for each in known.contents.descriptors)
     with filled.store.database.writing() as connection:
         this = writes.c.write_id == write_id
-        connection.execute(update(writes).where(this).values(descriptors=_packed(broken)))
+        connection.execute(update(writes).where(this).values(descriptors=packed(broken)))
 
 
 def forget_readers(store: Store) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, 
 
 from catchment.errors import EngineLost, JobError, MetastoreUnavailable
 from catchment.store.database import Database, database_time, insert_missing, repeatable
+from catchment.store.descriptors import packed, unpacked
 from catchment.store.engines import not_gone
 from catchment.store.in_flight import InFlight, in_flight, is_unused
 from catchment.store.learning import known_ids, learn
@@ -105,7 +103,7 @@ class Ledger:
                     rows_written=contents.rows,
                     bytes_written=contents.bytes,
                     files_written=contents.files,
-                    descriptors=_packed(contents.descriptors),
+                    descriptors=packed(contents.descriptors),
                 )
             )
             if sealed.rowcount != 1 and not _was_sealed(connection, intent):
@@ -181,7 +179,7 @@ class Ledger:
         this = (writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
         as_read = (writes.c.state == "sealed", writes.c.tried == int(write.tried))
         with self._database.writing() as connection:
-            plan = update(writes).where(*this, *as_read).values(tried=1, descriptors=_packed(contents.descriptors))
+            plan = update(writes).where(*this, *as_read).values(tried=1, descriptors=packed(contents.descriptors))
             if connection.execute(plan).rowcount != 1:
                 raise WritesMoved
 
@@ -449,15 +447,6 @@ def _write(row: Row[Any]) -> Entry:
     )
     contents = None
     if row.sealed is not None:
-        descriptors = _unpacked(row.descriptors) if row.descriptors else ()
+        descriptors = unpacked(row.descriptors) if row.descriptors else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
     return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number)
-
-
-def _packed(descriptors: tuple[Mapping[str, Any], ...]) -> str:
-    # Descriptors repeat themselves: packed, ten thousand files fit into one row of about a megabyte.
-    return base64.b64encode(zlib.compress(json.dumps(descriptors).encode())).decode()
-
-
-def _unpacked(text: str) -> tuple[Mapping[str, Any], ...]:
-    return tuple(json.loads(zlib.decompress(base64.b64decode(text))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -63,7 +63,7 @@ class Contents:
     What a descriptor is made of is the format's business; it is plain JSON, and any engine can read it.
     """
 
-    descriptors: tuple[Mapping[str, Any], ...]
+    descriptors: Sequence[Mapping[str, Any]]
     """Empty once the write is published: the table knows its files then."""
     rows: int
     bytes: int

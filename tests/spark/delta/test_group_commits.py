@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
-from catchment.store.ledger import _packed
+from catchment.store.descriptors import packed
 from catchment.store.schema import writes
 from catchment.store.writes import Entry
 from tests.concurrency.waiting import await_sleep, until, worker_of
@@ -222,7 +222,7 @@ def describe_anew(ledger: Filled, write: Entry, **changes: Any) -> None:
     )
     with ledger.store.database.writing() as connection:
         this = update(writes).where(writes.c.write_id == write.write_id)
-        connection.execute(this.values(descriptors=_packed(described)))
+        connection.execute(this.values(descriptors=packed(described)))
 
 
 @pytest.mark.slow

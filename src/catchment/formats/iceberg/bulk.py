@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from catchment.formats.iceberg.java import PACKAGE, Jvm
 from catchment.jvm.classes import bound, java_array, java_class, method_handle
+from catchment.store.descriptors import lines_of
 
 JSON = f"{PACKAGE}.shaded.com.fasterxml.jackson"
 GUAVA = f"{PACKAGE}.relocated.com.google.common"
@@ -43,9 +44,10 @@ def add_files(
     """Add the files of these descriptors to an operation."""
     mapper = Jvm.of(session).iceberg("util.JsonUtil").mapper()
     add = bound(session, "java.util.function.Consumer", _adding(session, adder), 0, into, specs)
-    for first in range(0, len(descriptors), AT_ONCE):
+    lines = lines_of(descriptors)
+    for first in range(0, len(lines), AT_ONCE):
         with _scratch() as path:
-            path.write_text(json.dumps(descriptors[first : first + AT_ONCE]))
+            path.write_text(f"[{','.join(lines[first : first + AT_ONCE])}]")
             mapper.readTree(_file(session, path)).forEach(add)
 
 

@@ -95,7 +95,7 @@ def _partitions_refusal(table: LakeTable, write: Entry) -> CatchmentError | None
 
 
 def _spec_ids(write: Entry) -> set[int]:
-    descriptors: tuple[Any, ...] = write.contents.descriptors if write.contents else ()
+    descriptors = write.contents.descriptors if write.contents else ()
     return {int(descriptor["spec-id"]) for descriptor in descriptors}
 
 
