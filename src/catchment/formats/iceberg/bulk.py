@@ -21,6 +21,8 @@ JSON = f"{PACKAGE}.shaded.com.fasterxml.jackson"
 GUAVA = f"{PACKAGE}.relocated.com.google.common"
 AT_ONCE = 1_000
 """Descriptors that are in the JVM as text at one time."""
+SHORT = 65_536
+"""Characters; a longer text is quicker through a file."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,20 @@ def add_files(
     session: SparkSession, adder: Adder, into: Any, descriptors: Sequence[Mapping[str, Any]], specs: Any
 ) -> None:
     """Add the files of these descriptors to an operation."""
-    mapper = Jvm.of(session).iceberg("util.JsonUtil").mapper()
     add = bound(session, "java.util.function.Consumer", _adding(session, adder), 0, into, specs)
     lines = lines_of(descriptors)
     for first in range(0, len(lines), AT_ONCE):
-        with _scratch() as path:
-            path.write_text(f"[{','.join(lines[first : first + AT_ONCE])}]")
-            mapper.readTree(_file(session, path)).forEach(add)
+        _parse(session, f"[{','.join(lines[first : first + AT_ONCE])}]").forEach(add)
+
+
+def _parse(session: SparkSession, text: str) -> Any:
+    """A text as Iceberg's JSON nodes."""
+    mapper = Jvm.of(session).iceberg("util.JsonUtil").mapper()
+    if len(text) < SHORT:
+        return mapper.readTree(text)
+    with _scratch() as path:
+        path.write_text(text)
+        return mapper.readTree(_file(session, path))
 
 
 @lru_cache(maxsize=16)
@@ -87,6 +96,8 @@ def _describer(session: SparkSession) -> Any:
 def snapshots(session: SparkSession, listed: Any) -> list[dict[str, Any]]:
     """The snapshots of a Java list, as JSON of the Iceberg table spec."""
     jvm = Jvm.of(session)
+    if listed.size() == 1:
+        return [json.loads(jvm.iceberg("SnapshotParser").toJson(listed.get(0), False))]  # noqa: FBT003
     with _scratch() as path:
         lines = jvm(f"{GUAVA}.collect.Lists").transform(listed, _snapshot_as_json(session))
         options = java_array(session, "java.nio.file.OpenOption")

@@ -25,6 +25,7 @@ from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
 from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES
 from catchment.jvm.causes import JVM_ERRORS, first_cause
 from catchment.run_model import began_millis
+from catchment.store.descriptors import Lines, lines_of
 from catchment.store.ledger import Ledger
 from catchment.store.writes import FATE_UNKNOWN, Base, Entry
 
@@ -196,11 +197,11 @@ def _groups(writes: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: str) -> None:
     operation, adder = _operation(table, transaction, group[0])
-    for write in group:
-        try:
-            add_files(table.session, adder, operation, descriptors_of(write), table.java.specs())
-        except JVM_ERRORS as error:  # nothing was asked of the store yet
-            raise _Unusable([write], error) from error
+    files = Lines(tuple(line for write in group for line in lines_of(descriptors_of(write))))
+    try:
+        add_files(table.session, adder, operation, files, table.java.specs())
+    except JVM_ERRORS as error:  # nothing was asked of the store yet
+        raise _Unusable(group, error) from error
     if group[0].intent.branch != MAIN:
         operation.toBranch(group[0].intent.branch)
     for key, value in _summary(group, metastore).items():
