@@ -18,13 +18,24 @@ AT_ONCE = 500
 def learn(
     connection: Connection, target: str, dataset: Mapping[str, Any], published: Sequence[Published]
 ) -> tuple[str, ...]:
-    """Record as committed what the ledger does not have; says which. Writes that it has stay as they are."""
+    """Record as committed what the ledger does not have, or has as open or given up; says which.
+
+    Sealed writes stay as they are: whoever publishes them finds them in the history.
+    """
     known = known_ids(connection, [each.write_id for each in published])
     lost = [each for each in published if each.write_id not in known]
     for each in lost:
         insert_missing(connection, writes, _row(target, dataset, each))
+    behind = [each for each in published if each.write_id in known and _finish(connection, each)]
     _number_on(connection, target, max((each.number for each in published), default=0))
-    return tuple(each.write_id for each in lost)
+    return tuple(each.write_id for each in (*lost, *behind))
+
+
+def _finish(connection: Connection, known: Published) -> bool:
+    """Record the end of a write that the ledger has as open or given up; False if it has not."""
+    unaware = writes.c.write_id == known.write_id, writes.c.state.in_(("open", "abandoned"))
+    ended = connection.execute(update(writes).where(*unaware).values({**_end(known), "error": None}))
+    return ended.rowcount == 1
 
 
 def known_ids(connection: Connection, ids: Sequence[str]) -> frozenset[str]:
@@ -52,7 +63,6 @@ def _row(target: str, dataset: Mapping[str, Any], known: Published) -> dict[str,
         "branch": "main",
         "mode": "append",
         "conflict": "last-wins",
-        "state": "committed",
         "tried": 1,
         "owner": "",
         "buffer": known.write_id,
@@ -62,11 +72,18 @@ def _row(target: str, dataset: Mapping[str, Any], known: Published) -> dict[str,
         "base_schema": 0,
         "base_sequence": 0,
         "opened": database_time(),
+        "inputs": {},
+        **_end(known),
+    }
+
+
+def _end(known: Published) -> dict[str, Any]:
+    return {
+        "state": "committed",
         "sealed": database_time(),
         "finished": database_time(),
         "rows_written": known.rows,
         "bytes_written": 0,
         "files_written": 0,
         "snapshot_id": known.snapshot_id,
-        "inputs": {},
     }

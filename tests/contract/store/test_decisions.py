@@ -120,9 +120,10 @@ def test_a_ledger_learns_what_it_has_lost(filled: Filled) -> None:
         for number, name in enumerate(("known", "open", "lost"), start=1)
     ]
     intent = filled.find("r/j/known").intent
-    assert filled.ledger.learn(TARGET, intent.dataset, history) == ("r/j/lost",)
+    assert filled.ledger.learn(TARGET, intent.dataset, history) == ("r/j/lost", "r/j/open")
     assert filled.ledger.learn(TARGET, intent.dataset, history) == ()
-    assert filled.states("r/j/known", "r/j/open", "r/j/lost") == ["committed", "open", "committed"]
+    assert filled.states("r/j/known", "r/j/open", "r/j/lost") == ["committed"] * 3
+    assert filled.find("r/j/open").snapshot_id == 12
     lost = filled.find("r/j/lost")
     assert (lost.snapshot_id, lost.contents.rows if lost.contents else None) == (13, 3)
     assert filled.seal("r/j/next").number == 4  # after the newest that the table has
