@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 import time
 import uuid
@@ -29,7 +28,7 @@ from catchment.formats.iceberg.writing import commit
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset, OutputPlan
 from catchment.store.writes import Base, Contents, Intent
-from lake import Unheard, start
+from lake import Unheard, serve, start
 
 MEMORY = {"spark.driver.memory": "4g"}
 """A table with 100,000 snapshots takes a few hundred megabytes, and a commit holds it twice."""
@@ -168,11 +167,7 @@ def _snapshot(only: dict[str, Any], number: int, count: int) -> dict[str, Any]:
 
 def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
     bench = Bench(*start(lake, warehouse, jars, endpoint, MEMORY))
-    print(json.dumps("ready"), flush=True)
-    for line in sys.stdin:
-        task = json.loads(line)
-        print(json.dumps(getattr(bench, task.pop("do"))(**task)), flush=True)
-    os._exit(0)
+    serve(bench)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType, SimpleNamespace
 
@@ -67,3 +69,12 @@ def start(
     alive = announce(store)
     owner = getattr(alive, "owner", alive)  # checkouts before it (`--beside`) return the owner itself
     return spark, Writer(spark, store, owner, max_pending=1000)
+
+
+def serve(bench: object) -> None:
+    """Read tasks as JSON lines from standard input, and answer each with one line."""
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        task = json.loads(line)
+        print(json.dumps(getattr(bench, task.pop("do"))(**task)), flush=True)
+    os._exit(0)

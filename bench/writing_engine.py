@@ -5,8 +5,6 @@ Reads tasks as JSON lines from standard input and answers each with one line. No
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import time
 import uuid
@@ -28,7 +26,7 @@ from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.writing import commit
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset, OutputPlan
-from lake import DELTA, Unheard, start
+from lake import DELTA, Unheard, serve, start
 
 RETRIES = {
     "plain": {},
@@ -159,11 +157,7 @@ def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
     bench = Bench(*start(lake, warehouse, jars, endpoint, DELTA), warehouse)
     if hasattr(Delta, "prepare"):  # checkouts before it (`--beside`) do not know the word
         Delta().prepare(bench.spark, cache.root())
-    print(json.dumps("ready"), flush=True)
-    for line in sys.stdin:
-        task = json.loads(line)
-        print(json.dumps(getattr(bench, task.pop("do"))(**task)), flush=True)
-    os._exit(0)
+    serve(bench)
 
 
 if __name__ == "__main__":

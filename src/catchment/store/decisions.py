@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select, update
 
 from catchment.errors import RequestError
 from catchment.store.database import Database, database_time, repeatable
-from catchment.store.ledger import abandon_in, find_in
+from catchment.store.ledger_rows import abandon_in, find_in
 from catchment.store.schema import writes
 from catchment.store.writes import ACCEPTED_AS_LOST, FATE_UNKNOWN, Entry
 

@@ -7,17 +7,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, select, update
 
 from catchment.errors import EngineLost, JobError, MetastoreUnavailable
 from catchment.store.database import Database, database_time, insert_missing, repeatable
-from catchment.store.descriptors import packed, unpacked
+from catchment.store.descriptors import packed
 from catchment.store.engines import not_gone
 from catchment.store.in_flight import InFlight, in_flight, is_unused
 from catchment.store.learning import known_ids, learn
+from catchment.store.ledger_rows import abandon_in, entry_of, find_in, leave, row_of
 from catchment.store.pruning import find_done
 from catchment.store.schema import UNFINISHED, leftovers, metastore, seals, writes
-from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent, Published, WriteState
+from catchment.store.writes import FATE_UNKNOWN, Contents, Entry, Intent, Published, WriteState
 
 _OF_AN_ATTEMPT = (
     *("sealed", "finished", "number", "rows_written", "bytes_written", "files_written"),
@@ -58,7 +59,7 @@ class Ledger:
         """The writes whose ids begin so."""
         these = select(writes).where(writes.c.write_id.startswith(prefix, autoescape=True))
         with self._database.reading() as connection:
-            return tuple(_write(row) for row in connection.execute(these.order_by(writes.c.write_id)))
+            return tuple(entry_of(row) for row in connection.execute(these.order_by(writes.c.write_id)))
 
     @repeatable
     def open(self, intent: Intent) -> Entry:
@@ -67,7 +68,7 @@ class Ledger:
         May be repeated where the answer was lost, as may every step of the ledger.
         """
         with self._database.writing() as connection:
-            if insert_missing(connection, writes, _row(intent)):
+            if insert_missing(connection, writes, row_of(intent)):
                 # Looked up after the insert: whoever removes the old row of a committed write does both at once.
                 if (known_done := _done_before(connection, intent)) is not None:
                     return known_done
@@ -81,9 +82,9 @@ class Ledger:
                 elif known.state == "committed" or _is_ours(known, intent):
                     return known
                 if known.state != "committed":
-                    _leave(connection, known, known.error)
+                    leave(connection, known, known.error)
                 # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
-                again = _row(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
+                again = row_of(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
                 connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
         return Entry(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
 
@@ -123,7 +124,7 @@ class Ledger:
             if last is None:
                 return ()
             these = select(writes).where(*_waiting(target), writes.c.number <= last).order_by(writes.c.number)
-            return tuple(_write(row) for row in connection.execute(these))
+            return tuple(entry_of(row) for row in connection.execute(these))
 
     @repeatable
     def sealed_ids(self, target: str) -> tuple[str, ...]:
@@ -260,7 +261,7 @@ class Ledger:
         gone = writes.c.owner.not_in(not_gone())
         lost = select(writes).where(writes.c.target == target, writes.c.state == state, gone, writes.c.error.is_(None))
         with self._database.reading() as connection:
-            return tuple(_write(row) for row in connection.execute(lost))
+            return tuple(entry_of(row) for row in connection.execute(lost))
 
     @repeatable
     def unfinished(self) -> Mapping[str, Mapping[str, Any]]:
@@ -330,12 +331,6 @@ def _another_try(connection: Connection, known: Entry) -> Entry:
     return replace(known, error=None)
 
 
-def find_in(connection: Connection, write_id: str) -> Entry | None:
-    """One write, if the ledger knows it."""
-    row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
-    return _write(row) if row is not None else find_done(connection, write_id)
-
-
 def _done_before(connection: Connection, intent: Intent) -> Entry | None:
     """The write as it was committed long ago; its new row goes again."""
     known = find_done(connection, intent.write_id)
@@ -371,7 +366,7 @@ def _locked(connection: Connection, write_id: str) -> Entry:
     row = connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one_or_none()
     if row is None:
         raise MetastoreUnavailable(f"{write_id} was removed as old at this very moment", hint="try again")
-    return _write(row)
+    return entry_of(row)
 
 
 def _next_number(connection: Connection, target: str) -> int:
@@ -388,65 +383,3 @@ def _next_number(connection: Connection, target: str) -> int:
 def _in_order(keys: Iterable[str]) -> list[str]:
     """The order in which everybody locks several rows: two who want the same ones never wait for each other."""
     return sorted(set(keys))
-
-
-def abandon_in(connection: Connection, write: Entry, error: Mapping[str, Any]) -> bool:
-    """Give up a write if it is still as it was read, and leave its files to recovery."""
-    given_up = connection.execute(
-        update(writes)
-        .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
-        .where(writes.c.state == write.state, writes.c.tried == int(write.tried))
-        .values(state="abandoned", finished=database_time(), error=dict(error), descriptors=None)
-    )
-    if given_up.rowcount:
-        _leave(connection, write, error)
-    return given_up.rowcount == 1
-
-
-def _leave(connection: Connection, write: Entry, error: Mapping[str, Any] | None) -> None:
-    """Remember the buffer of a write that was given up, so that recovery removes its files."""
-    intent = write.intent
-    fate_unknown = error is not None and error.get("code") == FATE_UNKNOWN
-    if intent.buffered and not fate_unknown:
-        left = {"buffer": intent.buffer, "write_id": intent.write_id, "target": intent.target}
-        insert_missing(connection, leftovers, left | {"dataset": dict(intent.dataset)})
-
-
-def _row(intent: Intent) -> dict[str, Any]:
-    return {
-        "write_id": intent.write_id,
-        "workflow": intent.workflow,
-        "target": intent.target,
-        "branch": intent.branch,
-        "mode": intent.mode,
-        "conflict": intent.conflict,
-        "state": "open",
-        "tried": 0,
-        "owner": intent.owner,
-        "buffer": intent.buffer,
-        "buffered": intent.buffered,
-        "place": intent.place,
-        "dataset": dict(intent.dataset),
-        "table_uuid": intent.base.table_uuid,
-        "base_schema": intent.base.schema_id,
-        "base_sequence": intent.base.sequence,
-        "base_snapshot": intent.base.snapshot_id,
-        "opened": database_time(),
-        "inputs": dict(intent.inputs),
-    }
-
-
-def _write(row: Row[Any]) -> Entry:
-    base = Base(row.table_uuid, row.base_schema, row.base_sequence, row.base_snapshot)
-    intent = Intent(
-        *(row.write_id, row.workflow, row.target, row.branch, row.mode, row.conflict, row.owner, row.buffer, base),
-        dataset=row.dataset,
-        inputs=row.inputs or {},
-        buffered=row.buffered,
-        place=row.place,
-    )
-    contents = None
-    if row.sealed is not None:
-        descriptors = unpacked(row.descriptors) if row.descriptors else ()
-        contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
-    return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number)

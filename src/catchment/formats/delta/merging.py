@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
-from catchment.commit.listener import Listener
 from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
@@ -36,12 +35,6 @@ def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -
         raise problem.changed(message=f"output {write.output.name}: {problem.message}", where=place) from error
     finally:
         spark.catalog.dropTempView(ROWS)
-
-
-def warn_of_options(write: Write, listener: Listener) -> None:
-    """Warn that Delta's MERGE INTO ignores writer options."""
-    if ignored := [*write.output.options, *(["compressionType"] if write.output.compression else [])]:
-        listener.warn(f"output {write.output.name}: {', '.join(ignored)} has no effect on a merge")
 
 
 @contextmanager

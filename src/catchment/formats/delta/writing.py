@@ -20,7 +20,7 @@ from catchment.formats.delta import conflicts
 from catchment.formats.delta.buffered import append, publish_sealed, publisher_of
 from catchment.formats.delta.catalog import is_known
 from catchment.formats.delta.log import BRANCH, NO_TABLE, Head, Log, log_of, require_head
-from catchment.formats.delta.merging import merge, warn_of_options
+from catchment.formats.delta.merging import merge
 from catchment.formats.delta.sealed_files import numbers_rows
 from catchment.formats.delta.tables import check_partitions, create, fit, give_name
 from catchment.formats.delta.transaction import Transaction, needs_table_lease
@@ -142,7 +142,6 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
     """Merge under the table's lease: one statement reads, writes and commits, and appends would overtake it again."""
-    warn_of_options(write, listener)
     with table_lease(writer.store, log.path, writer.owner, listener):
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
