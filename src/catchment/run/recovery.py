@@ -78,8 +78,9 @@ def rebuild(
 
     Says which writes of which table it had lost. Plain files have no history: of them it learns nothing.
     """
+    named = [_canonical(address, project)] if address else []
     with LakeSession(project, tell=tell, launch=launch) as reader, open_store(project.metastore) as store:
-        asked = [_canonical(address, project)] if address else list(_tables(project, reader))
+        asked = named or list(_tables(project, reader))
         learned = {each: _learn(store, of_input(str(each), None, project), reader, each) for each in asked}
     return {str(table): lost for table, lost in learned.items() if lost}
 
