@@ -84,14 +84,38 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
         (("table", "remove-orphans", "dataos://lakehouse:raw/t"), "not-confirmed"),
         (("table", "compact", "dataos://lakehouse:raw/t", "--property", "rewrite-all"), "bad-option"),
         (("table", "compact", "dataos://lakehouse:raw/t", "--property", "rewrite-al=true"), "bad-option"),
+        (("run", "plain.yaml", "--backfill", "1..2"), "option-without-effect"),
+        (("run", "plain.yaml", "--until-caught-up"), "option-without-effect"),
+        (("run", "plain.yaml", "--windows", "1"), "option-without-effect"),
+        (("run", "plain.yaml", "--wait"), "option-without-effect"),
+        (("run", "plain.yaml", "--tick", "2026-01-01T00:00:00Z", "--backfill", "1..2"), "option-without-effect"),
+        (("runs", "20240101-000000-abcdef", "--limit", "3"), "option-without-effect"),
+        (("schedule", "plain.yaml", "--count", "3"), "option-without-effect"),
+        (
+            ("table", "partition", "add", "dataos://lakehouse:raw/t", "day", "at", "--buckets", "4"),
+            "option-without-effect",
+        ),
+        (
+            ("table", "partition", "replace", "dataos://lakehouse:raw/t", "f", "bucket", "id", "--width", "4"),
+            "option-without-effect",
+        ),
     ],
 )
 def test_wrong_requests_have_a_code_and_leave_with_two(tmp_path: Path, arguments: tuple[str, ...], code: str) -> None:
     projects.make(tmp_path)
+    (tmp_path / "plain.yaml").write_text(projects.workflow("plain", projects.job("one", "SELECT 1 AS a")))
     answer = program.call(*arguments, cwd=tmp_path)
     assert answer.code == 2
     assert f"error[{code}]" in answer.out + answer.err
     assert "Traceback" not in answer.out + answer.err
+
+
+def test_a_project_that_is_named_is_used_for_a_file_elsewhere(tmp_path: Path) -> None:
+    projects.make(tmp_path / "lake")
+    (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT 1", to="elsewhere:raw/trips")))
+    answer = program.call("run", "w.yaml", "--project", "lake", "-o", "json", cwd=tmp_path)
+    assert answer.code == 2
+    assert [d["code"] for d in answer.data["diagnostics"]] == ["unknown-depot"]
 
 
 @pytest.mark.parametrize(

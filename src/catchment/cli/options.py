@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from catchment.errors import RequestError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -75,3 +78,17 @@ def quiet(command: Command) -> Command:
 
 
 WORKFLOW_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def given(*names: str) -> list[str]:
+    """Which of these options of the verb are on its command line, as people write them."""
+    ctx = click.get_current_context()
+    spelled = {option.name: f"`{max(option.opts, key=len)}`" for option in ctx.command.params}
+    return [spelled[name] for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+
+
+def refuse(names: list[str], reason: str, hint: str) -> None:
+    """Refuse options that would have no effect."""
+    if names:
+        effect = "has no effect" if len(names) == 1 else "have no effect"
+        raise RequestError(f"{', '.join(names)} {effect}: {reason}", code="option-without-effect", hint=hint)

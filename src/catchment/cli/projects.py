@@ -27,11 +27,11 @@ def open_project(start: Path) -> Project:
     return _remember(project.load(start))
 
 
-def prepare(file: Path) -> Prepared:
-    """A workflow file, its project and its plan, with every problem found on the way."""
+def prepare(file: Path, project: Project | None = None) -> Prepared:
+    """A workflow file, its project (if none is given, the one it belongs to) and its plan, with every problem found."""
     from catchment import plan
 
-    prepared = plan.prepare(file)
+    prepared = plan.prepare(file, project=project)
     if prepared.project is not None:
         _remember(prepared.project)
     return prepared

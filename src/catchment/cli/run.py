@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,13 @@ from catchment.cli.interaction import stop_on_signal
 from catchment.cli.schedule import run_tick, tick_time
 from catchment.run_model import Backfill, RunRequest
 
+if TYPE_CHECKING:
+    from catchment.plan.model import Plan
+    from catchment.project.model import Project
+
 MAX_WINDOWS = 10_000
+INCREMENTAL = ("backfill", "until_caught_up", "windows", "wait")
+"""Options that say how incremental jobs are run."""
 
 
 def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill | None:
@@ -64,25 +71,31 @@ def run(
     most = windows or (MAX_WINDOWS if until_caught_up else 1)
     if backfill and (windows or until_caught_up):
         raise click.UsageError("--backfill reads all windows of its range: leave out --windows and --until-caught-up")
+    if tick is not None and file is not None:
+        options.refuse(options.given(*INCREMENTAL, "earlier", "where"), "a tick decides this itself", "leave it out")
+        run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
+        return
     request = RunRequest(windows=most, backfill=backfill, wait=wait)
+    project = projects.open_project(where) if options.given("where") else None
     if earlier is not None:
+        options.refuse(options.given("tick"), "it needs a workflow FILE", "leave it out")
         from catchment.run.run_history import find
 
-        found = find(projects.open_project(file or where), earlier)
+        found = find(project or projects.open_project(file or where), earlier)
         file = file or Path(found.file)
         request = replace(request, reference_time=found.request.reference_time)
     elif file is None:
         raise click.UsageError("give a workflow FILE, or --from-run RUN")
-    elif tick is not None:
-        run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
-        return
-    run_file(file, request, jobs=jobs, quiet=quiet, output=output)
+    run_file(file, request, project, jobs=jobs, quiet=quiet, output=output)
 
 
-def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, output: str) -> None:
+def run_file(
+    file: Path, request: RunRequest, project: Project | None = None, *, jobs: int | None, quiet: bool, output: str
+) -> None:
     """Run one workflow file, print its result and exit with its exit code."""
-    prepared = projects.prepare(file)
+    prepared = projects.prepare(file, project)
     project, plan = prepared.require()
+    _check_incremental(plan, options.given(*INCREMENTAL))
     if prepared.diagnostics and not quiet:
         click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
@@ -93,6 +106,16 @@ def run_file(file: Path, request: RunRequest, *, jobs: int | None, quiet: bool, 
     with stop_on_signal() as stop:
         result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop)
     run_result.conclude(result, quiet=quiet, output=output)
+
+
+def _check_incremental(plan: Plan, asked: list[str]) -> None:
+    """Refuse options for incremental jobs if there are none, and name the jobs that they do not apply to."""
+    others = [job.name for job in plan.jobs if not job.moves]
+    if len(others) == len(plan.jobs):
+        reason = f"workflow {plan.workflow} has no incremental job"
+        options.refuse(asked, reason, "leave it out, or make a job incremental: see docs/how-to/incremental.md")
+    elif asked and others:
+        printing.tell(f"{', '.join(asked)}: for incremental jobs only; these run as always: {', '.join(others)}")
 
 
 @click.command()

@@ -25,6 +25,7 @@ def runs(run_id: str | None, limit: int, where: Path, output: str) -> None:
 
     project = projects.open_project(where)
     if run_id is not None:
+        options.refuse(options.given("limit"), "one run is shown", "leave it out, or leave out the run")
         found = run_history.show(project, run_id)
         run_result.echo(found, output)
         run_result.echo_errors(found)

@@ -19,8 +19,6 @@ from catchment.timestamps import as_written
 if TYPE_CHECKING:
     from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow
     from catchment.run.schedule.tick_reports import TickReport
-if TYPE_CHECKING:
-    from catchment.run.schedule.tick_reports import TickReport
 
 
 @click.command()
@@ -45,6 +43,10 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
     """
     from catchment.run.schedule.scheduled_workflows import check_together
 
+    if not dry_run:
+        options.refuse(
+            options.given("count"), "it is for --dry-run, which lists ticks", "add --dry-run, or leave it out"
+        )
     followed = [_read(file, quiet=quiet) for file in files]
     check_together(followed)
     if dry_run:

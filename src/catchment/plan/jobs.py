@@ -61,6 +61,9 @@ class Resolver:
         except RequestError as error:
             self._report(error, given.dataset_where)
             return None
+        if given.schema is not None and traits_of(dataset.format).is_table:
+            message = f"input `{given.name}` is a {dataset.format} table, which has a schema of its own"
+            self.findings.error("unsupported-by-format", message, given.where, "remove the schema from the input")
         if given.commits is not None:
             self._check_commits(given, dataset, given.commits.where)
         return InputPlan(
@@ -188,6 +191,9 @@ class Resolver:
             message = f"{asked} needs a table: plain files do not record who changed them"
             hint = "keep the data in a table, or leave `conflict` out: the last one to replace a partition wins"
             self.findings.error("unsupported-conflict", message, where, hint)
+        elif given.mode == "append":
+            message = f"{asked} has no effect on an append, which replaces nothing"
+            self.findings.error("unsupported-conflict", message, where, "leave `conflict` out")
         elif given.commit == "direct":
             message = f"{asked} cannot be used with `commit: direct`, whose commit compares nothing"
             hint = "leave `commit` out, or leave `conflict` out: the last one to replace a partition wins"

@@ -26,6 +26,10 @@ def check_options(given: Output, format: str, findings: Findings) -> None:
         if not any(fnmatchcase(name.lower(), pattern) for pattern in known):
             message = f"the option `{name}` has no effect on {what if traits_of(format).direct else format}"
             findings.error("unsupported-option", message, given.option_places[name], _hint(name, known))
+    if given.properties and not traits_of(format).is_table:
+        message = f"`properties` have no effect on {format}: plain files have no table properties"
+        where = given.option_places["properties"]
+        findings.error("unsupported-option", message, where, "remove them, or write to a table")
     if given.mode == "merge" and given.compression:
         message = "`compressionType` has no effect on a merge"
         hint = "set the compression as a property of the table"

@@ -206,7 +206,7 @@ class Output:
     options: Mapping[str, str] = field(default_factory=dict)
     """Writer options (`extraOptions`)."""
     option_places: Mapping[str, Position] = field(default_factory=dict)
-    """Where `conflict`, `compressionType` and the writer options are given."""
+    """Where `conflict`, `compressionType`, `properties` and the writer options are given."""
     compression: str | None = None
     merge_schema: bool = False
     merge: Merge | None = None

@@ -131,6 +131,9 @@ class _Loading:
         self._findings.extend(found)
         if not isinstance(node, MapNode):
             return None
+        if given and given.retry and not given.retry.count and len(given.retry.model_fields_set - {"count"}):
+            message = "`retry` has no effect without a `count`"
+            self._findings.warning("ignored-key", message, node.key_where("retry"), "add `count: 3`, or remove it")
         jobs = self._jobs(node, given)
         name = node.get("name")
         if not isinstance(name, ScalarNode) or not name.text:

@@ -83,6 +83,7 @@ def test_a_change_is_planned_with_its_place(tmp_path: Path) -> None:
         ("lake:raw/trips?acl=rw", "name: column_add, column: a", ("missing-field", 11, 19)),
         ("lake:raw/trips?acl=rw", "name: partition_add, column: a, type: dya", ("bad-transform", 11, 58)),
         ("lake:raw/trips?acl=rw", "name: partition_add, column: a, type: bucket, numBuckets: 0", ("bad-value", 11, 78)),
+        ("lake:raw/trips?acl=rw", "name: partition_add, column: a, type: day, numBuckets: 4", ("unknown-key", 11, 63)),
     ],
 )
 def test_what_cannot_be_done_is_told_at_its_place(

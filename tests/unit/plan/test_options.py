@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from catchment.errors import Diagnostic
-from tests.unit.plan.flows import OUTPUT, J, flow, prepare
+from tests.unit.plan.flows import OUTPUT, TABLE, J, flow, prepare
 
 DELTA = "dataos://log:raw/t?acl=rw"
 FILES = "dataos://drop:none/out?acl=rw"
@@ -25,8 +25,8 @@ def found(directory: Path, job: J) -> tuple[Diagnostic, ...]:
     return prepare(directory, flow(job), PROJECT).diagnostics
 
 
-def with_option(name: str, **more: str) -> J:
-    return J("a", options=f'extraOptions: {{{name}: "1"}}', **more)
+def with_option(name: str, value: str = "1", **more: str) -> J:
+    return J("a", options=f'extraOptions: {{{name}: "{value}"}}', **more)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,23 @@ def test_compression_of_a_merge_is_refused(tmp_path: Path) -> None:
 def test_a_way_to_replace_partitions_that_there_is_not(tmp_path: Path) -> None:
     [problem] = found(tmp_path, with_option("partitionOverwriteMode", mode="overwrite"))
     assert problem.code == "bad-value"
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (J("a", write=FILES, properties="write.format.default: orc"), ("unsupported-option", True)),
+        (J("a", write_more=", conflict: fail"), ("unsupported-conflict", True)),
+        (J("a", read=TABLE, read_more=", schemaString: 'a INT', schemaType: spark"), ("unsupported-by-format", True)),
+        (J("a", read_more=", format: json, schemaType: spark"), ("ignored-key", False)),
+        (J("a", properties="overwrite-mode: dynamic"), ("ignored-key", False)),
+        (with_option("partitionOverwriteMode", value="dynamic", write=FILES), ("ignored-key", False)),
+    ],
+)
+def test_a_key_without_effect_is_told(job: J, expected: tuple[str, bool], tmp_path: Path) -> None:
+    assert [(problem.code, problem.is_error) for problem in found(tmp_path, job)] == [expected]
+
+
+def test_a_retry_without_a_count_is_told(tmp_path: Path) -> None:
+    text = flow(J("a")).replace("    spec:", "    retry: {strategy: Always, duration: 10s}\n    spec:")
+    assert [problem.code for problem in prepare(tmp_path, text, PROJECT).diagnostics] == ["ignored-key"]

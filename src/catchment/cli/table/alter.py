@@ -69,6 +69,8 @@ def column_widen(address: str, name: str, type_: str, where: Path, output: str, 
 
 
 TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
+_NUMBERS = {"bucket": "buckets", "truncate": "width"}
+"""The options that transforms need."""
 
 
 @click.group()
@@ -121,6 +123,9 @@ def partition_replace(address: str, field: str, where: Path, output: str, *, dry
 
 
 def _arguments(field: dict[str, Any]) -> dict[str, Any]:
+    for name in ("buckets", "width"):
+        if _NUMBERS.get(field["transform"]) != name:
+            options.refuse(options.given(name), f"{field['transform']} takes no such number", "leave it out")
     given = {
         "type": field["transform"],
         "column": field["column"],

@@ -45,15 +45,13 @@ def _input(node: Node, findings: Findings) -> Input | None:
 
 def _schema_type(given: grammar.Input, node: MapNode, findings: Findings) -> Literal["avro", "spark"]:
     """The dialect's default is avro; `sparkJson` is another name for spark."""
-    if given.schema_string is None and given.schema_type is None:
-        return "spark"
-    name = (given.schema_type or "avro").lower()
-    if name == "avro":
-        return "avro"
-    if name not in ("spark", "sparkjson"):
-        where = follow(node, ["schemaType"]).node.where
-        findings.error("bad-value", f"there is no schemaType `{given.schema_type}`", where, "use `avro` or `spark`")
-    return "spark"
+    name, at = (given.schema_type or "avro").lower(), follow(node, ["schemaType"])
+    if name not in ("avro", "spark", "sparkjson"):
+        message = f"there is no schemaType `{given.schema_type}`"
+        findings.error("bad-value", message, at.node.where, "use `avro` or `spark`")
+    elif given.schema_string is None and given.schema_type is not None:
+        findings.warning("ignored-key", "`schemaType` has no effect without a schema", at.key_where, "remove it")
+    return "avro" if name == "avro" and given.schema_string is not None else "spark"
 
 
 def read_steps(job: MapNode, findings: Findings) -> tuple[Step, ...]:

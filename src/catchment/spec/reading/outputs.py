@@ -89,7 +89,8 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
 
 
 def _places(node: MapNode, extra: Mapping[str, str]) -> dict[str, Position]:
-    paths = [["conflict"], ["options", "compressionType"], *(["options", "extraOptions", name] for name in extra)]
+    paths = [["conflict"], ["options", "compressionType"], ["options", "iceberg", "properties"]]
+    paths += (["options", "extraOptions", name] for name in extra)
     return {path[-1]: follow(node, path).key_where for path in paths}
 
 
@@ -111,6 +112,9 @@ def _mode(options: grammar.OutputOptions, extra: dict[str, str], node: MapNode, 
         message = f"no saveMode is given; `overwrite` is taken, which {what}"
         findings.warning("no-save-mode", message, where, "add `saveMode: append` or `saveMode: overwrite` to `options`")
     if options.save_mode == "append":
+        for path in (path for path, mode in how.items() if mode.lower() == "dynamic"):
+            message = f"`{path[-1]}` has no effect on an append, which replaces nothing"
+            findings.warning("ignored-key", message, follow(node, path).key_where, "remove it, or use `overwrite`")
         return "append"
     return "overwrite-partitions" if dynamic else "overwrite"
 

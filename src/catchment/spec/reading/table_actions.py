@@ -201,7 +201,9 @@ def _input(given: grammar.Action, node: MapNode, inputs: Sequence[str], findings
     return found
 
 
-_OF_A_FIELD = ("asColumn", "numBuckets", "width")
+_ARGUMENT_OF = {"numBuckets": "bucket", "width": "truncate"}
+"""The numbers that partition transforms take, and whose they are."""
+_OF_A_FIELD = ("asColumn", *_ARGUMENT_OF)
 NEEDS: Mapping[ChangeName, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "set_version": (("value",), ()),
     "rollback": ((), ("snapshot", "timestamp")),
@@ -253,6 +255,9 @@ def _check(action: ToolboxAction, node: MapNode, findings: Findings) -> None:
         where = follow(node, ["type"]).node.where
         findings.error("bad-transform", f"there is no transform `{action.type}`", where, hint)
     for key in node.entries:
-        if key not in ("name", *needed, *possible):
+        if key in _ARGUMENT_OF and key in possible and action.type != _ARGUMENT_OF[key]:
+            message = f"the transform `{action.type}` takes no `{key}`"
+            findings.error("unknown-key", message, node.key_where(key), f"it belongs to `{_ARGUMENT_OF[key]}`")
+        elif key not in ("name", *needed, *possible):
             hint = f"it takes {', '.join((*needed, *possible))}"
             findings.error("unknown-key", f"`{action.name}` takes no `{key}`", node.key_where(key), hint)
