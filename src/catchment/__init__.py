@@ -72,9 +72,11 @@ class Project:
         stop: threading.Event | None = None,
     ) -> Run:
         """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels."""
-        from catchment import run
+        from catchment import plan, run
 
-        return run.start(self.plan(file), self.settings, jobs=jobs, sinks=sinks, stop=stop)
+        # With the secrets of the workflow, which must be masked too.
+        project, made = plan.prepare(self.root / file, project=self.settings).require()
+        return run.start(made, project, jobs=jobs, sinks=sinks, stop=stop)
 
     def resume(
         self,

@@ -144,13 +144,16 @@ def test_the_plan_is_printed_and_is_data(tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_printed(tmp_path: Path) -> None:
-    settings = projects.SETTINGS.replace("{kind: iceberg,", "{kind: iceberg, conf: {spark.hadoop.x: '${env:TOKEN}'},")
-    projects.make(tmp_path, settings)
-    (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT 1 AS a")))
-    answer = program.call("plan", "w.yaml", "-o", "json", cwd=tmp_path, TOKEN="hunter22")
+    conf = "{kind: iceberg, conf: {spark.hadoop.x: '${secret:TOKEN}'},"
+    projects.make(tmp_path, projects.SETTINGS.replace("{kind: iceberg,", conf))
+    flow = projects.workflow("w", projects.job("one", "SELECT '${secret:SALT}' AS a, '${PLACE}' AS b"))
+    (tmp_path / "w.yaml").write_text(flow)
+    command = ("plan", "w.yaml", "-o", "json")
+    answer = program.call(*command, cwd=tmp_path, TOKEN="hunter22", SALT="pepper-99", PLACE="north-1")
     assert answer.code == 0
     assert "hunter22" not in answer.out + answer.err
-    assert "***" in answer.out
+    assert "pepper-99" not in answer.out + answer.err
+    assert "SELECT '***' AS a, 'north-1' AS b" in answer.out
 
 
 def test_init_overwrites_nothing(tmp_path: Path) -> None:

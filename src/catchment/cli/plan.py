@@ -27,9 +27,9 @@ def plan(file: Path, output: str) -> None:
         return
     if prepared.diagnostics:
         click.echo(hide.text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
-    click.echo(f"workflow {made.workflow} ({made.file})\n")
-    printing.echo_table(("job", "after", "engine", "reads", "writes"), map(_row, made.jobs))
-    click.echo(_footer(made))
+    click.echo(hide.text(f"workflow {made.workflow} ({made.file})\n"))
+    printing.echo_table(("job", "after", "engine", "reads", "writes"), hide.data([_row(job) for job in made.jobs]))
+    click.echo(hide.text(_footer(made)))
 
 
 def _data(made: Plan) -> Any:

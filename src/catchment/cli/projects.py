@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,7 +25,9 @@ def open_project(start: Path) -> Project:
     """The project that `start` belongs to."""
     from catchment import project
 
-    return _remember(project.load(start))
+    found = project.load(start)
+    _remember(found.secrets)
+    return found
 
 
 def prepare(file: Path, project: Project | None = None) -> Prepared:
@@ -32,19 +35,17 @@ def prepare(file: Path, project: Project | None = None) -> Prepared:
     from catchment import plan
 
     prepared = plan.prepare(file, project=project)
-    if prepared.project is not None:
-        _remember(prepared.project)
+    _remember(prepared.secrets)
     return prepared
 
 
 def redactor(ctx: click.Context | None = None) -> Redacts:
-    """Masks the secrets of the projects opened so far."""
+    """Masks the secrets of the projects and workflows opened so far."""
     from catchment.project.secrets import Redactor
 
     return Redactor((ctx or click.get_current_context()).meta.get(SECRETS, ()))
 
 
-def _remember(project: Project) -> Project:
+def _remember(secrets: Sequence[str]) -> None:
     meta = click.get_current_context().meta
-    meta[SECRETS] = (*meta.get(SECRETS, ()), *project.secrets)
-    return project
+    meta[SECRETS] = (*meta.get(SECRETS, ()), *secrets)

@@ -13,6 +13,7 @@ from catchment.formats.registry import held_by, in_use
 from catchment.formats.traits import Traits
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Depot
+from catchment.project.secrets import Redactor
 
 Settings = Mapping[str, str]
 
@@ -56,8 +57,9 @@ def spark_settings(start: Start) -> dict[str, str]:
 def launch_settings(settings: Settings, secrets: Sequence[str]) -> dict[str, str]:
     """The settings for the command line; raises if one of them contains a secret."""
     chosen = {key: settings[key] for key in AT_LAUNCH if key in settings}
+    redactor = Redactor(secrets)
     for key, value in chosen.items():
-        if any(secret in value for secret in secrets if secret):
+        if redactor.finds(value):
             raise SetupError(
                 f"{key} contains a secret, and every user of this machine can read the command line it is passed on",
                 code="secret-on-command-line",

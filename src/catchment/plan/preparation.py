@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from catchment import spec
@@ -12,6 +12,8 @@ from catchment.plan.building import draft
 from catchment.plan.model import Plan
 from catchment.project import loading
 from catchment.project.model import Project
+from catchment.project.secrets import Redactor, weak_secrets
+from catchment.spec.boundary import Boundary
 from catchment.spec.findings import Findings
 from catchment.spec.model import Workflow
 
@@ -25,6 +27,8 @@ class Prepared:
     plan: Plan | None
     """None if there are errors."""
     diagnostics: tuple[Diagnostic, ...]
+    secrets: tuple[str, ...] = ()
+    """The secrets of workflow and project; those of a project with errors are in no diagnostic."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` if there are errors."""
@@ -35,15 +39,20 @@ class Prepared:
 
 def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
     """Read a workflow and its project, unless that is given, and plan it."""
-    loaded = spec.load(file, env=env)
     findings = Findings()
-    findings.extend(loaded.diagnostics)
     project = project or _project(file, env, findings)
-    findings.extend(project.warnings if project else ())
+    loaded = spec.load(file, env=env, boundary=_boundary(file, project))
+    findings.extend(loaded.diagnostics)
+    findings.extend(weak_secrets(loaded.secrets))
+    secrets = (*(project.secrets if project else ()), *(secret.value for secret in loaded.secrets))
+    if project:
+        findings.extend(project.warnings)
+        project = replace(project, secrets=tuple(dict.fromkeys(secrets)))
     workflow = loaded.workflow
     plan = draft(workflow, project, findings) if workflow and project else None
-    diagnostics = findings.in_order(str(file))
-    return Prepared(project, workflow, None if any(each.is_error for each in diagnostics) else plan, diagnostics)
+    diagnostics = Redactor(secrets).diagnostics(findings.in_order(str(file)))
+    failed = any(each.is_error for each in diagnostics)
+    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
@@ -52,6 +61,11 @@ def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diag
     plan = draft(workflow, project, findings)
     diagnostics = findings.in_order(workflow.file)
     return (None if any(each.is_error for each in diagnostics) else plan), diagnostics
+
+
+def _boundary(file: Path, project: Project | None) -> Boundary:
+    """The directories from which the workflow may include files."""
+    return Boundary.around(project.root, project.include_paths) if project else Boundary.around(loading.find(file)[0])
 
 
 def _project(file: Path, env: Mapping[str, str] | None, findings: Findings) -> Project | None:

@@ -49,7 +49,15 @@ class Canonical:
             depots,
             engines,
             settings=Settings(entry.settings.max_pending, entry.settings.keep_days, entry.settings.linger),
+            include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
         )
+
+    def _include_path(self, text: str, index: int) -> Path:
+        where = self._at("include_paths", index).node.where
+        if is_uri(text):
+            self.findings.error("bad-include-path", f"`{text}` is not a directory", where, "write a local path")
+            return self.root
+        return Path(self._path(text, "include_paths", index))
 
     def _metastore(self, url: str) -> str:
         try:
@@ -166,7 +174,7 @@ class Canonical:
             return ""
         return entry.location if location == "name" else self._path(entry.location, "depots", name, "location")
 
-    def _path(self, text: str, *at: str) -> str:
+    def _path(self, text: str, *at: str | int) -> str:
         try:
             return absolute(text, self.root)
         except RequestError as error:
@@ -202,5 +210,5 @@ class Canonical:
             where = self._at("depots", name, "catalog", "uri").node.where
             self.findings.error("bad-catalog-uri", f"this is not a valid uri for a {entry.type} catalog", where, hint)
 
-    def _at(self, *path: str) -> Found:
+    def _at(self, *path: str | int) -> Found:
         return follow(self.node, path)

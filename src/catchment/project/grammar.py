@@ -171,6 +171,10 @@ class ProjectFile(_Entry):
         description="Catchment's own database: sqlite:///PATH (relative to this file), for engines on one machine, "
         "or postgresql://user:password@host/database.",
     )
+    include_paths: list[Text] = Field(
+        default_factory=list,
+        description="Directories outside the project (relative to this file) from which workflows may include files.",
+    )
     settings: Annotated[SettingsEntry, BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=lambda: SettingsEntry.model_validate({}),
         description="Limits that hold for all engines and all tables.",

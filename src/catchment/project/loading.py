@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from catchment.project.canonical import Canonical
 from catchment.project.grammar import DEFAULT_METASTORE, ProjectFile
 from catchment.project.model import Engine, Project
 from catchment.project.places import metastore_url
-from catchment.project.references import References
-from catchment.project.secrets import Redactor
+from catchment.project.secrets import Redactor, weak_secrets
 from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
+from catchment.spec.references import References
 from catchment.spec.tree import MapNode, Node
 from catchment.spec.validation import parse
 
@@ -24,29 +24,37 @@ FILE = "catchment.yaml"
 
 def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
     """The project that a file or directory belongs to; raises `InvalidFiles` with every problem of its file."""
-    start = start.resolve()
-    directory = start if start.is_dir() else start.parent
-    file = next((found for place in (directory, *directory.parents) if (found := place / FILE).is_file()), None)
+    directory, file = find(start)
     if file is None:
         return Project(directory, None, metastore_url(DEFAULT_METASTORE, directory), {}, {"default": Engine("default")})
     return _read(file, os.environ if env is None else env)
 
 
+def find(start: Path) -> tuple[Path, Path | None]:
+    """The root of the project that a file or directory belongs to, and its project file if it has one."""
+    start = start.resolve()
+    directory = start if start.is_dir() else start.parent
+    file = next((found for place in (directory, *directory.parents) if (found := place / FILE).is_file()), None)
+    return (file.parent if file else directory), file
+
+
 def _read(file: Path, env: Mapping[str, str]) -> Project:
     document = read_text(read_file(file), _display_path(file))
     findings = Findings()
-    references = References(file.parent, env, findings)
-    node = references.resolve(document.root)
+    references = References(env, findings, lambda name, where: read_file(file.parent / name, where), bare_names=False)
+    node = references.fill(document.root)
     judged = Findings()
     entry, problems = _parse(node)
     judged.extend(problems)
     project = Canonical(file, node, judged).project(entry)
     # A value whose reference failed is reported only once.
     findings.extend(each for each in judged.in_order(document.file) if each.where not in references.failed)
-    found = _redacted(findings.in_order(document.file), Redactor(references.secrets))
+    findings.extend(weak_secrets(references.secrets))
+    secrets = tuple(dict.fromkeys(secret.value for secret in references.secrets))
+    found = Redactor(secrets).diagnostics(findings.in_order(document.file))
     if any(each.is_error for each in found):
         raise InvalidFiles(found)
-    return replace(project, secrets=tuple(dict.fromkeys(references.secrets)), warnings=found)
+    return replace(project, secrets=secrets, warnings=found)
 
 
 def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
@@ -80,11 +88,3 @@ def _display_path(file: Path) -> str:
     """The path of the file for messages: relative if it is below the working directory."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
-
-
-def _redacted(found: Iterable[Diagnostic], redactor: Redactor) -> tuple[Diagnostic, ...]:
-    """The diagnostics without secrets, which quoted values may contain."""
-    return tuple(
-        replace(each, message=redactor.text(each.message), hint=each.hint and redactor.text(each.hint))
-        for each in found
-    )

@@ -86,10 +86,12 @@ class Project:
     engines: Mapping[str, Engine]
     """Always has `default`."""
     secrets: tuple[str, ...] = ()
-    """Every value from the environment or a file; redacted everywhere."""
+    """The values of `${secret:NAME}` and `${file:PATH}` in the project file and in the workflow; masked everywhere."""
     warnings: tuple[Diagnostic, ...] = ()
     """Warnings about the project file."""
     settings: Settings = Settings()
+    include_paths: tuple[Path, ...] = ()
+    """Directories outside the root from which workflows may include files."""
 
     @property
     def home(self) -> Path:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from catchment.spec.model import Loaded
+
+if TYPE_CHECKING:
+    from catchment.spec.boundary import Boundary
 
 __all__ = ["Loaded", "load"]
 
 
-def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
-    """Read a workflow file. Problems become diagnostics; bad input never raises."""
+def load(path: Path, *, env: Mapping[str, str] | None = None, boundary: Boundary | None = None) -> Loaded:
+    """Read a workflow file. Problems become diagnostics; bad input never raises.
+
+    The files that it includes must be within the boundary: by default, the directory of the workflow.
+    """
     # Engines import the canonical model through this package; they must not pay for YAML and its grammar.
     from catchment.spec.workflow_file import load as load_file
 
-    return load_file(path, env=env)
+    return load_file(path, env=env, boundary=boundary)

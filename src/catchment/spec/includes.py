@@ -5,25 +5,26 @@ Relative paths start from the directory of the workflow file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
 from catchment.errors import InvalidFiles, Position
-from catchment.spec.document import read_file, read_text
+from catchment.spec.boundary import Boundary
+from catchment.spec.document import read_text
 from catchment.spec.findings import Findings
-from catchment.spec.interpolation import interpolate
 from catchment.spec.model import SourceLine
+from catchment.spec.references import References
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode, text
 
 
 @dataclass(frozen=True)
 class Includes:
-    """Finds the files of one workflow and fills in their environment variables."""
+    """Finds the files of one workflow, within the boundary of its project, and fills in their references."""
 
     base: Path
-    env: Mapping[str, str]
+    boundary: Boundary
+    references: References
     findings: Findings
 
     def inline(self, node: MapNode) -> MapNode:
@@ -47,7 +48,7 @@ class Includes:
         if content is None:
             return ()
         try:
-            root = interpolate(read_text(content, str(self.base / name)).root, self.env, self.findings)
+            root = self.references.fill(read_text(content, str(self.base / name)).root)
         except InvalidFiles as error:
             self.findings.extend(error.diagnostics)
             return ()
@@ -85,12 +86,12 @@ class Includes:
         if content is None:
             # The missing file is reported. An empty text keeps the rest of the mapping checkable.
             return node.without(key).having(inline, Entry(entry.where, ScalarNode("", "", entry.node.where)))
-        found = interpolate(_file_node(content, str(self.base / name)), self.env, self.findings)
+        found = self.references.fill(_file_node(content, str(self.base / name)))
         return node.without(key).having(inline, Entry(entry.where, found))
 
     def _text(self, name: str, asked_at: Position) -> str | None:
         try:
-            return read_file(self.base / name, asked_at)
+            return self.boundary.read(self.base / name, asked_at)
         except InvalidFiles as error:
             self.findings.extend(error.diagnostics)
             return None

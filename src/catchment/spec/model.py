@@ -355,9 +355,19 @@ class Workflow:
 
 
 @dataclass(frozen=True)
+class Secret:
+    """A value that must not be shown, and the reference that stands for it."""
+
+    value: str
+    reference: str
+    where: Position
+
+
+@dataclass(frozen=True)
 class Loaded:
     """What could be read of a workflow file. It is complete only if no diagnostic is an error."""
 
     workflow: Workflow | None
     """None if not even the head of the file could be read."""
     diagnostics: tuple[Diagnostic, ...]
+    secrets: tuple[Secret, ...] = ()

@@ -4,53 +4,77 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from catchment.errors import InvalidFiles, Position
 from catchment.spec.aliases import normalise_job, normalise_node
+from catchment.spec.boundary import Boundary
 from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import workflow as grammar
 from catchment.spec.includes import Includes
-from catchment.spec.interpolation import interpolate
-from catchment.spec.model import Job, Loaded, Retry, Schedule, Workflow
+from catchment.spec.model import Job, Loaded, Retry, Schedule, Secret, Workflow
 from catchment.spec.reading.dag import DagItem, link
 from catchment.spec.reading.jobs import read_job, retry_of
+from catchment.spec.references import References
 from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
 from catchment.spec.validation import parse
 
 MAX_FILES_DEEP = 32
 
 
-def load(path: Path, *, env: Mapping[str, str] | None = None) -> Loaded:
+def load(path: Path, *, env: Mapping[str, str] | None = None, boundary: Boundary | None = None) -> Loaded:
     """Read a workflow file; its problems become diagnostics, all of them at once."""
     findings = Findings()
-    workflow = _Loading(path, os.environ if env is None else env, findings).workflow()
-    return Loaded(workflow, findings.in_order(str(path)))
+    surroundings = _Surroundings(os.environ if env is None else env, boundary or Boundary.around(path.parent), findings)
+    workflow = _Loading(path, surroundings).workflow()
+    return Loaded(workflow, findings.in_order(str(path)), tuple(dict.fromkeys(surroundings.secrets)))
+
+
+@dataclass
+class _Surroundings:
+    """What a workflow file shares with the files that it includes."""
+
+    env: Mapping[str, str]
+    boundary: Boundary
+    findings: Findings
+    secrets: list[Secret] = field(default_factory=list)
+    seen: set[Path] = field(default_factory=set)
+    """The workflow files that were read."""
+
+    def references(self, base: Path) -> References:
+        """Fills in the references of a file whose relative paths start at `base`."""
+        return References(
+            self.env,
+            self.findings,
+            lambda name, where: self.boundary.read(base / name, where),
+            secrets=self.secrets,
+        )
 
 
 class _Loading:
     """One workflow file while it is read; `parent` is the file that includes it."""
 
-    def __init__(self, path: Path, env: Mapping[str, str], findings: Findings, parent: _Loading | None = None) -> None:
+    def __init__(self, path: Path, surroundings: _Surroundings, parent: _Loading | None = None) -> None:
         self._path = path
-        self._env = env
-        self._findings = findings
+        self._surroundings = surroundings
+        self._findings = surroundings.findings
         self._chain: tuple[Path, ...] = parent._chain if parent else ()
-        self._seen: set[Path] = parent._seen if parent else set()
-        self._includes = Includes(path.parent, env, findings)
+        self._references = surroundings.references(path.parent)
+        self._includes = Includes(path.parent, surroundings.boundary, self._references, self._findings)
 
     def workflow(self, asked_at: Position | None = None) -> Workflow | None:
         try:
-            text = read_file(self._path, asked_at)
+            boundary = self._surroundings.boundary
+            text = boundary.read(self._path, asked_at) if asked_at else read_file(self._path)
             if asked_at and self._is_refused(asked_at):
                 return None
             root = read_text(text, str(self._path)).root
         except InvalidFiles as error:
             self._findings.extend(error.diagnostics)
             return None
-        return self._read(interpolate(root, self._env, self._findings) if "${" in text else root)
+        return self._read(self._references.fill(root) if "${" in text else root)
 
     def _is_refused(self, asked_at: Position) -> bool:
         """Whether a sub-workflow includes itself or is already included, so that job names would repeat."""
@@ -59,7 +83,7 @@ class _Loading:
             names = " -> ".join(each.name for each in (*self._chain, file))
             message = f"workflow files include each other in a cycle: {names}"
             self._findings.error("file-cycle", message, asked_at, "remove one `file:`")
-        elif file in self._seen:
+        elif file in self._surroundings.seen:
             message = f"{self._path} is part of the workflow already"
             self._findings.error("duplicate-file", message, asked_at, "depend on the jobs that are there")
         elif len(self._chain) >= MAX_FILES_DEEP:
@@ -71,7 +95,7 @@ class _Loading:
 
     def _read(self, root: Node) -> Workflow | None:
         self._chain = (*self._chain, self._path.resolve())
-        self._seen.add(self._chain[-1])
+        self._surroundings.seen.add(self._chain[-1])
         given, found = parse(grammar.Resource, root)
         self._findings.extend(found)
         self._check_type(root)
@@ -155,5 +179,5 @@ class _Loading:
         return tuple(replace(job, retry=retry) if job.retry == Retry() else job for job in jobs)
 
     def _sub_workflow(self, path: Path, asked_at: Position) -> tuple[Job, ...]:
-        found = _Loading(path, self._env, self._findings, self).workflow(asked_at)
+        found = _Loading(path, self._surroundings, self).workflow(asked_at)
         return found.jobs if found else ()

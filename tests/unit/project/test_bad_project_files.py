@@ -136,6 +136,7 @@ CASES = [
     Case("directory for a file", "metastore: ${file:.}\n", "file-unreadable", 1, 12),
     Case("bare reference", "metastore: sqlite:///${HOME}/m.db\n", "bad-reference", 1, 22, "${env:HOME}"),
     Case("reference without a name", "metastore: ${env:}\n", "bad-reference", 1, 12),
+    Case("include path", "include_paths: ['s3a://bucket/sql']\n", "bad-include-path", 1, 17),
 ]
 
 
@@ -175,8 +176,14 @@ depots:
     ]
 
 
+def test_a_location_is_no_secret(tmp_path: Path) -> None:
+    text = "depots: {d: {kind: files, location: '/lake/${secret:X}'}}\n"
+    (found,) = problems(tmp_path, text, {"X": "hunter2hunter2"})
+    assert (found.code, found.where and found.where.column) == ("secret-in-name", 37)
+
+
 def test_messages_do_not_tell_secrets(tmp_path: Path) -> None:
-    text = "metastore: mysql://u:${env:PASSWORD}@h/db\nengines: {default: {master: '${env:PASSWORD}'}}\n"
+    text = "metastore: mysql://u:${secret:PASSWORD}@h/db\nengines: {default: {master: '${secret:PASSWORD}'}}\n"
     found = problems(tmp_path, text, {"PASSWORD": "hunter2hunter2"})
     assert [each.code for each in found] == ["unsupported-metastore", "bad-master"]
     assert "hunter2" not in "".join(each.message + str(each.hint) for each in found)

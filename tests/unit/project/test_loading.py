@@ -118,7 +118,7 @@ def test_a_hadoop_catalog_is_warned_of(tmp_path: Path) -> None:
     assert (warning.where.line, warning.where.column) == (2, 51)
 
 
-def test_references_are_filled_in_and_secret(tmp_path: Path) -> None:
+def test_references_are_filled_in_and_some_are_secret(tmp_path: Path) -> None:
     (tmp_path / "key.txt").write_text("abc-key\n")
     text = """\
 depots:
@@ -126,15 +126,15 @@ depots:
     kind: iceberg
     location: s3a://bucket
     catalog:
-      uri: jdbc:postgresql://user:${env:PASSWORD}@host/db
+      uri: jdbc:postgresql://user:${secret:PASSWORD}@${env:HOST}/db
     conf:
       spark.hadoop.fs.s3a.secret.key: ${file:key.txt}
       spark.hadoop.hadoop.tmp.dir: /tmp/${user.name}
-      again: ${env:PASSWORD}
-      literal: $${env:PASSWORD}
+      again: ${secret:PASSWORD}
+      literal: $${secret:PASSWORD}
 """
     write(tmp_path, text)
-    found = project.load(tmp_path, env={"PASSWORD": "hunter2"})
+    found = project.load(tmp_path, env={"PASSWORD": "hunter2", "HOST": "host"})
     depot = found.depots["d"]
     assert depot.catalog is not None
     assert depot.catalog.uri == "jdbc:postgresql://user:hunter2@host/db"
@@ -142,15 +142,34 @@ depots:
         "spark.hadoop.fs.s3a.secret.key": "abc-key",
         "spark.hadoop.hadoop.tmp.dir": "/tmp/${user.name}",
         "again": "hunter2",
-        "literal": "${env:PASSWORD}",
+        "literal": "${secret:PASSWORD}",
     }
     assert found.secrets == ("hunter2", "abc-key")
+    assert found.warnings == ()
+
+
+def test_a_variable_that_looks_like_a_secret_is_warned_of_where_it_is_plain(tmp_path: Path) -> None:
+    names = ("DB_PASSWORD", "token", "AWS_SECRET_ACCESS_KEY", "X_SECRET", "KEYBOARD", "HOME")
+    conf = "".join(f"      {name}: ${{env:{name}}}\n" for name in names)
+    write(tmp_path, f"engines:\n  default:\n    conf:\n{conf}")
+    found = project.load(tmp_path, env=dict.fromkeys(names, "value"))
+    assert found.secrets == ()
+    assert [(each.code, each.where and each.where.line) for each in found.warnings] == [
+        ("plain-secret", line) for line in (4, 5, 6, 7)
+    ]
+
+
+def test_a_secret_that_is_too_short_to_be_masked_is_warned_of(tmp_path: Path) -> None:
+    write(tmp_path, "engines: {default: {conf: {a: '${secret:PIN}', b: '${secret:LONG}'}}}\n")
+    found = project.load(tmp_path, env={"PIN": "123", "LONG": "1234"})
+    assert [each.code for each in found.warnings] == ["secret-too-short"]
+    assert "123" not in found.warnings[0].message
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql://user:${env:PASSWORD}@db.example:5432/catchment",
+        "postgresql://user:${secret:PASSWORD}@db.example:5432/catchment",
         "postgresql://user@db.example/catchment?sslmode=require&options=-csearch_path%3Dlake",
         "postgresql:///catchment?host=/run/postgresql",
         "postgresql://u:p%40%2F@[::1]:5432/catchment",
@@ -159,7 +178,7 @@ depots:
 def test_a_metastore_on_postgresql_stays_as_it_is_written(url: str, tmp_path: Path) -> None:
     write(tmp_path, f"metastore: {url}\n")
     found = project.load(tmp_path, env={"PASSWORD": "hunter2"})
-    assert found.metastore == url.replace("${env:PASSWORD}", "hunter2")
+    assert found.metastore == url.replace("${secret:PASSWORD}", "hunter2")
 
 
 def test_the_environment_is_the_process_unless_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.project.secrets import MASK, SHORTEST, Redactor, source_line
+from catchment.project.secrets import DISTINCTIVE, MASK, SHORTEST, Redactor, source_line
 
 SECRET = 'p@ss "w/örd\\'
 
@@ -50,7 +50,23 @@ def test_data_is_masked_in_depth_and_keeps_its_shape() -> None:
     assert Redactor(["secret1"]).data(data) == {MASK: [f"x {MASK}", (MASK, 1, None, True)], "plain": {"k": 1.5}}
 
 
-@given(st.lists(st.text(min_size=SHORTEST).filter(lambda s: "*" not in s), min_size=1, max_size=5), st.text())
+@pytest.mark.parametrize("secret", ["north", "postgres", "20240101", "pw-1"])
+@pytest.mark.parametrize("text", ["orders-{}", "/lakes/{}/x", "{}ql://host", "x{}", "{}.orders", "1{}", "{}_2", "{}-a"])
+def test_a_short_secret_a_word_or_a_number_does_not_mangle_names_and_paths(secret: str, text: str) -> None:
+    assert Redactor([secret]).text(text.format(secret)) == text.format(secret)
+
+
+@pytest.mark.parametrize("secret", ["north", "postgres", "20240101", "pw-1"])
+@pytest.mark.parametrize("text", ["password={}", "user:{}@host", "'{}'", '"{}"', "is {}.", "{}", "k={},l", "({})"])
+def test_a_short_secret_a_word_or_a_number_is_masked_where_it_stands_by_itself(secret: str, text: str) -> None:
+    assert Redactor([secret]).text(text.format(secret)) == text.format(MASK)
+    assert Redactor([secret]).finds(text.format(secret))
+
+
+DISTINCT = st.text(min_size=DISTINCTIVE).filter(lambda s: "*" not in s and not s.isalpha() and not s.isdigit())
+
+
+@given(st.lists(DISTINCT, min_size=1, max_size=5), st.text())
 def test_no_secret_survives(secrets: list[str], text: str) -> None:
     redacted = Redactor(secrets).text(text.join(["", *secrets, ""]))
     # Masking joins what stood around it, so only the mask itself may complete a secret; ours have no asterisk.

@@ -45,8 +45,10 @@ class Spec(Part):
     description: Text | None = optional("What the job is for.")
     tags: list[Text] | None = optional("Tags of the job.")
     configs: dict[str, Any] | None = optional("Configuration files of a cluster job; ignored.")
-    secrets: list[Any] | None = optional("Secrets of a cluster; ignored, use ${env:NAME} in catchment.yaml.")
-    dataos_secrets: list[Any] | None = optional("Secrets of a cluster; ignored, use ${env:NAME} in catchment.yaml.")
+    secrets: list[Any] | None = optional("Secrets of a cluster; ignored, write ${secret:NAME} where one is needed.")
+    dataos_secrets: list[Any] | None = optional(
+        "Secrets of a cluster; ignored, write ${secret:NAME} where one is needed."
+    )
     dataos_volumes: list[Any] | None = optional("Volumes of a cluster; ignored.")
     temp_volume: Any = optional("Scratch volume of a cluster; ignored.")
     persistent_volume: dict[str, Any] | None = optional("Volume of a cluster; ignored.")

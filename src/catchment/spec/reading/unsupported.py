@@ -43,8 +43,8 @@ _OUTPUT_OPTIONS = {
 }
 
 _IGNORED_IN_SPEC = {
-    "secrets": "secrets come from `${env:NAME}` in catchment.yaml",
-    "dataosSecrets": "secrets come from `${env:NAME}` in catchment.yaml",
+    "secrets": "secrets come from `${secret:NAME}`",
+    "dataosSecrets": "secrets come from `${secret:NAME}`",
     "configs": "settings of Spark go to `sparkConf`",
     "runAsApiKey": "credentials belong to the depots of catchment.yaml",
 }
