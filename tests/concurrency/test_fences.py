@@ -41,12 +41,20 @@ def overtaken(
     return done.rows, woken.rows
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite-partitions", "overwrite"])
+@pytest.mark.parametrize(
+    ("mode", "fault"),
+    [
+        ("append", "before-own-commit"),
+        ("overwrite-partitions", "before-own-commit"),
+        ("overwrite", "before-own-commit"),
+        ("append", "history-searched"),
+    ],
+)
 def test_a_direct_commit(
-    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str, mode: str
+    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str, mode: str, fault: str
 ) -> None:
     engine.run(directly(table(fresh), "append"))
-    sleeper = start_engine(lake_depot(root), key="sleeper", fault="before-own-commit:stop")
+    sleeper = start_engine(lake_depot(root), key="sleeper", fault=f"{fault}:stop")
     late = writing("SELECT 100L AS id, 0L AS part", table(fresh), mode="append")
     assert overtaken(engine, sleeper, filled, directly(table(fresh), mode), f"r-{fresh}", late) == (10, 10)
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == (21 if mode == "append" else 11)

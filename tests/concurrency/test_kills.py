@@ -68,3 +68,41 @@ def test_a_consolidator_that_slept_past_its_lease_publishes_nothing_twice(
     assert sleeping.done()[0].rows == 10
     assert ids(engine, fresh) == list(range(30))
     check(engine, fresh)
+
+
+def test_a_table_that_is_replaced_after_the_history_was_searched_takes_no_old_files(
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str
+) -> None:
+    engine.run(appending(fresh, 0, "early"))
+    sleeper = start_engine(lake_depot(root), key="sleeper", fault="history-searched:stop")
+    sleeper.ready()
+    sleeping = sleeper.start_job(appending(fresh, 10, "slept"))
+    await_sleep(worker_of(sleeper))
+    try:
+        engine.ask(f"CREATE OR REPLACE TABLE lake.raw.{fresh} (id STRING) USING iceberg")
+    finally:
+        os.kill(worker_of(sleeper), signal.SIGCONT)
+    assert sleeping.failed().code == "table-redefined"
+    assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == []
+
+
+def test_a_consolidator_that_slept_after_it_searched_the_history_searches_it_again(
+    engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str
+) -> None:
+    """Its write was tried before, and another engine has published it meanwhile and died before it could say so."""
+    engine.run(appending(fresh, 0, "early"))
+    lost, run = appending(fresh, 10, "lost"), f"r-{fresh}"
+    killed(start_engine, root, "before-swap", lost, run=run)
+    sleeper = start_engine(lake_depot(root), key="sleeper", fault="history-searched:stop")
+    sleeper.ready()
+    sleeping = sleeper.start_job(lost, run=run, number=2)
+    await_sleep(worker_of(sleeper))
+    end_leases(filled.store, worker_of(sleeper))
+    try:
+        killed(start_engine, root, "swap-applied", appending(fresh, 20, "awake"), run=f"s-{fresh}")
+    finally:
+        os.kill(worker_of(sleeper), signal.SIGCONT)
+    assert sleeping.done()[0].rows == 10
+    engine.recover(table(fresh))
+    assert ids(engine, fresh) == list(range(30))
+    check(engine, fresh)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,10 @@ def late(store: S3Server, on_s3: Lake, tmp_path_factory: pytest.TempPathFactory)
         yield found
 
 
-def replacing(name: str, number: int, depot: str) -> JobPlan:
+def replacing(name: str, number: int, depot: str, **more: Any) -> JobPlan:
     spec = (by("identity", "part"),)
     mode = "overwrite-partitions"
-    return writing(f"SELECT {number} AS id, 1 AS part", table(name, depot), mode=mode, partitions=spec)
+    return writing(f"SELECT {number} AS id, 1 AS part", table(name, depot), mode=mode, partitions=spec, **more)
 
 
 def rows(lake: Lake, name: str) -> list[int]:
@@ -48,11 +49,14 @@ def test_a_swap_that_lands_after_its_write_was_published_changes_nothing(late: t
     check(lake.there, fresh)
 
 
-def test_a_swap_that_lands_after_its_write_was_refused_changes_nothing(late: tuple[Lake, Gate], fresh: str) -> None:
+@pytest.mark.parametrize("commit", ["buffered", "direct"])
+def test_a_swap_that_lands_after_its_write_was_refused_changes_nothing(
+    late: tuple[Lake, Gate], fresh: str, commit: str
+) -> None:
     lake, gate = late
     lake.there.run(replacing(fresh, 1, "lake"))
     gate.close("late", at=rf"POST .*/tables/{fresh}", seconds=600)
-    pending = lake.here.start_job(replacing(fresh, 2, "late"))
+    pending = lake.here.start_job(replacing(fresh, 2, "late", commit=commit))
     until(lambda: gate.keeps_one)
     # The branch stays where it is: only the definition of the table changes.
     lake.there.ask(f"ALTER TABLE lake.raw.{fresh} ADD PARTITION FIELD bucket(4, id)")

@@ -14,7 +14,7 @@ from typing import Literal
 CommonPoint = Literal[
     "before-data-written", "data-written", "before-sealed", "sealed", "lease-taken", "before-marked", "marked"
 ]
-TablePoint = Literal["manifest-list-written", "before-swap", "swap-applied"]
+TablePoint = Literal["history-searched", "manifest-list-written", "before-swap", "swap-applied"]
 FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
 OwnPoint = Literal["before-own-commit", "own-commit-applied"]
 """Of formats that commit by themselves."""

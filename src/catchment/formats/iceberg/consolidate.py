@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
 from catchment.formats.iceberg.conflicts import Fit, anything_changed, partitions_changed, was_compacted
 from catchment.formats.iceberg.fence import fence, table_is_same
-from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
 from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
 from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES
 from catchment.jvm.causes import JVM_ERRORS, first_cause
@@ -78,36 +79,57 @@ class Consolidation:
             self._publish(left)
         return not self.outcome.left(self.batch)
 
-    def refuse(self, write: Entry, why: CatchmentError) -> None:
-        """Give a write up, once it is certain that no swap with it is still under way."""
-        if write.tried and table_is_same(self.table, write):
-            fence(self.table, write)
-            self.table.refresh()
-            self.outcome.committed.update(self._in_history([write]))
-        if write.write_id not in self.outcome.committed:
+    def attempt(self) -> bool:
+        """Take one step; a write that cannot be published leaves the batch. True if none is left."""
+        try:
+            return self.step()
+        except TableMoved:
+            return False
+        except _Refused as refused:
+            self._refuse(refused.write, refused.why)
+        except _Unusable as spoilt:
+            self._set_aside(spoilt)
+        return not self.outcome.left(self.batch)
+
+    def _refuse(self, write: Entry, why: CatchmentError) -> None:
+        if self._is_out(write):
             self.outcome.refused[write.write_id] = why
 
-    def set_aside(self, spoilt: _Unusable) -> None:
+    def _set_aside(self, spoilt: _Unusable) -> None:
         """Take the write that is to blame out of the queue; if that is not known yet, find out one by one."""
         if len(spoilt.writes) > 1:
             self.alone = True
-        else:
-            [write] = spoilt.writes
+            return
+        [write] = spoilt.writes
+        # A person may drop it later, and its files go then.
+        if self._is_out(write):
             self.outcome.set_aside[write.write_id] = _unpublishable(write, spoilt.error)
+
+    def _is_out(self, write: Entry) -> bool:
+        """Whether a write is not in the table, and no swap that is still under way can put it there any more."""
+        if write.tried and table_is_same(self.table, write):
+            fence(self.table, write.intent.branch, write.write_id)
+            self.table.refresh()
+            self.outcome.committed.update(self._in_history([write]))
+        return write.write_id not in self.outcome.committed
 
     def _publish(self, left: Sequence[Entry]) -> None:
         staged = _staged(self.table, left, self.ledger.metastore)
         try:
             self.ledger.mark_tried([self.outcome.as_in_ledger(write) for write in left])
         except Exception:
-            _clean(self.table, staged.startMetadata(), staged.currentMetadata())
+            _discard(self.table, staged)
             raise
         faults.point("before-swap")
-        self.outcome.sent.update(write.write_id for write in left)
+        ids = {write.write_id for write in left}
+        doubtful = ids - self.outcome.unsure
+        self.outcome.sent.update(ids)
+        self.outcome.unsure.update(doubtful)  # before it is sent: whatever goes wrong from here on, it may be applied
         published = swap(self.table, staged)
-        if published is None:
-            self.outcome.unsure.update(write.write_id for write in left)
-        self.outcome.committed.update(published or {})
+        if published is not None:
+            # Of an earlier swap of the same writes this one says nothing.
+            self.outcome.unsure.difference_update(doubtful)
+            self.outcome.committed.update(published)
 
     def _in_history(self, writes: Sequence[Entry]) -> dict[str, int | None]:
         index = self.table.look_back(_since(writes))
@@ -139,12 +161,8 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger) -> Out
     work = Consolidation(table, batch, ledger, Outcome({w.write_id: None for w in batch if _changes_nothing(w)}))
     for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
         try:
-            if work.step():
+            if work.attempt():
                 return work.outcome
-        except _Refused as refused:
-            work.refuse(refused.write, refused.why)
-        except _Unusable as spoilt:
-            work.set_aside(spoilt)
         except JVM_ERRORS as error:
             if not _is_transient(error):
                 raise
@@ -179,9 +197,13 @@ def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str) -> Any:
         why = fate_unknown(write) if _history_expired(table, write) else fits.refusal(write)
         if why is not None:
             raise _Refused(write, why)
-    transaction = table.java.newTransaction()
-    for group in _groups(writes):
-        _stage(table, transaction, group, metastore)
+    transaction = table.transaction()
+    try:
+        for group in _groups(writes):
+            _stage(table, transaction, group, metastore)
+    except Exception:
+        _discard(table, transaction)
+        raise
     faults.point("manifest-list-written")
     return transaction
 
@@ -316,6 +338,12 @@ def _added(start: Any, end: Any) -> list[Any]:
     """The snapshots that a transaction adds."""
     snapshots = end.snapshots()
     return [snapshots.get(index) for index in range(start.snapshots().size(), snapshots.size())]
+
+
+def _discard(table: LakeTable, transaction: Any) -> None:
+    """Remove the manifests of a transaction that was never sent. What cannot be removed is an orphan, and no harm."""
+    with suppress(*JVM_ERRORS):
+        _clean(table, transaction.startMetadata(), transaction.currentMetadata())
 
 
 def _clean(table: LakeTable, start: Any, end: Any) -> None:

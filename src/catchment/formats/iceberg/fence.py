@@ -18,10 +18,9 @@ def table_is_same(table: LakeTable, write: Entry) -> bool:
     return table.uuid == write.intent.base.table_uuid
 
 
-def fence(table: LakeTable, write: Entry) -> None:
+def fence(table: LakeTable, branch: str, write_id: str) -> None:
     """Commit nothing to the branch of a write, so that no swap that was sent before can be applied."""
-    branch = write.intent.branch
     if branch != MAIN and table.java.refs().get(branch) is None:
         return  # a swap to a branch that is gone is refused
-    empty = table.java.newFastAppend().set(FENCE, write.write_id)
+    empty = table.java.newFastAppend().set(FENCE, write_id)
     (empty if branch == MAIN else empty.toBranch(branch)).commit()

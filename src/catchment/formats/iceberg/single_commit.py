@@ -7,6 +7,7 @@ commit, and whose write another engine has finished meanwhile, finds that write 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +21,9 @@ from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS
 from catchment.formats.iceberg.catalogs import branch_of
 from catchment.formats.iceberg.conflicts import Fit
 from catchment.formats.iceberg.consolidate import descriptors_of, swap
+from catchment.formats.iceberg.fence import fence, table_is_same
 from catchment.formats.iceberg.snapshots import Snapshot
-from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
 from catchment.formats.model import Write
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
@@ -59,6 +61,8 @@ class _Commit:
     stamps: Mapping[str, str]
     sent: set[int] = field(default_factory=set)
     """The snapshots that were sent to the catalog."""
+    unsure: set[int] = field(default_factory=set)
+    """Those of them of which nobody knows what became of them."""
 
     def run(self) -> Snapshot:
         """Swap until the history has the write."""
@@ -66,11 +70,12 @@ class _Commit:
             if (done := self._found()) is not None:
                 return done
             if (refused := Fit(self.table).refusal(self.write)) is not None:
+                if (done := self._applied_late()) is not None:
+                    return done
                 self._remove_files()
                 raise refused
-            # Whatever it answers: the history decides.
-            swap(self.table, self._staged())
-            faults.point("own-commit-applied")
+            with suppress(TableMoved):
+                self._send(self._staged())
         raise StorageUnavailable(
             f"{self.write.intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
             code="commit-contention",
@@ -84,9 +89,25 @@ class _Commit:
             self._remove_files()  # the table has those of another attempt
         return done
 
+    def _applied_late(self) -> Snapshot | None:
+        """The write, if a swap whose answer was lost was applied after all; from here on none can be any more."""
+        if not self.unsure or not table_is_same(self.table, self.write):
+            return None
+        fence(self.table, self.write.intent.branch, self.write.write_id)
+        return self._found()
+
+    def _send(self, transaction: Any) -> None:
+        """Send one swap. Whatever it answers: the history decides."""
+        before, after = transaction.startMetadata().snapshots().size(), transaction.currentMetadata().snapshots()
+        snapshot = int(after.get(before).snapshotId())
+        self.sent.add(snapshot)
+        if swap(self.table, transaction) is None:
+            self.unsure.add(snapshot)
+        faults.point("own-commit-applied")
+
     def _staged(self) -> Any:
         """A transaction with the write, not visible yet."""
-        transaction, intent = self.table.java.newTransaction(), self.write.intent
+        transaction, intent = self.table.transaction(), self.write.intent
         operation, adder = _operation(self.table, transaction, intent.mode)
         add_files(self.spark, adder, operation, descriptors_of(self.write), self.table.java.specs())
         if intent.branch != MAIN:
@@ -94,8 +115,6 @@ class _Commit:
         for key, value in self.stamps.items():
             operation.set(key, value)
         operation.commit()
-        before, after = transaction.startMetadata().snapshots().size(), transaction.currentMetadata().snapshots()
-        self.sent.add(int(after.get(before).snapshotId()))
         faults.point("before-own-commit")
         return transaction
 

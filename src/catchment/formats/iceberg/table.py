@@ -9,11 +9,16 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit import faults
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.write_index import NEVER, Since, WriteIndex
 from catchment.store.writes import Base
 
 MAIN = "main"
+
+
+class TableMoved(Exception):
+    """Somebody has committed to a table since it was looked at: look again."""
 
 
 class LakeTable:
@@ -73,6 +78,16 @@ class LakeTable:
         self.writes.extend(self.java.operations().current().snapshots(), since)
         return self.writes
 
+    def transaction(self) -> Any:
+        """A transaction on the metadata that was looked at; raises `TableMoved` where others have committed since."""
+        looked_at = self.java.operations().current()
+        faults.point("history-searched")
+        # Iceberg loads the table again here. On newer metadata, what was found in the old one proves nothing.
+        transaction = self.java.newTransaction()
+        if not _same(transaction.startMetadata(), looked_at):
+            raise TableMoved
+        return transaction
+
     def same_thread(self) -> Any:
         """An executor that runs tasks in the calling thread."""
         guava = "relocated.com.google.common.util.concurrent"
@@ -95,3 +110,9 @@ class LakeTable:
             return any(f"/{name}/" in str(task.file().location()) for task in tasks.iterator())
         finally:
             tasks.close()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two of Iceberg's objects are of the same metadata file."""
+    place = one.metadataFileLocation()
+    return bool(one.equals(other)) or (place is not None and place == other.metadataFileLocation())
