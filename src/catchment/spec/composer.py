@@ -163,6 +163,7 @@ class _Composer:
                 merged = {**self._merge(node, where), **merged}
             elif key in entries:
                 self._refuse_duplicate(key, where, entries[key].where)
+                entries[key] = Entry(entries[key].where, _joined(entries[key].node, node))
             else:
                 entries[key] = Entry(where, node)
         self._events.get_event()
@@ -221,6 +222,13 @@ class _Composer:
     def _position(self, event: Any) -> Position:
         mark = event.start_mark
         return Position(self._file, mark.line + 1, mark.column + 1)
+
+
+def _joined(first: Node, second: Node) -> Node:
+    """What the rest of the file is checked with if a key is given twice: as much as possible of both values."""
+    if isinstance(first, ListNode) and isinstance(second, ListNode):
+        return ListNode(first.where, (*first.items, *second.items))
+    return second if isinstance(first, ScalarNode) and first.value is None else first
 
 
 def _resolve(text: str) -> Plain:
