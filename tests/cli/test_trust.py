@@ -17,13 +17,18 @@ def test_a_secret_of_a_workflow_is_nowhere_but_in_its_rows(tmp_path: Path, lent:
     root = projects.make(tmp_path / "project", settings)
     bad = projects.job("orders-north", SECRET_SQL.replace("trip_id", "no_such_column"))
     good = projects.job("orders-south", SECRET_SQL, to="lakehouse:raw/south")
-    (root / "w.yaml").write_text(projects.workflow("w", bad, good))
+    (root / "dropzone" / "linked").mkdir()
+    (root / "dropzone" / "linked" / "a.json").symlink_to(root / "w.yaml")
+    linked = projects.job("linked", "SELECT * FROM trips", source="dropzone:none/linked")
+    (root / "w.yaml").write_text(projects.workflow("w", bad, good, linked))
     variables = {"SALT": SALT, "PLACE": "here", "LAKE": "north", "PLACE_OF_LAKES": str(tmp_path / "lakes")}
     answer = program.call("run", "w.yaml", "-o", "json", cwd=root, java=lent, **variables)  # type: ignore[arg-type]
     assert {job["name"]: job["status"] for job in answer.data["jobs"]} == {
         "orders-north": "failed",
         "orders-south": "succeeded",
+        "linked": "failed",
     }
+    assert "address-escapes-depot" in answer.out
     assert "no_such_column" in answer.out
     assert SALT not in answer.out + answer.err
     kept = [file for file in (root / ".catchment").rglob("*") if file.is_file()]

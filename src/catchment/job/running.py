@@ -19,6 +19,7 @@ from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input
+from catchment.job.links import check_links
 from catchment.job.places import refusal
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
@@ -233,6 +234,7 @@ def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
         dataset = source.dataset
         text = f"input {source.name}: {dataset.format} {dataset.address} {dataset.path or ''}"
         attempt.story.tell("input", text.rstrip(), name=source.name, dataset=dataset.address)
+        check_links(dataset, attempt.depots, source.where)
         part = attempt.window.inputs.get(source.name) if attempt.window else None
         views.update(open_input(attempt.spark, source, part))
 
@@ -263,6 +265,7 @@ def _preview(attempt: _Attempt, name: str, frame: DataFrame) -> None:
 def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
     output, dataset, story = write.output, write.output.dataset, attempt.story.of_output(write.output)
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
+    check_links(dataset, attempt.depots, output.where)
     action = next((each for each in attempt.job.actions if each.output.name == output.name), None)
     with _locating_errors(attempt, output):
         if action is not None:
