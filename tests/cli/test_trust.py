@@ -22,7 +22,8 @@ def test_a_secret_of_a_workflow_is_nowhere_but_in_its_rows(tmp_path: Path, lent:
     linked = projects.job("linked", "SELECT * FROM trips", source="dropzone:none/linked")
     (root / "w.yaml").write_text(projects.workflow("w", bad, good, linked))
     variables = {"SALT": SALT, "PLACE": "here", "LAKE": "north", "PLACE_OF_LAKES": str(tmp_path / "lakes")}
-    answer = program.call("run", "w.yaml", "-o", "json", cwd=root, java=lent, **variables)  # type: ignore[arg-type]
+    loose = ("sh", "-c", 'umask 0; exec "$@"', "sh")
+    answer = program.call("run", "w.yaml", "-o", "json", cwd=root, prefix=loose, java=lent, **variables)
     assert {job["name"]: job["status"] for job in answer.data["jobs"]} == {
         "orders-north": "failed",
         "orders-south": "succeeded",
@@ -35,4 +36,5 @@ def test_a_secret_of_a_workflow_is_nowhere_but_in_its_rows(tmp_path: Path, lent:
     assert [file for file in kept if SALT.encode() in file.read_bytes()] == []
     logs = "".join(file.read_text() for file in kept if file.name.startswith("orders-"))
     assert "***" in logs
+    assert {file.stat().st_mode & 0o077 for file in ((root / ".catchment"), *(root / ".catchment").rglob("*"))} == {0}
     assert list((tmp_path / "lakes" / "north" / "raw").iterdir())

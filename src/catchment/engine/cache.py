@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
+from catchment import private_files
 from catchment.errors import Cancelled, SetupError
 
 Report = Callable[[str], None]
@@ -28,7 +29,7 @@ def locked(name: str) -> Iterator[None]:
     """Hold a lock between all processes of this machine; the system releases it if we die."""
     directory = root()
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        private_files.make_directory(directory)
         lock = (directory / f"{name}.lock").open("a")
     except OSError as error:
         raise SetupError(

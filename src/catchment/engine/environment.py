@@ -1,9 +1,13 @@
-"""The environment variables of an engine's process, and what was installed for it."""
+"""The environment variables of an engine's process, and what was installed for it.
+
+An engine runs other people's code: SQL, and whatever is on its class path. It gets the variables that Java, Spark and
+Catchment need, and those that the project passes on; the rest of the user's environment is none of its business.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,11 +36,30 @@ OTHER_SPARK_VARIABLES = frozenset(
 """Variables of the user's shell that belong to another Spark installation."""
 
 
+PASSED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "LANG", "LANGUAGE", "LC_*", "XDG_*"),
+    *("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "KRB5*", "KUBERNETES_*", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX"),
+    *("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"),
+    *("SPARK_*", "PYSPARK_*", "HADOOP_*", "YARN_*", "HIVE_*", "PYTHON*"),
+    *("PG*", "CATCHMENT_*"),  # engines open the metastore as this process does
+)
+"""The variables that every engine gets; `*` at the end stands for any rest of a name."""
+
+
 def environment(
-    spark_home: str | None, python_path: Sequence[str], envs: Mapping[str, str], scratch: str
+    spark_home: str | None,
+    python_path: Sequence[str],
+    envs: Mapping[str, str],
+    scratch: str,
+    passed: Iterable[str] = (),
 ) -> dict[str, str]:
-    """This process's environment, with the engine's Spark first and temporary files in the scratch directory."""
-    variables = {name: value for name, value in os.environ.items() if name not in OTHER_SPARK_VARIABLES}
+    """The variables of an engine: what it needs of this process's environment, and then its own.
+
+    `passed` names further variables of this process. The engine's Spark comes first on the Python path, and temporary
+    files go to the scratch directory.
+    """
+    variables = {name: value for name, value in os.environ.items() if _is_passed(name, passed)}
     variables.update(envs)
     variables["TMPDIR"] = scratch
     if spark_home:
@@ -44,3 +67,13 @@ def environment(
     path = (*python_path, variables.get("PYTHONPATH", ""))
     variables["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
     return variables
+
+
+def _is_passed(name: str, passed: Iterable[str]) -> bool:
+    if any(_matches(name, pattern) for pattern in passed):
+        return True
+    return name not in OTHER_SPARK_VARIABLES and any(_matches(name, pattern) for pattern in PASSED)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

@@ -22,6 +22,7 @@ from typing import IO, cast
 
 from pydantic import ValidationError
 
+from catchment import private_files
 from catchment.engine import memory, protocol
 from catchment.engine.environment import Installed, environment
 from catchment.engine.packages import install
@@ -114,7 +115,7 @@ class EngineProcess:
 
     def _spawn(self, installed: Installed, scratch: str) -> subprocess.Popen[bytes]:
         command = self._command or (sys.executable, "-m", "catchment.worker.worker")
-        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_directory(self.log_file.parent)
         with self._spawning:
             if self._asked_to_end.is_set():
                 raise Cancelled(f"engine {self.engine.key} was stopped before it had started")
@@ -123,7 +124,13 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=environment(installed.spark_home, installed.python_path, self.engine.envs, scratch),
+                env=environment(
+                    installed.spark_home,
+                    installed.python_path,
+                    self.engine.envs,
+                    scratch,
+                    self.engine.settings.pass_environment,
+                ),
                 start_new_session=True,
             )
         return self._process

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+from catchment import private_files
 from catchment.engine import cache, class_archive, java, maven
 from catchment.engine.coordinates import SparkLine, packages_of, spark_line
 from catchment.engine.environment import Installed
@@ -21,6 +22,7 @@ from catchment.plan.model import EnginePlan
 def install(engine: EnginePlan, report: cache.Report, cancelled: Event | None = None) -> Installed:
     """Find or download what the engine needs; `report` gets one line per download."""
     cancelled = cancelled or Event()
+    private_files.tighten(cache.root(), 0o700)
     found = java.find()
     home, python_path = _spark(engine, report, cancelled)
     jars = maven.jars(packages_of(engine), found, _ivy(), report, cancelled)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from catchment import private_files
 from catchment.project.secrets import Redactor
 
 LONGEST_REPLY = 256 * 1024 * 1024
@@ -57,6 +58,7 @@ class LogPump:
         self._thread.start()
 
     def _pump(self, stream: IO[bytes]) -> None:
+        private_files.make_file(self.path)
         with self.path.open("a", encoding="utf-8", buffering=1) as log:
             while raw := stream.readline(LONGEST_LOG_LINE):
                 line = self._redactor.text(raw.decode("utf-8", errors="replace"))

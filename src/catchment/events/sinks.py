@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from catchment import private_files
 from catchment.events.hub import Event
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class JsonLines:
     """A sink that appends one line per event; a resumed run continues the same file."""
 
     def __init__(self, path: Path) -> None:
+        private_files.make_file(path)
         self._file = path.open("ab")
 
     def emit(self, event: Event) -> None:

@@ -23,6 +23,8 @@ def _of_formats(trait: Literal["unavailable", "refused"]) -> frozenset[str]:
     return frozenset().union(*(getattr(traits, trait) for traits in all_traits()))
 
 
+VARIABLES = "credentials in environment variables reach engines only if `pass_environment` in catchment.yaml names them"
+
 UNAVAILABLE = Rule(
     frozenset(
         {
@@ -45,7 +47,7 @@ UNAVAILABLE = Rule(
     StorageUnavailable,
     None,
     "a store or catalog did not answer",
-    "check that it is running and can be reached from this machine",
+    f"check that it is running and can be reached from this machine; {VARIABLES}",
 )
 
 RULES = (
@@ -75,7 +77,7 @@ RULES = (
         JobError,
         "no-permission",
         "access was refused",
-        "check the permissions of the location and the credentials of the depot",
+        f"check the permissions of the location and the credentials of the depot; {VARIABLES}",
     ),
     UNAVAILABLE,
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from catchment import private_files
 from catchment.commit.linger import AT_ONCE
 from catchment.engine.protocol import Note, NoteEvent
 from catchment.errors import Cancelled
@@ -81,6 +82,7 @@ class Story:
 def job_log(path: Path, level: LogLevel, redactor: Redactor) -> Iterator[logging.Logger]:
     """The log file of one attempt."""
     log = logging.Logger(path.stem, LEVELS[level])
+    private_files.make_file(path)
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(_Redacting(redactor))
     log.addHandler(handler)

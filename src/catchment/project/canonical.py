@@ -12,7 +12,7 @@ from catchment.formats.registry import all_traits, held_by, supporting
 from catchment.formats.traits import Traits
 from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
-from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile
+from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile, SettingsEntry
 from catchment.project.model import Catalog, Depot, Engine, Project, Settings
 from catchment.project.places import absolute, metastore_url
 from catchment.spec.findings import Findings
@@ -48,7 +48,7 @@ class Canonical:
             self._metastore(entry.metastore),
             depots,
             engines,
-            settings=Settings(entry.settings.max_pending, entry.settings.keep_days, entry.settings.linger),
+            settings=_settings(entry.settings),
             include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
         )
 
@@ -212,3 +212,7 @@ class Canonical:
 
     def _at(self, *path: str | int) -> Found:
         return follow(self.node, path)
+
+
+def _settings(entry: SettingsEntry) -> Settings:
+    return Settings(entry.max_pending, entry.keep_days, entry.linger, tuple(entry.pass_environment))

@@ -20,6 +20,7 @@ SPARK_LINES = ("4.1", "3.5")
 DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
 
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _COORDINATE = re.compile(r"[\w.-]+(:[\w.-]+){2,3}")
 
 
@@ -61,6 +62,15 @@ def _coordinate(value: str) -> str:
             "bad-package",
             "`{package}` is not a Maven coordinate",
             {"package": value, "hint": "write group:artifact:version"},
+        )
+    return value
+
+
+def _variable(value: str) -> str:
+    if not _VARIABLE.fullmatch(value):
+        hint = "write a name such as AWS_PROFILE, or AWS_* for all names that begin so"
+        raise PydanticCustomError(
+            "bad-variable", "`{variable}` names no environment variable", {"variable": value, "hint": hint}
         )
     return value
 
@@ -156,6 +166,11 @@ class SettingsEntry(_Entry):
         Settings.linger,
         description="How long a sealed write waits for other jobs of its run that write the same table, so that one "
         "commit publishes all of them: 5s, 1m. Outputs may set their own.",
+    )
+    pass_environment: list[Annotated[Text, AfterValidator(_variable)]] = Field(
+        default_factory=list,
+        description="Environment variables that engines get beyond those that Java, Spark and Catchment need: names "
+        "such as AWS_PROFILE, or AWS_* for all that begin so.",
     )
 
 

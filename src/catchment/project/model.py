@@ -72,6 +72,8 @@ class Settings:
     """How long the metastore keeps what is over: writes, windows and events."""
     linger: float = 0.0
     """How many seconds a sealed write waits for other writes of its run to the same table, to share their commit."""
+    pass_environment: tuple[str, ...] = ()
+    """Environment variables that engines get beyond those that they need; `*` at the end stands for any rest."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from catchment import private_files
 from catchment.errors import SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
@@ -38,6 +39,7 @@ class Execution:
         self._facts = facts
         self._options = options
         self._redactor = Redactor(project.secrets)
+        self._home = project.home
         self._log_dir = log_directory(project, facts.run_id)
         self._hub = Hub(facts.run_id, self._redactor)
         self._queue = JobQueue({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
@@ -104,7 +106,8 @@ class Execution:
 
     def _make_log_directory(self) -> None:
         try:
-            self._log_dir.mkdir(parents=True, exist_ok=True)
+            private_files.make_directory(self._home)
+            private_files.make_directory(self._log_dir)
         except OSError as error:
             raise SetupError(
                 f"the directory {self._log_dir} for the run's logs cannot be created: {error.strerror}",

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
+from catchment import private_files
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     Change,
@@ -186,7 +187,8 @@ def check_depot(name: str, plan: EnginePlan) -> None:
 def _log_directory(project: Project) -> Path:
     """A directory for the engine's log; it stays only where it has something to explain."""
     parent = project.home / "questions"
-    parent.mkdir(parents=True, exist_ok=True)
+    private_files.make_directory(project.home)
+    private_files.make_directory(parent)
     return Path(tempfile.mkdtemp(prefix="", dir=parent))
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
+from catchment import private_files
 from catchment.errors import CatchmentError, MetastoreUnavailable, SetupError
 from catchment.store.database import WAIT
 
@@ -24,7 +25,7 @@ _NO_DATABASE = {11, 26}  # CORRUPT, NOTADB
 
 def engine(url: URL, connections: int) -> Engine:
     """Connections to an SQLite file; the file and its directory are made if missing."""
-    _make_directory(url)
+    _make_file(url)
     made = create_engine(url, pool_size=connections, max_overflow=0, pool_timeout=BUSY_SECONDS)
     event.listen(made, "connect", _prepare)
     event.listen(made, "begin", _begin)
@@ -54,10 +55,17 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
     )
 
 
-def _make_directory(url: URL) -> None:
-    directory = Path(url.database or ".").parent
+def _make_file(url: URL) -> None:
+    """Make the file for its owner only. SQLite gives the files beside it, `-wal` and `-shm`, the same permissions."""
+    file = Path(url.database or "")
+    directory = file.parent
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        if not directory.exists():
+            private_files.make_directory(directory)
+        with suppress(OSError):  # SQLite itself says what is wrong with the file
+            private_files.make_file(file)
+        for beside in (f"{file}-wal", f"{file}-shm"):
+            private_files.tighten(Path(beside), 0o600)
     except OSError as error:
         raise SetupError(
             f"the directory {directory} for the metastore cannot be made: {error.strerror}",

@@ -136,6 +136,7 @@ CASES = [
     Case("directory for a file", "metastore: ${file:.}\n", "file-unreadable", 1, 12),
     Case("bare reference", "metastore: sqlite:///${HOME}/m.db\n", "bad-reference", 1, 22, "${env:HOME}"),
     Case("reference without a name", "metastore: ${env:}\n", "bad-reference", 1, 12),
+    Case("variable", "settings: {pass_environment: ['*']}\n", "bad-variable", 1, 31),
     Case("include path", "include_paths: ['s3a://bucket/sql']\n", "bad-include-path", 1, 17),
 ]
 

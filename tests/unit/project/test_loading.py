@@ -74,6 +74,8 @@ def test_settings_have_defaults(tmp_path: Path) -> None:
     assert project.load(write(tmp_path, "settings: {keep_days: 400}\n")).settings.keep_days == 400
     assert project.load(write(tmp_path, "settings:\n")).settings.linger == 0.0
     assert project.load(write(tmp_path, "settings: {linger: 1m30s}\n")).settings.linger == 90.0
+    text = "settings: {pass_environment: [AWS_*, HOME]}\n"
+    assert project.load(write(tmp_path, text)).settings.pass_environment == ("AWS_*", "HOME")
 
 
 def test_sections_may_be_empty(tmp_path: Path) -> None:

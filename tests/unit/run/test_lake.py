@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from catchment.errors import RequestError, SetupError
-from catchment.project.model import Catalog, Depot, Project
+from catchment.project.model import Catalog, Depot, Project, Settings
 from catchment.run import lake
 from tests.unit.run.conftest import Lab, launch
 
@@ -17,7 +17,8 @@ from tests.unit.run.conftest import Lab, launch
 @pytest.fixture
 def project(lab: Lab) -> Project:
     depot = Depot("lake", "iceberg", str(lab.root), Catalog())
-    return replace(lab.project, depots={"lake": depot})
+    passed = Settings(pass_environment=("SAYS", "REFUSES", "TRACE"))
+    return replace(lab.project, depots={"lake": depot}, settings=passed)
 
 
 def test_a_query_is_answered_with_rows(project: Project) -> None:

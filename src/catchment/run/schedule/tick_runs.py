@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
+from catchment import private_files
 from catchment.errors import LeaseHeld
 from catchment.project.secrets import Redactor
 from catchment.run.identity import log_directory
@@ -161,7 +162,8 @@ class RunProcesses:
 
     def start(self, key: Key, command: Sequence[str], log: Path) -> None:
         """Start the process of a tick; its output is appended to a log."""
-        log.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_directory(log.parent)
+        private_files.make_file(log)
         with log.open("ab") as out:
             self._processes[key] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True

@@ -1,0 +1,35 @@
+"""Files and directories that only their owner may read, whatever the umask is.
+
+The metastore, logs, run directories and caches tell what a project does and with which data. They are made for their
+owner only; ones that exist with wider access, from an older version or a looser umask, are tightened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+OTHERS = 0o077
+"""The permissions of everybody but the owner."""
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it that are missing, for the owner only; tighten it if it exists."""
+    missing = [each for each in path.parents if not each.exists()]
+    for each in (*reversed(missing), path):
+        each.mkdir(mode=0o700, exist_ok=True)
+    tighten(path, 0o700)
+
+
+def make_file(path: Path) -> None:
+    """Make a file for the owner only unless it exists; tighten it if it does."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDONLY | os.O_NONBLOCK, 0o600))
+    tighten(path, 0o600)
+
+
+def tighten(path: Path, mode: int) -> None:
+    """Take from others the access to a file or directory. What belongs to somebody else stays as it is."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        if path.stat().st_mode & OTHERS:
+            path.chmod(mode)
