@@ -13,7 +13,7 @@ from sqlalchemy import delete, func, select, update
 
 from catchment.plan.model import Dataset
 from catchment.store import Lease, Store
-from catchment.store.descriptors import packed
+from catchment.store.descriptors import Lines, packed
 from catchment.store.schema import leases, readers, seals, writes
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
@@ -118,10 +118,18 @@ def spoil(filled: Filled, write_id: str) -> None:
     """Let the descriptors of a sealed write name a partition spec that the table does not have."""
     known = filled.find(write_id)
     assert known.contents
-    broken = tuple({**each, "spec-id": 77} for each in known.contents.descriptors)
+    describe(filled, write_id, packed(tuple({**each, "spec-id": 77} for each in known.contents.descriptors)))
+
+
+def describe(filled: Filled, write_id: str, descriptors: str | None) -> None:
+    """Change what the ledger says of the files of a sealed write."""
     with filled.store.database.writing() as connection:
-        this = writes.c.write_id == write_id
-        connection.execute(update(writes).where(this).values(descriptors=packed(broken)))
+        connection.execute(update(writes).where(writes.c.write_id == write_id).values(descriptors=descriptors))
+
+
+def packed_lines(*lines: str) -> str:
+    """Descriptors as the ledger keeps them; what is in the lines need not be JSON."""
+    return packed(Lines(lines))
 
 
 def forget_readers(store: Store) -> None:

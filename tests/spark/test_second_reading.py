@@ -14,7 +14,7 @@ from catchment.store.schema import seals, writes
 from catchment.store.writes import FATE_UNKNOWN
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_pending, held
-from tests.ledgers import Filled, spoil
+from tests.ledgers import Filled, describe, packed_lines, spoil
 from tests.spark.lake import LiveEngine, Pending, by, table, writing
 
 
@@ -92,9 +92,7 @@ def test_an_append_in_the_same_batch_is_a_change_too(
         await_pending(filled, fresh, 1)
         second = engine.start_job(replace_parts(fresh, 7, conflict=conflict))
         await_pending(filled, fresh, 2)
-        engine.ask(
-            f"CALL lake.system.rewrite_data_files(table => 'raw.{fresh}', options => map('rewrite-all', 'true'))"
-        )
+        compact(engine, fresh)
     first.done()
     if conflict == "fail":
         assert second.failed().code == "partitions-changed"
@@ -188,6 +186,73 @@ def test_a_write_that_spoils_a_batch_is_set_aside_and_the_others_go_on(
     [done] = engine.recover(table(fresh))
     assert (done["refused"], done["removed"]) == ([], [known.intent.buffer])
     check(engine, fresh)
+
+
+def test_writes_that_nobody_can_read_are_set_aside_one_by_one(
+    engine: LiveEngine, elsewhere: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    """What the ledger says of their files is damaged: as a row, as JSON that Python reads, as JSON that Java reads."""
+    engine.run(append(fresh, 1))
+    damaged = [
+        (append(fresh, 2, job="row"), "????"),
+        (append(fresh, 4, job="file"), packed_lines('{"spec-id": 0}')),
+        (replace_parts(fresh, 6, conflict="last-wins", job="parts"), packed_lines("{")),
+        (replace_parts(fresh, 8, conflict="fail", job="compared"), packed_lines('{"spec-id": 0}')),
+    ]
+    with held(filled.store, fresh):
+        spoilt = []
+        for number, (job, descriptors) in enumerate(damaged):
+            spoilt.append(elsewhere.start_job(job, run=f"r-{fresh}"))
+            await_pending(filled, fresh, number + 1)
+            describe(filled, f"r-{fresh}/{job.name}/out", descriptors)
+        innocent = engine.start_job(append(fresh, 3))
+        await_pending(filled, fresh, len(damaged) + 1)
+        compact(engine, fresh)  # the last one is compared file by file then
+    failures = [pending.failed() for pending in spoilt]
+    assert [(failed.code, failed.retryable) for failed in failures] == [("write-set-aside", False)] * 4
+    innocent.done()
+    engine.run(append(fresh, 5))
+    assert ids(engine, fresh) == [1, 3, 5]
+    [done] = engine.recover(table(fresh))
+    assert {each["write_id"] for each in done["refused"]} == {f"r-{fresh}/{job.name}/out" for job, _ in damaged}
+    check(engine, fresh)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("ALTER TABLE lake.raw.{} REPLACE PARTITION FIELD part WITH bucket(2, id)", "write-set-aside"),
+        ("ALTER TABLE lake.raw.{} ALTER COLUMN id TYPE BIGINT", "schema-changed"),
+    ],
+    ids=["partition spec", "schema"],
+)
+def test_metadata_that_was_cleaned_away_under_a_sealed_write(
+    engine: LiveEngine, elsewhere: LiveEngine, fresh: str, filled: Filled, change: str, code: str
+) -> None:
+    """Nothing in the table refers any more to the partition spec, or to the schema, that its files were written in."""
+    engine.run(append(fresh, 1))
+    with held(filled.store, fresh):
+        waiting = elsewhere.start_job(append(fresh, 2, job="waiting"), run=f"r-{fresh}")
+        await_pending(filled, fresh, 1)
+        engine.ask(change.format(fresh))
+        compact(engine, fresh)
+        engine.ask(f"INSERT INTO lake.raw.{fresh} SELECT * FROM lake.raw.{fresh}")  # leaves removed files out
+        engine.ask(
+            f"CALL lake.system.expire_snapshots(table => 'raw.{fresh}', older_than => now(), "
+            "clean_expired_metadata => true)"
+        )
+        later = engine.start_job(writing("SELECT 3 AS id, 1 AS part", table(fresh), name="later", mode="append"))
+        await_pending(filled, fresh, 2)
+    assert waiting.failed().code == code
+    later.done()
+    [done] = engine.recover(table(fresh))
+    kept = [(f"r-{fresh}/waiting/out", code)] if code == "write-set-aside" else []
+    assert [(each["write_id"], each["code"]) for each in done["refused"]] == kept
+    assert ids(engine, fresh) == [1, 1, 3]
+
+
+def compact(engine: LiveEngine, name: str) -> None:
+    engine.ask(f"CALL lake.system.rewrite_data_files(table => 'raw.{name}', options => map('rewrite-all', 'true'))")
 
 
 def test_a_write_whose_fate_is_unknown_stays_so_until_a_person_says(

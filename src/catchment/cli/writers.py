@@ -44,6 +44,9 @@ def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:
         click.echo(f"{click.style(table.target, bold=True)}: {_summary(table)}")
         if table.writes:
             printing.echo_table(_COLUMNS, _rows(table.writes))
+            for write in table.writes:
+                if write.error:
+                    click.echo(projects.redactor().text(str(write.error["message"])))
             click.echo()
 
 
@@ -51,7 +54,7 @@ def _summary(table: TableActivity) -> str:
     states = [_state(write) for write in table.writes]
     parts = [f"{states.count('open')} open, {states.count('sealed')} sealed"]
     if SET_ASIDE in states:
-        parts.append(f"{states.count(SET_ASIDE)} {SET_ASIDE}: `catchment recover` says why")
+        parts.append(f"{states.count(SET_ASIDE)} {SET_ASIDE}: `catchment recover --retry` or `--drop` them")
     if table.lease:
         parts.append(f"{table.lease.owner} consolidates")
     parts.append(f"{table.commits_per_minute:g} commits/min of {table.writes_per_minute:g} writes/min")

@@ -15,6 +15,7 @@ from catchment.commit import faults
 from catchment.commit.abandonment import Rounds, abandon_lost
 from catchment.commit.leases import CHECK_SECONDS, LEASE_SECONDS, held
 from catchment.commit.linger import Linger
+from catchment.commit.set_aside import UNREADABLE, unreadable
 from catchment.errors import CatchmentError, CommitConflict, JobError, LeaseLost, Retryable
 from catchment.store import Store
 from catchment.store.ledger import Ledger, WritesMoved
@@ -209,15 +210,30 @@ class Publisher(Generic[Into]):
             batch = self.ledger.pending(self.target, limit=self.destination.batch)
             if not batch:
                 return
-            check()
-            try:
-                outcome = self.destination.consolidate(batch, check)
-            except WritesMoved:
-                continue
-            faults.point("before-marked")
-            self._mark(batch, outcome, tell)
-            faults.point("marked")
-            self.news.tell()
+            with suppress(WritesMoved):
+                self._publish(batch, check, tell)
+
+    def _publish(self, batch: Sequence[Entry], check: Check, tell: Tell) -> None:
+        """Publish a batch. A write that cannot be read is set aside, and the others go on without it.
+
+        Of several writes it is not known which one is to blame, so each half is published by itself, in their order.
+        That is not left to later turns: an attempt may take longer than a turn, and every turn would begin with all of
+        them again. What a half has published before an error came is found in the table.
+        """
+        check()
+        try:
+            outcome = self.destination.consolidate(batch, check)
+        except UNREADABLE as error:
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                for half in (batch[:middle], batch[middle:]):
+                    self._publish(half, check, tell)
+                return
+            outcome = Outcome(set_aside={write.write_id: unreadable(write, error) for write in batch})
+        faults.point("before-marked")
+        self._mark(batch, outcome, tell)
+        faults.point("marked")
+        self.news.tell()
 
     def _mark(self, batch: Sequence[Entry], outcome: Outcome, tell: Tell) -> None:
         forgotten = self.ledger.mark_committed(outcome.committed)

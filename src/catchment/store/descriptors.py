@@ -13,10 +13,18 @@ Descriptor = Mapping[str, Any]
 
 
 class Lines(Sequence[Descriptor]):
-    """Descriptors, one in each line. Whoever only hands them on takes the lines as they are."""
+    """Descriptors, one in each line. Whoever only hands them on takes the lines as they are.
 
-    def __init__(self, lines: tuple[str, ...]) -> None:
-        self.lines = lines
+    Those of the ledger are unpacked when somebody looks at them. A row that cannot be read raises a ValueError then,
+    and not where it is one of many rows: only whoever needs these descriptors is held up.
+    """
+
+    def __init__(self, lines: tuple[str, ...] = (), *, packed: str | None = None) -> None:
+        self._lines, self._packed = lines, packed
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        return self._lines if self._packed is None else _unpacked_lines(self._packed)
 
     @cached_property
     def _parsed(self) -> tuple[Descriptor, ...]:
@@ -54,7 +62,14 @@ def packed(descriptors: Sequence[Descriptor]) -> str:
 
 def unpacked(text: str) -> Lines:
     """What was packed."""
-    whole = zlib.decompress(base64.b64decode(text)).decode()
+    return Lines(packed=text)
+
+
+def _unpacked_lines(text: str) -> tuple[str, ...]:
+    try:
+        whole = zlib.decompress(base64.b64decode(text)).decode()
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"the descriptors of its files cannot be unpacked: {error}") from error
     if whole.startswith("["):  # sealed by an earlier version, as one array
-        return Lines(lines_of(json.loads(whole)))
-    return Lines(tuple(whole.split("\n")) if whole else ())
+        return lines_of(json.loads(whole))
+    return tuple(whole.split("\n")) if whole else ()

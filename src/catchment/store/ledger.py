@@ -310,7 +310,7 @@ def _last_within(connection: Connection, target: str, limit: int, files: int, pa
     sizes = select(writes.c.number, writes.c.files_written, func.length(writes.c.descriptors)).where(*_waiting(target))
     last = None
     for row in connection.execute(sizes.order_by(writes.c.number).limit(limit)):
-        files, packed = files - row[1], packed - row[2]
+        files, packed = files - row[1], packed - (row[2] or 0)
         if last is not None and min(files, packed) < 0:
             break
         last = row[0]

@@ -79,6 +79,7 @@ def entry_of(row: Row[Any]) -> Entry:
     )
     contents = None
     if row.sealed is not None:
-        descriptors = unpacked(row.descriptors) if row.descriptors else ()
+        # A sealed write that has lost its descriptors is unreadable. Without files it would count as published.
+        descriptors = unpacked(row.descriptors or "") if row.state == "sealed" else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
     return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number)

@@ -120,7 +120,8 @@ SPOILT = {"code": "write-set-aside", "message": "its files cannot be read", "hin
 def test_a_write_that_was_set_aside_is_shown_with_its_reason(invoke: Invoke, filled: Filled) -> None:
     filled.ledger.set_aside(filled.seal("r/j/spoilt"), SPOILT)
     shown, recovered = invoke("writers").stdout, invoke("recover")
-    assert "0 open, 0 sealed, 1 set aside: `catchment recover` says why" in shown
+    assert "0 open, 0 sealed, 1 set aside: `catchment recover --retry` or `--drop` them" in shown
+    assert "its files cannot be read" in shown.splitlines()
     assert recovered.exit_code == 1
     assert "refused: write-set-aside" in recovered.stdout
     assert "its files cannot be read" in recovered.stdout

@@ -16,32 +16,26 @@ from typing import Any
 
 from catchment.commit import faults
 from catchment.commit.publisher import Outcome
-from catchment.errors import CatchmentError, CommitConflict, JobError, StorageUnavailable
+from catchment.commit.set_aside import UNREADABLE
+from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
+from catchment.formats.iceberg.commit_errors import conflict, fate_unknown, is_a, is_transient, unpublishable
 from catchment.formats.iceberg.conflicts import Fit, anything_changed, partitions_changed, was_compacted
 from catchment.formats.iceberg.fence import fence, table_is_same
 from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
 from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
 from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES
-from catchment.jvm.causes import JVM_ERRORS, first_cause
+from catchment.jvm.causes import JVM_ERRORS
 from catchment.run_model import began_millis
 from catchment.store.descriptors import Lines, lines_of
 from catchment.store.ledger import Ledger
-from catchment.store.writes import FATE_UNKNOWN, Base, Entry
+from catchment.store.writes import Base, Entry
 
 PATIENCE_SECONDS = 300.0
 SHORTEST_PAUSE_SECONDS = 0.01
 MERGE_MANIFESTS_AT = 100
 """With more manifests than this, an append merges them, as Iceberg does by default, to keep query planning fast."""
-PERMANENT = frozenset(
-    {
-        "org.apache.iceberg.exceptions.ForbiddenException",
-        "org.apache.iceberg.exceptions.NoSuchTableException",
-        "org.apache.iceberg.exceptions.NotAuthorizedException",
-        "org.apache.iceberg.exceptions.ValidationException",
-    }
-)
 
 
 class _Refused(Exception):
@@ -103,7 +97,7 @@ class Consolidation:
         [write] = spoilt.writes
         # A person may drop it later, and its files go then.
         if self._is_out(write):
-            self.outcome.set_aside[write.write_id] = _unpublishable(write, spoilt.error)
+            self.outcome.set_aside[write.write_id] = unpublishable(write, spoilt.error)
 
     def _is_out(self, write: Entry) -> bool:
         """Whether a write is not in the table, and no swap that is still under way can put it there any more."""
@@ -158,13 +152,14 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger) -> Out
     The ledger records durably that a swap with these writes is about to be sent; it raises if another consolidator has
     taken them over.
     """
-    work = Consolidation(table, batch, ledger, Outcome({w.write_id: None for w in batch if _changes_nothing(w)}))
+    nothing: dict[str, int | None] = {write.write_id: None for write in batch if _changes_nothing(write)}
+    work = Consolidation(table, batch, ledger, Outcome(nothing))
     for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
         try:
             if work.attempt():
                 return work.outcome
         except JVM_ERRORS as error:
-            if not _is_transient(error):
+            if not is_transient(error):
                 raise
     raise StorageUnavailable(
         f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
@@ -187,14 +182,18 @@ def _since(writes: Sequence[Entry]) -> Since:
 
 
 def _changes_nothing(write: Entry) -> bool:
-    return write.intent.mode != "overwrite" and not (write.contents and write.contents.descriptors)
+    # By the sum and not by the descriptors, which may be unreadable: a write that is in the history needs none.
+    return write.intent.mode != "overwrite" and not (write.contents and write.contents.files)
 
 
 def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str) -> Any:
     """A transaction with the writes, not visible yet."""
     fits = Fit(table)
     for write in writes:
-        why = fate_unknown(write) if _history_expired(table, write) else fits.refusal(write)
+        try:
+            why = fate_unknown(write) if _history_expired(table, write) else fits.refusal(write)
+        except UNREADABLE as error:
+            raise _Unusable([write], error) from error
         if why is not None:
             raise _Refused(write, why)
     transaction = table.transaction()
@@ -218,8 +217,15 @@ def _groups(writes: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 
 def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: str) -> None:
-    operation, adder = _operation(table, transaction, group[0])
-    files = Lines(tuple(line for write in group for line in lines_of(descriptors_of(write))))
+    try:
+        operation, adder = _operation(table, transaction, group[0])
+        files = Lines(tuple(line for write in group for line in lines_of(descriptors_of(write))))
+    except UNREADABLE as error:
+        raise _Unusable(group, error) from error
+    except JVM_ERRORS as error:
+        if is_transient(error):
+            raise
+        raise _Unusable(group, error) from error
     try:
         add_files(table.session, adder, operation, files, table.java.specs())
     except JVM_ERRORS as error:  # nothing was asked of the store yet
@@ -231,9 +237,9 @@ def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: st
     try:
         operation.commit()
     except JVM_ERRORS as error:
-        if _is_a(error, "ValidationException") and _validates(group[0]):
-            raise _Refused(group[0], _conflict(group[0])) from error
-        if _is_transient(error):
+        if is_a(error, "ValidationException") and _validates(group[0]):
+            raise _Refused(group[0], conflict(group[0])) from error
+        if is_transient(error):
             raise
         raise _Unusable(group, error) from error
 
@@ -257,7 +263,7 @@ def _operation(table: LakeTable, transaction: Any, write: Entry) -> tuple[Any, A
         return transaction.newFastAppend().scanManifestsWith(table.same_thread()), APPEND
     if write.intent.mode == "overwrite":
         if _validates(write) and anything_changed(transaction.table(), write):
-            raise _Refused(write, _conflict(write))
+            raise _Refused(write, conflict(write))
         everything = table.jvm.iceberg("expressions.Expressions").alwaysTrue()
         return transaction.newOverwrite().overwriteByRowFilter(everything), OVERWRITE
     replacing = transaction.newReplacePartitions()
@@ -271,7 +277,7 @@ def _validate(table: LakeTable, transaction: Any, replacing: Any, write: Entry) 
     # What this transaction holds already counts too: its writes come first.
     if was_compacted(transaction.table(), write):
         if partitions_changed(table, transaction.table(), write):
-            raise _Refused(write, _conflict(write))
+            raise _Refused(write, conflict(write))
         return
     if write.intent.base.snapshot_id is not None:
         replacing.validateFromSnapshot(write.intent.base.snapshot_id)
@@ -306,9 +312,9 @@ def swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
         transaction.underlyingOps().commit(start, end)
         faults.point("swap-applied")
     except JVM_ERRORS as error:
-        if _is_a(error, "CommitFailedException"):
+        if is_a(error, "CommitFailedException"):
             return _after_failure(table, start, end)
-        if not _is_transient(error):
+        if not is_transient(error):
             raise
         return None
     except faults.AnswerLost:
@@ -362,43 +368,3 @@ def _history_expired(table: LakeTable, write: Entry) -> bool:
 
 def _is_live(table: LakeTable, write: Entry) -> bool:
     return table.refers_to(write.intent.buffer, write.intent.branch)
-
-
-def fate_unknown(write: Entry) -> JobError:
-    """The error of a write whose outcome is unknown because the history has expired."""
-    return JobError(
-        f"it is unknown whether {write.write_id} was committed to {write.intent.target}: its history has expired",
-        code=FATE_UNKNOWN,
-        hint="look for its rows, then say what you saw: `catchment recover --accept-as committed|lost WRITE`; "
-        "run recovery before you expire snapshots",
-    )
-
-
-def _unpublishable(write: Entry, error: Exception) -> JobError:
-    return JobError(
-        f"{write.write_id} cannot be published to {write.intent.target} and was set aside: "
-        f"{first_cause(error).java.toString()}",
-        code="write-set-aside",
-        hint="other writes go on; `catchment recover --retry` tries this one again, `catchment recover --drop` gives "
-        "it up, then run its job in a new run",
-    )
-
-
-def _conflict(write: Entry) -> CommitConflict:
-    what = "partitions" if write.intent.mode == "overwrite-partitions" else "rows"
-    return CommitConflict(
-        f"somebody committed to the {what} that {write.write_id} replaces in {write.intent.target} since the job began",
-        code="partitions-changed",
-        hint="run the job again on the new state, or set `conflict: last-wins` on the output",
-    )
-
-
-def _is_transient(error: Exception) -> bool:
-    """Whether an error may pass (busy, lost connection, time-out): its outcome is unknown, but it is no refusal."""
-    name = str(first_cause(error).java.getClass().getName())
-    # Java's own errors are about the request itself; what goes wrong between machines has other names.
-    return name == "java.lang.RuntimeException" or not (name in PERMANENT or name.startswith("java.lang."))
-
-
-def _is_a(error: Exception, name: str) -> bool:
-    return str(first_cause(error).java.getClass().getName()) == f"org.apache.iceberg.exceptions.{name}"

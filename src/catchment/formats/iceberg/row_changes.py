@@ -18,8 +18,8 @@ from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
+from catchment.formats.iceberg.commit_errors import fate_unknown
 from catchment.formats.iceberg.conflicts import branch_refusal
-from catchment.formats.iceberg.consolidate import fate_unknown
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.single_commit import commit_rows
