@@ -85,6 +85,26 @@ def test_a_store_that_removes_one_object_with_each_request(far: LiveEngine, on_s
 
 
 @pytest.mark.slow
+def test_a_file_where_a_directory_has_to_be_stops_one_write_only(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
+    depot = on_s3.depot("mounted")
+    place, mount = at(depot, fresh), Path(next(iter(depot.conf.values())).removeprefix("file://"))
+    in_the_way = mount / fresh / "part=2"
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("mine")
+    run = f"r-{fresh}"
+    failed = far.fail(marked(place, "stopped", 3), run=run)
+    assert (failed.code, failed.retryable, "nothing was published" in failed.message) == (
+        "write-set-aside",
+        False,
+        True,
+    )
+    far.run(marked(place, "later", 2))
+    in_the_way.unlink()
+    far.run(marked(place, "stopped", 3), run=run, number=2)  # a job that is run again puts its write into the queue
+    assert marks(far, place) == [("stopped", 12, 12)]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["planned", "partition-published", "old-removed", "stage-cleared"])
 @pytest.mark.parametrize("named", ["bucket", "mounted"])
 def test_killed_while_publishing_it_is_rolled_forward(

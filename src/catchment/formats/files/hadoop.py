@@ -6,6 +6,7 @@ each of them slowly.
 
 from __future__ import annotations
 
+import errno
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,10 +63,13 @@ class HadoopStorage:
             found |= listed
         return found
 
+    def make_directories(self, directories: Iterable[str]) -> None:
+        """Make the directories, many at the same time."""
+        _in_parallel(lambda directory: self._system.mkdirs(self._path(directory)), list(directories))
+
     def place(self, moves: Sequence[Move]) -> None:
         """Rename the files, many at the same time."""
-        parents = {move.target.rpartition("/")[0] for move in moves}
-        _in_parallel(lambda parent: self._system.mkdirs(self._path(parent)), list(parents))
+        self.make_directories({move.target.rpartition("/")[0] for move in moves})
         _in_parallel(self._rename, moves)
 
     def remove(self, files: Sequence[str]) -> None:
@@ -165,7 +169,8 @@ class HadoopStorage:
         if not renamed:
             if not self._system.exists(source):
                 raise Missing(move.source)
-            raise OSError(f"{self._root}: {move.source} could not be renamed to {move.target}")
+            # Where the store itself is in trouble, it throws; this is its answer if something is in the way.
+            raise FileExistsError(errno.EEXIST, f"{move.source} could not be renamed", f"{self._root}/{move.target}")
 
 
 class S3Storage(HadoopStorage):
@@ -175,6 +180,9 @@ class S3Storage(HadoopStorage):
         super().__init__(session, system, root)
         self._client = system.getS3AInternals().getAmazonS3Client("publish")
         self._requests = system.getRequestFactory()
+
+    def make_directories(self, directories: Iterable[str]) -> None:
+        """Do nothing: a store of objects has no directories."""
 
     def place(self, moves: Sequence[Move]) -> None:
         """Copy the objects, many at the same time; the staged ones stay until the stage is cleared."""

@@ -6,21 +6,23 @@ same changes again. That is safe, because a name is never used for two different
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
 from catchment.commit import faults
 from catchment.commit.publisher import Check, Outcome
+from catchment.commit.set_aside import SET_ASIDE, UNREADABLE, set_aside_error
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.files import journal, receipts
 from catchment.formats.files.journal import Addition, FileChanges
+from catchment.formats.files.obstacles import STORE_ERRORS, is_in_the_way, reason
 from catchment.formats.files.stage import dataset_of, from_dataset
 from catchment.formats.files.storage import Missing, Move, Storage
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry
+
+log = logging.getLogger(__name__)
 
 MAX_ROUNDS = 3
 """How often publishing starts again because somebody else is publishing the same stage."""
@@ -44,8 +46,11 @@ class Directory:
         for write in batch:
             try:
                 self._publish_or_refuse(write, check, outcome)
-            except (OSError, Py4JJavaError) as error:
-                raise _interrupted(write, error) from error
+            except STORE_ERRORS as error:
+                if not is_in_the_way(error):
+                    raise _interrupted(write, error) from error
+                check()
+                outcome.set_aside[write.write_id] = set_aside_error(write, f"{reason(error)}; {self._published(write)}")
         return outcome
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
@@ -56,12 +61,34 @@ class Directory:
         try:
             storage, plan = self._storage(stage), receipts.plan_of(self._storage(stage), stage)
             if plan and not receipts.receipt_of(storage, stage, plan.write_id):
-                return False  # half published: whoever runs the write again finishes it
+                if (dropped := self._dropped(plan)) is None:
+                    return False  # half published: whoever runs the write again finishes it
+                # Its job will be run again, and must not find some of its rows there already.
+                _remove_appended(storage, dropped, journal.changes_of(plan.contents))
             storage.clear(from_dataset(stage))
-        except (OSError, Py4JJavaError, PySparkException):
+        except (*STORE_ERRORS, *UNREADABLE):
             # The writer that cleans up has its own work, which must not fail; the ledger still lists the stage.
             return False
         return True
+
+    def _dropped(self, plan: receipts.Record) -> Entry | None:
+        """The write of a plan if it was set aside and a person gave it up; None if its run may still finish it."""
+        write = self.ledger.find(plan.write_id)
+        dropped = write and write.state == "abandoned" and write.intent.buffer == plan.stage
+        return write if dropped and write and (write.error or {}).get("code") == SET_ASIDE else None
+
+    def _published(self, write: Entry) -> str:
+        """How much of a write is published, for whoever has to decide what becomes of it."""
+        storage, stage = self._storage(write.intent.buffer), write.intent.buffer
+        try:
+            plan = receipts.plan_of(storage, stage)
+            changes = journal.changes_of(plan.contents) if plan else FileChanges(())
+            placed = _placed(storage, changes)
+        except STORE_ERRORS:  # it may be in the way of whoever looks, too
+            return "some of its files may be published"
+        if not placed:
+            return "nothing was published"
+        return f"{len(placed)} of its {len(changes.additions)} files are published, and --retry publishes the others"
 
     def _publish_or_refuse(self, write: Entry, check: Check, outcome: Outcome) -> None:
         try:
@@ -79,27 +106,38 @@ class Directory:
         if not begun or self.ledger.state(write.write_id) != "sealed":
             return "nothing was published"
         receipts.drop_plan(storage, write.intent.buffer)
-        there = storage.sizes(changes.partitions)
-        placed = [each.path for each in changes.additions if each.path in there]
         if write.intent.mode != "append":
-            return f"these of its files are published: {', '.join(placed) or 'none'}"
-        storage.remove(placed)
-        return f"{len(placed)} files that were published already were removed again"
+            return f"these of its files are published: {', '.join(_placed(storage, changes)) or 'none'}"
+        return f"{_remove_appended(storage, write, changes)} files that were published already were removed again"
 
     def _publish(self, write: Entry, check: Check) -> None:
         storage, stage = self._storage(write.intent.buffer), write.intent.buffer
         if receipts.receipt_of(storage, stage, write.write_id) is None:
             self._make_changes(storage, write, check)
             receipts.keep_receipt(storage, write)
-        # The stage is removed last: while it exists, the write is not done.
-        storage.clear(from_dataset(stage))
+        self._clear_published(storage, stage)
         faults.point("stage-cleared")
+
+    def _clear_published(self, storage: Storage, stage: str) -> None:
+        """Remove the stage of a write that has its receipt. Nobody waits for one that cannot be removed.
+
+        Such a write must not be set aside: all of it is published, and a person might drop it and run its job again.
+        """
+        try:
+            storage.clear(from_dataset(stage))
+        except STORE_ERRORS as error:
+            if not is_in_the_way(error):
+                raise
+            log.warning("%s is published and its stage can be removed, but not by us: %s", stage, reason(error))
 
     def _make_changes(self, storage: Storage, write: Entry, check: Check) -> None:
         stage, contents = write.intent.buffer, write.contents or NOTHING
         plan = receipts.plan_of(storage, stage)
         changes = journal.changes_of(plan.contents if plan else contents)
         left = _left_in_stage(storage, from_dataset(stage), changes)  # raises before anything changes if files are lost
+        if not plan:
+            # Before the plan and the first change: what is in the way now leaves a write of which nothing is seen.
+            storage.make_directories(changes.partitions)
         if not plan and not write.tried:
             changes = FileChanges(changes.additions, _replaced_files(storage, write, changes))
         planned = journal.planned(contents, changes)
@@ -120,6 +158,22 @@ class Directory:
 
 class _StageDamaged(Exception):
     """A file is neither in the stage nor in its place."""
+
+
+def _placed(storage: Storage, changes: FileChanges) -> list[str]:
+    """The files of a write that are in their places."""
+    there = storage.sizes(changes.partitions)
+    return [each.path for each in changes.additions if each.path in there]
+
+
+def _remove_appended(storage: Storage, write: Entry, changes: FileChanges) -> int:
+    """Remove the published files of an append, and say how many. Those of an overwrite stay: what they replace is gone.
+
+    Names are never used twice, so whatever others have published since is not among them.
+    """
+    placed = _placed(storage, changes) if write.intent.mode == "append" else []
+    storage.remove(placed)
+    return len(placed)
 
 
 def _replaced_files(storage: Storage, write: Entry, changes: FileChanges) -> tuple[str, ...]:
@@ -168,9 +222,8 @@ def _refusal(write: Entry, damaged: _StageDamaged, published: str) -> JobError:
 
 
 def _interrupted(write: Entry, error: Exception) -> StorageUnavailable:
-    reason = error.java_exception.toString() if isinstance(error, Py4JJavaError) else error
     return StorageUnavailable(
-        f"{write.intent.target}: publishing the files of {write.write_id} was interrupted: {reason}",
+        f"{write.intent.target}: publishing the files of {write.write_id} was interrupted: {reason(error)}",
         code="publish-interrupted",
         hint="the sealed write is safe: another attempt, the next writer or `catchment recover` will publish it",
     )

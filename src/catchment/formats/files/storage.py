@@ -38,6 +38,10 @@ class Storage(Protocol):
         """The files below these directories that readers see, with their lengths."""
         ...
 
+    def make_directories(self, directories: Iterable[str]) -> None:
+        """Make the directories that files will be put into; raises if one cannot be made."""
+        ...
+
     def place(self, moves: Sequence[Move]) -> None:
         """Make files available under their new paths; raises `Missing`. The sources may remain."""
         ...
@@ -87,10 +91,14 @@ class LocalStorage:
                     found[(PurePosixPath(directory) / path.relative_to(base)).as_posix()] = path.stat().st_size
         return found
 
+    def make_directories(self, directories: Iterable[str]) -> None:
+        """Make the directories."""
+        for directory in directories:
+            (self._root / directory).mkdir(parents=True, exist_ok=True)
+
     def place(self, moves: Sequence[Move]) -> None:
         """Rename the files."""
-        for directory in {(self._root / move.target).parent for move in moves}:
-            directory.mkdir(parents=True, exist_ok=True)
+        self.make_directories({move.target.rpartition("/")[0] for move in moves})
         for move in moves:
             try:
                 self._at(move.source).rename(self._root / move.target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -255,7 +256,7 @@ def test_a_file_that_was_cut_short_counts_as_lost(dataset: Dataset) -> None:
 def test_a_store_that_fails_leaves_the_write_sealed(dataset: Dataset) -> None:
     class Failing(LocalStorage):
         def remove(self, files: object) -> None:
-            raise PermissionError(13, "not yours")
+            raise OSError(errno.EIO, "the disk does not answer")
 
     dataset.write("r0/j/out", OLD, "append")
     dataset.sealed("r1/j/out", NEW, "overwrite")
