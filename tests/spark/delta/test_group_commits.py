@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 
+from catchment.engine.protocol import Failed
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan
 from catchment.store.descriptors import packed
-from catchment.store.schema import writes
 from catchment.store.writes import Entry
 from tests.concurrency.waiting import await_sleep, until, worker_of
-from tests.ledgers import Filled, end_leases, forget_engine
+from tests.ledgers import Filled, describe, end_leases, forget_engine, packed_lines
 from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, writing
 
 Start = Callable[..., LiveEngine]
@@ -199,19 +198,34 @@ def test_files_that_were_vacuumed_while_they_waited_are_missed(
 
 
 @pytest.mark.slow
-def test_a_write_that_delta_refuses_does_not_hold_up_the_others(
+def test_writes_that_cannot_be_committed_are_set_aside_and_do_not_hold_up_the_others(
     here: LiveEngine, ledger: Filled, target: Dataset
 ) -> None:
+    """One that Delta refuses, one that is no action at all, and rows of the ledger that nobody can read."""
     here.run(appending(target, 0))
-    run = f"r-{target.table}"
+    run, spoilt = f"r-{target.table}", (2, 3, 5, 6)
     with lease_held(ledger, target):
-        sent = [here.start_job(appending(target, 10 * n, f"j{n}"), run=run) for n in range(1, 6)]
-        await_sealed(ledger, target, 5)
-        describe_anew(ledger, ledger.find(f"{run}/j3/out"), partitionValues={"nowhere": "1"})
+        sent = [here.start_job(appending(target, 10 * n, f"j{n}"), run=run) for n in range(1, 8)]
+        await_sealed(ledger, target, 7)
+        describe_anew(ledger, ledger.find(f"{run}/j2/out"), partitionValues={"nowhere": "1"})
+        describe_anew(ledger, ledger.find(f"{run}/j3/out"), size="many")
+        describe(ledger, f"{run}/j5/out", "????")
+        describe(ledger, f"{run}/j6/out", packed_lines('{"add": {}}'))
     answers = [pending.answer() for pending in sent]
-    assert [type(answer).__name__ for answer in answers] == ["Done", "Done", "Failed", "Done", "Done"]
-    assert {id // 10 for id in ids(here, target)} == {0, 1, 2, 4, 5}
+    failed = [answer for answer in answers if isinstance(answer, Failed)]
+    assert [n for n, answer in enumerate(answers, start=1) if isinstance(answer, Failed)] == [*spoilt]
+    assert {(answer.code, answer.retryable) for answer in failed} == {("write-set-aside", False)}
+    assert {id // 10 for id in ids(here, target)} == {0, 1, 4, 7}
     assert ledger.ledger.count_pending(target.address) == 0
+    [done] = here.recover(target)
+    assert sorted(each["write_id"] for each in done["refused"]) == [f"{run}/j{n}/out" for n in spoilt]
+    describe_anew(ledger, ledger.find(f"{run}/j3/out"), size=1)
+    ledger.store.decisions.retry(f"{run}/j3/out")
+    for n in (2, 5, 6):
+        ledger.store.decisions.drop(f"{run}/j{n}/out")
+    [done] = here.recover(target)
+    assert (done["published"], done["refused"]) == ([f"{run}/j3/out"], [])
+    assert ledger.states(*(f"{run}/j{n}/out" for n in (2, 3, 5, 6))) == ["abandoned", "committed", *["abandoned"] * 2]
 
 
 def describe_anew(ledger: Filled, write: Entry, **changes: Any) -> None:
@@ -220,9 +234,7 @@ def describe_anew(ledger: Filled, write: Entry, **changes: Any) -> None:
     described = tuple(
         {"add": {**each["add"], **changes}} if "add" in each else each for each in write.contents.descriptors
     )
-    with ledger.store.database.writing() as connection:
-        this = update(writes).where(writes.c.write_id == write.write_id)
-        connection.execute(this.values(descriptors=packed(described)))
+    describe(ledger, write.write_id, packed(described))
 
 
 @pytest.mark.slow

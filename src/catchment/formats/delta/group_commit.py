@@ -14,11 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
 from catchment.commit import faults
 from catchment.commit.publisher import Outcome
+from catchment.commit.set_aside import UNREADABLE, set_aside_error, unreadable
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.delta import sealed_files
@@ -28,16 +26,23 @@ from catchment.formats.delta.log import Head, Log
 from catchment.formats.delta.transaction import GroupTransaction, needs_table_lease
 from catchment.formats.failures import from_spark
 from catchment.formats.stamps import group_stamp
-from catchment.jvm.causes import causes
+from catchment.jvm.causes import JVM_ERRORS
 from catchment.store.writes import Contents, Entry
 
 PATIENCE_SECONDS = 300.0
 SHORTEST_PAUSE_SECONDS = 0.01
 MAX_FILES = 5_000
 """The most files in one version, unless a single write has more."""
-FORMAT_ERRORS = "org.apache.spark.sql.delta."
-"""Where Delta's own exceptions are, which say that the table does not take what is committed."""
+OF_THE_STORE = frozenset({"disk-full", "no-permission"})
+"""Errors of a commit that say nothing about its writes: the next one would fail in the same way."""
 Tried = Callable[[Sequence[Entry]], None]
+
+
+class _NotCommitted(Exception):
+    """Delta did not commit some writes. Whatever went wrong before that is the table's matter, not theirs."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 class _Overwritten(Exception):
@@ -57,7 +62,7 @@ class GroupCommit:
         `tried` records durably that a commit with these writes is about to be made; it raises if another consolidator
         has taken them over.
         """
-        outcome = Outcome({write.write_id: None for write in batch if not sealed_files.files_of(write)})
+        outcome = Outcome({write.write_id: None for write in batch if not (write.contents and write.contents.files)})
         taken, most, sent = _bounded(batch), len(batch), set[str]()
         for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
             try:
@@ -68,8 +73,11 @@ class GroupCommit:
                 self.log.forget()
             except faults.AnswerLost:
                 continue  # the log tells
-            except (Py4JJavaError, PySparkException) as error:
-                most = self._after(error, outcome, taken, most)
+            except _NotCommitted as failed:
+                most = self._after(failed.error, outcome, taken, most)
+            except JVM_ERRORS as error:
+                if not _may_pass(error):
+                    raise
         raise StorageUnavailable(
             f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
             code="commit-contention",
@@ -87,10 +95,16 @@ class GroupCommit:
             transaction = GroupTransaction.begin(self.log, head.snapshot, [write.write_id for write in left])
             tried(left)
             faults.point("before-swap")
-            version = transaction.commit(_actions(self.log, left), json.dumps(group_stamp(left)), _metrics(left))
+            version = self._commit(transaction, left)
             faults.point("swap-applied")
             self._note(outcome, left, version)
         return not outcome.left(batch)
+
+    def _commit(self, transaction: GroupTransaction, writes: Sequence[Entry]) -> int:
+        try:
+            return transaction.commit(_actions(self.log, writes), json.dumps(group_stamp(writes)), _metrics(writes))
+        except JVM_ERRORS as error:
+            raise _NotCommitted(error) from error
 
     def _head(self, left: Sequence[Entry]) -> Head | None:
         """The table, if there is anything to commit to it."""
@@ -113,25 +127,33 @@ class GroupCommit:
     def _fitting(self, outcome: Outcome, batch: Sequence[Entry], head: Head) -> list[Entry]:
         """The writes that are left; those that the table does not take any more are refused."""
         for write in outcome.left(batch):
-            why = sealed_files.refusal(write, head) or sealed_files.vanished(self.log, write)
+            try:
+                why = sealed_files.refusal(write, head) or sealed_files.vanished(self.log, write)
+            except UNREADABLE as error:
+                outcome.set_aside[write.write_id] = unreadable(write, error)
+                continue
+            except JVM_ERRORS as error:  # such as a path that is none
+                if not _is_about_writes(error):
+                    raise
+                outcome.set_aside[write.write_id] = _unpublishable(write, error)
+                continue
             if why is not None:
                 outcome.refused[write.write_id] = why
         return outcome.left(batch)
 
     def _after(self, error: Exception, outcome: Outcome, batch: Sequence[Entry], most: int) -> int:
-        """How many writes to commit at once after an error; raises if another attempt will not help."""
-        problem = from_spark(error, otherwise="write-failed")
-        if kind_of(error) is not None or isinstance(problem, StorageUnavailable):
+        """How many writes to commit at once after a commit that failed; raises if all of them would fail alike."""
+        if _may_pass(error):
             return most
         blamed = outcome.left(batch)[:most]
-        if not blamed or not _is_about_the_writes(error):
+        if not blamed or not _is_about_writes(error):
             raise error
         if len(blamed) > 1:
             return len(blamed) // 2  # one of them is to blame; the others must not wait for it
         if (head := self.log.head()) is not None:
             self._find_committed(outcome, blamed, head)  # what failed may have been something after the commit
-        outcome.refused.update({write.write_id: problem for write in outcome.left(blamed)})
-        return most
+        outcome.set_aside.update({write.write_id: _unpublishable(write, error) for write in outcome.left(blamed)})
+        return len(batch)
 
     @cached_property
     def _can_be_overwritten(self) -> bool:
@@ -168,9 +190,18 @@ def _bounded(batch: Sequence[Entry]) -> list[Entry]:
     return taken
 
 
-def _is_about_the_writes(error: Exception) -> bool:
-    chain = tuple(causes(error))
-    return bool(chain) and all(str(cause.java.getClass().getName()).startswith(FORMAT_ERRORS) for cause in chain)
+def _may_pass(error: Exception) -> bool:
+    """Whether another attempt may help: others committed first, or the store did not answer."""
+    return kind_of(error) is not None or isinstance(from_spark(error), StorageUnavailable)
+
+
+def _is_about_writes(error: Exception) -> bool:
+    """Whether an error belongs to what is committed, even if it is not Delta's own: memory, or JSON of another kind."""
+    return not _may_pass(error) and from_spark(error).code not in OF_THE_STORE
+
+
+def _unpublishable(write: Entry, error: Exception) -> JobError:
+    return set_aside_error(write, from_spark(error, otherwise="write-failed").message)
 
 
 def _actions(log: Log, writes: Sequence[Entry]) -> Any:

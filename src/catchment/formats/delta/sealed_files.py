@@ -6,6 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +22,10 @@ from catchment.jvm.classes import Jvm, java_class
 from catchment.store.writes import Contents, Entry
 
 ADD, TABLE = "add", "table"
+AT_ONCE = 1_000
+"""Actions that are in the JVM as text at one time: a write may have any number of files."""
+SHORT = 65_536
+"""Characters; a longer text is quicker through a file."""
 SAFE_SECONDS = 3600.0
 """Files younger than this are not looked for before they are committed: VACUUM leaves new files alone."""
 CHECKED_PROPERTIES = ("delta.columnMapping.", "delta.constraints.", "delta.enableIcebergCompat")
@@ -63,10 +68,21 @@ def files_of(write: Entry) -> list[Mapping[str, Any]]:
 
 def as_actions(spark: SparkSession, kind: str, described: Iterable[Mapping[str, Any]]) -> Any:
     """A Java list of Delta's actions of one kind, from their JSON."""
-    mapper = _mapper(spark)
-    actions = java_class(spark, f"{DELTA}.actions.{kind}")
-    listed = mapper.getTypeFactory().constructCollectionType(java_class(spark, "java.util.ArrayList"), actions)
-    return mapper.readValue(json.dumps(list(described)), listed)
+    mapper, actions = _mapper(spark), Jvm.of(spark)("java.util.ArrayList")()
+    kinds = java_class(spark, "java.util.ArrayList"), java_class(spark, f"{DELTA}.actions.{kind}")
+    listed, left = mapper.getTypeFactory().constructCollectionType(*kinds), iter(described)
+    while some := list(islice(left, AT_ONCE)):
+        actions.addAll(_read(spark, json.dumps(some), listed))
+    return actions
+
+
+def _read(spark: SparkSession, text: str, kind: Any) -> Any:
+    if len(text) < SHORT:
+        return _mapper(spark).readValue(text, kind)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "actions.json"
+        path.write_text(text, encoding="utf-8")
+        return _mapper(spark).readValue(Jvm.of(spark)("java.io.File")(str(path)), kind)
 
 
 def numbers_rows(head: Head) -> bool:
@@ -125,7 +141,10 @@ def _rows(file: Mapping[str, Any]) -> int:
 
 def _table(write: Entry) -> Mapping[str, Any]:
     descriptors = write.contents.descriptors if write.contents else ()
-    return next(descriptor[TABLE] for descriptor in descriptors if TABLE in descriptor)
+    table = next((descriptor[TABLE] for descriptor in descriptors if TABLE in descriptor), None)
+    if table is None:
+        raise LookupError("they do not say what the table was like")
+    return dict(table)
 
 
 def _changed(then: Mapping[str, Any], head: Head) -> str | None:
