@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
@@ -13,9 +14,10 @@ from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
 from tests.concurrency.waiting import worker_of
 from tests.ledgers import Filled, end_leases
-from tests.servers import nessie
+from tests.servers import hive, nessie
 from tests.servers.gate import Gate
 from tests.servers.s3 import KEY, SECRET, S3Server
+from tests.servers.wire import Wire
 from tests.spark.hosts import Host
 from tests.spark.lake import UNPREPARED, LiveEngine, engine_plan, lake_depot, table, writing
 
@@ -118,9 +120,37 @@ def at_rest_behind_a_gate(root: Path, store: S3Server, other: Lake) -> Iterator[
         catalog.stop()
 
 
-def _at_nessie(name: str, uri: str) -> Depot:
+@contextmanager
+def with_silent_catalogs(root: Path, store: S3Server, other: Lake) -> Iterator[tuple[Lake, dict[str, Wire]]]:
+    """Depots `rest` and `hive`: their catalogs are at the ends of wires, and may be silent for ten seconds at most."""
+    nessies, hives = nessie.start(nessie.jar(), root, store, "rest"), hive.start(root)
+    wires = {"rest": Wire(_port(nessies.uri)), "hive": Wire(_port(hives.uri))}
+    at_nessie = f"http://127.0.0.1:{wires['rest'].port}/iceberg"
+    # The server in Spark's jars has no tables for locks.
+    settings = {"iceberg.engine.hive.lock-enabled": "false", "hive.metastore.client.socket.timeout": "10s"}
+    properties = {f"hadoop.{key}": value for key, value in settings.items()}
+    catalog = Catalog("hive", f"thrift://127.0.0.1:{wires['hive'].port}", properties=properties)
+    depots = (
+        _at_nessie("rest", at_nessie, {"rest.client.socket-timeout-ms": "10000"}),
+        Depot("hive", "iceberg", str(root / "tables"), catalog),
+    )
+    try:
+        with beside(other, f"sqlite:///{root}/metastore.db", store.data, root / "logs", *depots) as lake:
+            yield lake, wires
+    finally:
+        for wire in wires.values():
+            wire.stop()
+        nessies.stop()
+        hives.stop()
+
+
+def _port(uri: str) -> int:
+    return int(urlsplit(uri).port or 0)
+
+
+def _at_nessie(name: str, uri: str, properties: Mapping[str, str] | None = None) -> Depot:
     keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
-    return Depot(name, "iceberg", nessie.WAREHOUSE, Catalog("rest", uri, properties=keys))
+    return Depot(name, "iceberg", nessie.WAREHOUSE, Catalog("rest", uri, properties={**keys, **(properties or {})}))
 
 
 def in_postgresql(

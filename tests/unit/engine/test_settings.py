@@ -56,6 +56,10 @@ def test_a_catalog_that_does_not_answer_is_not_waited_for_for_ever() -> None:
     rest = catalog(type="rest", uri="http://host/iceberg", location="s3://bucket/lake")
     timeouts = {"rest.client.connection-timeout-ms": "30000", "rest.client.socket-timeout-ms": "120000"}
     assert timeouts.items() <= rest.items()
+    hive = catalog(type="hive", uri="thrift://host:9083", location="")
+    assert hive["hadoop.hive.metastore.client.socket.timeout"] == "120s"
+    of_delta = settings(Depot("events", "delta", "/events", Catalog("hive", "thrift://host:9083")))
+    assert of_delta["spark.hadoop.hive.metastore.client.socket.timeout"] == "120s"
 
 
 def test_delta_tables_of_a_catalog_are_in_sparks_own() -> None:

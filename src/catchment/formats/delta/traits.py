@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SNAPSHOT_PARTITIONS = "4"
 """Partitions for reading a table's state: on one machine, Delta's default of fifty starts tasks without work."""
+ANSWER_SECONDS = 120
+"""How long a Hive metastore may take to answer. Its client would wait for ten minutes by itself."""
 ONE_FOR_EACH = (
     "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
 )
@@ -30,7 +32,11 @@ def _hive(depots: Sequence[Depot]) -> dict[str, str]:
     catalog = next((depot.catalog for depot in depots if depot.catalog), None)
     if catalog is None:
         return {}
-    properties = {"hive.metastore.uris": str(catalog.uri), **catalog.properties}
+    properties = {
+        "hive.metastore.uris": str(catalog.uri),
+        "hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s",
+        **catalog.properties,
+    }
     return {
         "spark.sql.catalogImplementation": "hive",
         **{f"spark.hadoop.{key}": value for key, value in properties.items()},

@@ -23,6 +23,14 @@ _POSTGRESQL_TIMEOUTS = {
     "jdbc.socketTimeout": str(ANSWER_SECONDS),
     "jdbc.tcpKeepAlive": "true",
 }
+_TIMEOUTS = {
+    "rest": {
+        "rest.client.connection-timeout-ms": f"{CONNECT_SECONDS}000",
+        "rest.client.socket-timeout-ms": f"{ANSWER_SECONDS}000",
+    },
+    # Of the client of Hive's metastore, which would wait for ten minutes by itself.
+    "hive": {"hadoop.hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s"},
+}
 MAIN = "main"
 """The branch that readers see."""
 
@@ -51,7 +59,7 @@ def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
         # A cached table is stale as soon as another engine has committed.
         "cache-enabled": "false",
         **_of_database(_uri(depot)),
-        **_of_rest(depot.catalog.type),
+        **_TIMEOUTS.get(depot.catalog.type, {}),
         **_of_store(depot),
         **depot.catalog.properties,
     }
@@ -77,15 +85,6 @@ def _of_database(uri: str) -> dict[str, str]:
         return schema
     # With these, readers do not block the writer, and writers wait for each other instead of failing.
     return {**schema, "jdbc.journal_mode": "WAL", "jdbc.busy_timeout": SQLITE_PATIENCE_MS}
-
-
-def _of_rest(type: str) -> dict[str, str]:
-    if type != "rest":
-        return {}
-    return {
-        "rest.client.connection-timeout-ms": f"{CONNECT_SECONDS}000",
-        "rest.client.socket-timeout-ms": f"{ANSWER_SECONDS}000",
-    }
 
 
 def _of_store(depot: Depot) -> dict[str, str]:
