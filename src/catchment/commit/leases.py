@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -19,12 +19,20 @@ CHECK_SECONDS = 1.0
 """How long a holder trusts its last renewal before it asks the metastore again."""
 
 
-def held(store: Store, lease: Lease, stalled: float = math.inf) -> HeldLease:
+STALLED_SECONDS = 1800.0
+"""A statement for which Spark has run no job for this long hangs. Long, because an engine also works without Spark: it
+plans, writes manifests, and removes thousands of old files one by one."""
+
+Progress = Callable[[], object]
+"""Returns something else after each step of a holder's work."""
+
+
+def held(store: Store, lease: Lease, stalled: float = math.inf, progress: Progress = lambda: None) -> HeldLease:
     """Renew a lease of a table until the work is done, then give it back.
 
-    A holder that has not called `check` for `stalled` seconds hangs: the lease is no longer renewed.
+    A holder that has neither called `check` nor made progress for `stalled` seconds hangs: nobody renews its lease.
     """
-    return HeldLease(store.leases, lease, LEASE_SECONDS, every=LEASE_SECONDS / 3, stalled=stalled)
+    return HeldLease(store.leases, lease, LEASE_SECONDS, every=LEASE_SECONDS / 3, stalled=stalled, progress=progress)
 
 
 LOOK_SECONDS = 0.1
@@ -36,17 +44,19 @@ Right = Literal["table", "rows", "published"]
 
 
 @contextmanager
-def table_lease(store: Store, target: str, owner: str, listener: Listener, right: Right = "table") -> Iterator[None]:
-    """Hold a lease of a table. If another writer holds it, wait, however long that one takes."""
+def table_lease(
+    store: Store, target: str, owner: str, listener: Listener, progress: Progress, right: Right = "table"
+) -> Iterator[None]:
+    """Hold a lease of a table. If another writer holds it, wait, however long that one takes, unless it hangs."""
     while (lease := store.leases.take(f"{right}/{target}", owner, LEASE_SECONDS)) is None:
         listener.check()
         time.sleep(LOOK_SECONDS)
-    with held(store, lease):
+    with held(store, lease, STALLED_SECONDS, progress):
         yield
 
 
 @contextmanager
-def only_writer(store: Store, target: str, who: str) -> Iterator[None]:
+def only_writer(store: Store, target: str, who: str, progress: Progress) -> Iterator[None]:
     """Hold the right to write a table for the whole of a write. A second writer is refused at once."""
     name = f"writer/{target}"
     try:
@@ -54,7 +64,7 @@ def only_writer(store: Store, target: str, who: str) -> Iterator[None]:
     except LeaseHeld as error:
         holder = store.leases.holder(name)
         raise _second_writer(target, holder.owner if holder else "somebody who has just finished") from error
-    with held(store, lease):
+    with held(store, lease, STALLED_SECONDS, progress):
         yield
 
 

@@ -19,6 +19,7 @@ from catchment.commit import faults
 from catchment.commit.leases import only_writer
 from catchment.commit.listener import Listener
 from catchment.commit.publisher import Destination, Publisher
+from catchment.commit.spark_progress import spark_progress
 from catchment.store import Store
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry, Intent
@@ -59,7 +60,7 @@ class Writer:
         """The right to write a table: everybody has it, except where the catalog bears one writer at a time."""
         if depot not in self.single_writer:
             return nullcontext()
-        return only_writer(self.store, target, f"{who} on {self.owner}")
+        return only_writer(self.store, target, f"{who} on {self.owner}", spark_progress(self.session))
 
     def publisher(self, target: str, destination: Callable[[], Into], *, place: str | None = None) -> Publisher[Into]:
         """Who publishes what is sealed for a target; all threads of an engine share it."""

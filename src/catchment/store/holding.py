@@ -62,7 +62,8 @@ class HeldLease:
 
     Another process may take it over if this one is not heard from for too long. Work that must not go on then calls
     `check` on its way; other work goes on, because something else decides between the two. Where `stalled` is given,
-    a holder that has not called `check` for so many seconds hangs, and its lease is left to whoever wants it.
+    a holder that has neither called `check` nor made progress for so many seconds hangs, and its lease is left to
+    whoever wants it. `progress` is asked only then: whatever it returns is something else after each step of the work.
     """
 
     def __init__(
@@ -73,9 +74,12 @@ class HeldLease:
         *,
         every: float | None = None,
         stalled: float = math.inf,
+        progress: Callable[[], object] = lambda: None,
     ) -> None:
         self.lease = lease
         self._leases, self._seconds, self._stalled = leases, seconds, stalled
+        self._progress = progress
+        self._last_seen: object = None
         self._renewed = self._moved = time.monotonic()
         self._renewal = Repeated(f"renewing the lease {lease.name}", self._renew, every or seconds / RENEWALS)
 
@@ -89,9 +93,11 @@ class HeldLease:
         *,
         every: float | None = None,
         stalled: float = math.inf,
+        progress: Callable[[], object] = lambda: None,
     ) -> HeldLease:
         """Take a lease that nobody holds; raises LeaseHeld if somebody does."""
-        return cls(leases, leases.acquire(name, owner, seconds), seconds, every=every, stalled=stalled)
+        lease = leases.acquire(name, owner, seconds)
+        return cls(leases, lease, seconds, every=every, stalled=stalled, progress=progress)
 
     def check(self, trust: float = math.inf) -> None:
         """Raise LeaseLost if somebody took the lease over.
@@ -120,6 +126,13 @@ class HeldLease:
 
     def _renew(self) -> None:
         asked = time.monotonic()
-        if asked - self._moved <= self._stalled:
+        if asked - self._moved <= self._stalled or self._has_progressed():
             self._leases.renew(self.lease, self._seconds)
             self._renewed = asked
+
+    def _has_progressed(self) -> bool:
+        seen = self._progress()
+        if seen == self._last_seen:
+            return False
+        self._last_seen, self._moved = seen, time.monotonic()
+        return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -118,6 +120,23 @@ def test_a_holder_that_moves_again_before_anybody_took_over_goes_on(store: Store
         slow.check(trust=0.0)
         with pytest.raises(LeaseHeld):
             store.leases.acquire("table/a", "you", LONG)
+
+
+def test_a_holder_that_calls_nobody_is_judged_by_its_progress(store: Store) -> None:
+    """A statement of Spark may take hours without a call of `check`: it hangs if nothing works for it any more."""
+    works, steps = threading.Event(), itertools.count()
+    works.set()
+    asked: list[object] = []
+
+    def progress() -> object:
+        asked.append(next(steps) if works.is_set() else "no step more")
+        return asked[-1]
+
+    with HeldLease.acquire(store.leases, "table/a", "me", 0.2, every=OFTEN, stalled=0.05, progress=progress):
+        wait_until(lambda: len(asked) > 5)
+        wait_until(lambda: store.leases.holder("table/a") is not None)
+        works.clear()
+        wait_until(lambda: store.leases.take("table/a", "you", LONG) is not None)
 
 
 def test_an_old_renewal_is_not_trusted(store: Store) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 
+from catchment.commit.leases import Right, only_writer, table_lease
+from catchment.commit.linger import AT_ONCE
 from catchment.commit.publisher import Check, Outcome, Publisher
-from catchment.errors import LeaseLost
+from catchment.errors import CommitConflict, LeaseLost
+from catchment.store import Store
 from catchment.store.writes import Entry
 from tests.contract.store.test_holding import PATIENCE, wait_until
 from tests.ledgers import TARGET, Filled
@@ -60,3 +65,57 @@ def test_others_take_over_from_a_holder_that_hangs(filled: Filled, monkeypatch: 
         hanging.gate.set()
         assert hung.result(PATIENCE)
     assert len(hanging.refused) == 1
+
+
+def owner_of(store: Store, name: str) -> str | None:
+    holder = store.leases.holder(name)
+    return holder.owner if holder else None
+
+
+class Patient:
+    """A writer that waits, and has nothing to say."""
+
+    linger = AT_ONCE
+
+    def warn(self, text: str) -> None: ...
+
+    def check(self) -> None: ...
+
+    def wait_to_seal(self) -> None: ...
+
+
+@pytest.mark.parametrize("right", ["table", "rows", "published"])
+def test_others_take_over_from_a_statement_that_hangs(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch, right: Right
+) -> None:
+    monkeypatch.setattr("catchment.commit.leases.LEASE_SECONDS", 0.3)
+    monkeypatch.setattr("catchment.commit.leases.STALLED_SECONDS", 0.1)
+    store = filled.store
+    with (
+        table_lease(store, TARGET, "engine/hung", Patient(), lambda: "no step more", right),
+        table_lease(store, TARGET, "engine/other", Patient(), time.monotonic, right),
+    ):
+        wait_until(lambda: owner_of(store, f"{right}/{TARGET}") == "engine/other")
+
+
+def test_a_second_writer_is_let_in_when_the_first_one_hangs(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catchment.commit.leases.LEASE_SECONDS", 0.3)
+    monkeypatch.setattr("catchment.commit.leases.STALLED_SECONDS", 0.1)
+    store, works = filled.store, threading.Event()
+    works.set()
+
+    def progress() -> object:
+        return time.monotonic() if works.is_set() else None
+
+    with only_writer(store, TARGET, "engine/first", progress):
+        with pytest.raises(CommitConflict) as refused, only_writer(store, TARGET, "engine/second", time.monotonic):
+            """Not while the first one works."""
+        assert refused.value.code == "second-writer"
+        works.clear()
+
+        def enters() -> bool:
+            with suppress(CommitConflict), only_writer(store, TARGET, "engine/second", time.monotonic):
+                return True
+            return False
+
+        wait_until(enters)

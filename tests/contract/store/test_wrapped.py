@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from catchment.commit import own_commit
@@ -103,12 +105,12 @@ def test_buffered_writes_to_the_same_table_are_not_settled_and_their_files_stay_
 
 
 def test_turns_are_taken_one_after_the_other(filled: Filled) -> None:
-    with table_lease(filled.store, TARGET, ALIVE, Impatient()):
-        with pytest.raises(Cancelled), table_lease(filled.store, TARGET, LOST, Impatient()):
+    with table_lease(filled.store, TARGET, ALIVE, Impatient(), time.monotonic):
+        with pytest.raises(Cancelled), table_lease(filled.store, TARGET, LOST, Impatient(), time.monotonic):
             pytest.fail("two had their turn")
-        with table_lease(filled.store, "dataos://lake:raw/other", LOST, Impatient()):
+        with table_lease(filled.store, "dataos://lake:raw/other", LOST, Impatient(), time.monotonic):
             pass
-        with table_lease(filled.store, TARGET, LOST, Impatient(), right="rows"):
+        with table_lease(filled.store, TARGET, LOST, Impatient(), time.monotonic, right="rows"):
             pass
-    with table_lease(filled.store, TARGET, LOST, Impatient()):
+    with table_lease(filled.store, TARGET, LOST, Impatient(), time.monotonic):
         pass

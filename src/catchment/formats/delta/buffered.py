@@ -36,8 +36,12 @@ class TableDestination:
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
         """Publish a batch. Where the store refuses a second commit of a version, a lost lease does no harm."""
-        check()
-        return self.commits.consolidate(batch, self.ledger.mark_tried)
+
+        def tried(writes: Sequence[Entry]) -> None:
+            check()  # before every commit: a batch that goes on in steps does not hang, however long it takes
+            self.ledger.mark_tried(writes)
+
+        return self.commits.consolidate(batch, tried)
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
         """Let the ledger forget them: their files are among those of the table, and Delta's VACUUM removes them."""

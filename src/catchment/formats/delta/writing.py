@@ -13,6 +13,7 @@ from catchment.commit import faults, own_commit
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
+from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, CommitConflict
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
@@ -142,7 +143,7 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
     """Merge under the table's lease: one statement reads, writes and commits, and appends would overtake it again."""
-    with table_lease(writer.store, log.path, writer.owner, listener):
+    with table_lease(writer.store, log.path, writer.owner, listener, spark_progress(log.spark)):
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
         faults.point("own-commit-applied")
@@ -189,7 +190,7 @@ def _commit_lease(log: Log, writer: Writer, listener: Listener) -> AbstractConte
     if not needs_table_lease(log.spark, log.path):
         return nullcontext()
     # Named after its path: a table has one lease, whichever names lead to it.
-    return table_lease(writer.store, log.path, writer.owner, listener)
+    return table_lease(writer.store, log.path, writer.owner, listener, spark_progress(log.spark))
 
 
 def _options(write: Write) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from catchment.commit import faults
-from catchment.commit.publisher import Outcome
+from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
@@ -60,6 +60,7 @@ class Consolidation:
     batch: Sequence[Entry]
     ledger: Ledger
     outcome: Outcome
+    check: Check
     alone: bool = False
     """Whether each write is published by itself, because one of them spoils the others."""
 
@@ -75,6 +76,7 @@ class Consolidation:
 
     def attempt(self) -> bool:
         """Take one step; a write that cannot be published leaves the batch. True if none is left."""
+        self.check()
         try:
             return self.step()
         except TableMoved:
@@ -108,7 +110,7 @@ class Consolidation:
         return write.write_id not in self.outcome.committed
 
     def _publish(self, left: Sequence[Entry]) -> None:
-        staged = _staged(self.table, left, self.ledger.metastore)
+        staged = _staged(self.table, left, self.ledger.metastore, self.check)
         try:
             self.ledger.mark_tried([self.outcome.as_in_ledger(write) for write in left])
         except Exception:
@@ -146,14 +148,14 @@ class Consolidation:
         )
 
 
-def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger) -> Outcome:
+def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger, check: Check) -> Outcome:
     """Publish a batch of sealed writes in order; returns when the outcome of each one is known.
 
     The ledger records durably that a swap with these writes is about to be sent; it raises if another consolidator has
-    taken them over.
+    taken them over. The lease is checked on the way, which also tells that the work moves: a batch may take long.
     """
     nothing: dict[str, int | None] = {write.write_id: None for write in batch if _changes_nothing(write)}
-    work = Consolidation(table, batch, ledger, Outcome(nothing))
+    work = Consolidation(table, batch, ledger, Outcome(nothing), check)
     for _ in attempts(None, seconds=PATIENCE_SECONDS, shortest=SHORTEST_PAUSE_SECONDS):
         try:
             if work.attempt():
@@ -186,7 +188,7 @@ def _changes_nothing(write: Entry) -> bool:
     return write.intent.mode != "overwrite" and not (write.contents and write.contents.files)
 
 
-def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str) -> Any:
+def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str, check: Check) -> Any:
     """A transaction with the writes, not visible yet."""
     fits = Fit(table)
     for write in writes:
@@ -199,6 +201,7 @@ def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str) -> Any:
     transaction = table.transaction()
     try:
         for group in _groups(writes):
+            check()
             _stage(table, transaction, group, metastore)
     except Exception:
         _discard(table, transaction)

@@ -12,6 +12,7 @@ from catchment.commit import faults, own_commit
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
+from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, CommitConflict, EngineLost, Retryable
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
@@ -54,7 +55,8 @@ def change(
     if (refused := branch_refusal(table, write.output.dataset.address, branch_of(write.output))) is not None:
         raise refused
     rows = _RowChange(spark, table, write, writer, listener)
-    with table_lease(writer.store, write.output.dataset.address, writer.owner, listener, right="rows"):
+    address, progress = write.output.dataset.address, spark_progress(spark)
+    with table_lease(writer.store, address, writer.owner, listener, progress, right="rows"):
         return rows.change(statement)
 
 
@@ -124,7 +126,8 @@ class _RowChange:
     def _lease_if_starved(self, number: int) -> AbstractContextManager[None]:
         if number <= STARVED_AFTER:
             return nullcontext()
-        return table_lease(self._store, self._write.output.dataset.address, self._owner, self._listener)
+        address, progress = self._write.output.dataset.address, spark_progress(self._spark)
+        return table_lease(self._store, address, self._owner, self._listener, progress)
 
     def _attempt(self, statement: Statement) -> Committed:
         stamps = {**stamp(self._write), MODE: self._write.output.mode}

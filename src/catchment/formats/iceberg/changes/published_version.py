@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from catchment.commit import faults
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
+from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg.catalogs import Table
@@ -57,7 +58,7 @@ def set_version(
         moved = _move(published, versions, value, dry_run=True)
     else:
         # The swap guards the pointer. The lease guards the record: no other move may come between a move and its row.
-        with table_lease(writer.store, address, writer.owner, listener, "published"):
+        with table_lease(writer.store, address, writer.owner, listener, spark_progress(spark), "published"):
             moved = _move(published, versions, value, dry_run=False)
             _record(writer.store.publications, address, catalog, moved, requester)
     before = Version(moved.before.location) if moved.before else None

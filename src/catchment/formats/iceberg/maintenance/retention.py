@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from catchment.commit.leases import table_lease
+from catchment.commit.spark_progress import spark_progress
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.changes.published_version import DELETES_METADATA
@@ -36,9 +37,8 @@ def publishing_lease(maintained: MaintainedTable) -> AbstractContextManager[None
     """Hold the lease for publishing, so that nobody publishes a version that is about to be removed."""
     if maintained.dataset.depot not in maintained.writer.published:
         return nullcontext()
-    return table_lease(
-        maintained.writer.store, maintained.dataset.address, maintained.writer.owner, maintained.listener, "published"
-    )
+    writer, address, progress = maintained.writer, maintained.dataset.address, spark_progress(maintained.spark)
+    return table_lease(writer.store, address, writer.owner, maintained.listener, progress, "published")
 
 
 def published_retention(maintained: MaintainedTable) -> PublishedRetention:
