@@ -53,6 +53,11 @@ class RunRequest:
     """Whether an incremental job waits for another run of the same job, however long that takes."""
 
 
+def snapshot_name(number: int | None) -> str | None:
+    """The id of a snapshot as users see it: text, because many programs change numbers of more than 53 bits."""
+    return None if number is None else str(number)
+
+
 @dataclass(frozen=True)
 class OutputResult:
     """What one output of a job came to. The order of the fields is their order in the JSON of `catchment run`."""
@@ -61,5 +66,5 @@ class OutputResult:
     dataset: str
     rows: int | None
     files: int | None
-    snapshot_id: int | None
+    snapshot_id: str | None
     write_id: str

@@ -40,12 +40,12 @@ def test_changes_are_told_in_words(project: Path, lent: Host) -> None:
 @pytest.mark.slow
 def test_what_takes_something_away_is_agreed_to_first(project: Path, lent: Host) -> None:
     snapshots = program.call("table", "snapshots", TRIPS, "-o", "json", cwd=project, java=lent).data["snapshots"]
-    first = str(snapshots[0]["snapshot_id"])
+    first = snapshots[0]["snapshot_id"]
     asked = program.call("table", "rollback", TRIPS, first, cwd=project, java=lent)
     assert (asked.code, "not-confirmed" in asked.err) == (2, True)
     assert f"without {snapshots[1]['snapshot_id']}: {snapshots[1]['write_ids'][0]}" in asked.err
     done = program.call("table", "rollback", TRIPS, first, "--yes", "-o", "json", cwd=project, java=lent)
-    assert (done.code, done.data["after"], done.data["changed"]) == (0, int(first), True)
+    assert (done.code, done.data["after"], done.data["changed"]) == (0, first, True)
     counted = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=project, java=lent)
     assert counted.data["rows"] == [[10]]
 

@@ -48,7 +48,7 @@ def test_an_answer_lost_after_the_swap_is_no_second_write(root: Path, start_engi
     deaf = start_engine(lake_depot(root), key="deaf", fault="swap-applied:lose")
     [report] = deaf.run(appending(fresh, 0, "heard"))
     assert ids(deaf, fresh) == list(range(10))
-    assert report.snapshot_id == deaf.value(f"SELECT snapshot_id FROM lake.raw.{fresh}.snapshots")
+    assert report.snapshot_id == deaf.value(f"SELECT string(snapshot_id) FROM lake.raw.{fresh}.snapshots")
     check(deaf, fresh)
 
 

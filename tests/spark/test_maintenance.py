@@ -29,7 +29,7 @@ def files(engine: LiveEngine, name: str) -> int:
     return int(engine.value(f"SELECT count(*) FROM lake.raw.{name}.files"))
 
 
-def snapshots(engine: LiveEngine, name: str) -> list[int]:
+def snapshots(engine: LiveEngine, name: str) -> list[str]:
     return [each["snapshot_id"] for each in engine.inspect("snapshots", table(name))["snapshots"]]
 
 

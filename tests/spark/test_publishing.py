@@ -121,7 +121,7 @@ def test_a_job_of_the_toolbox_publishes_and_the_record_says_who(engine: LiveEngi
     engine.run(appending(fresh, 2))
     publish(engine, fresh)
     first, second = record(root, fresh)
-    assert (first.run_id, first.job, first.before, first.snapshot_id) == (
+    assert (first.run_id, first.job, first.before, str(first.snapshot_id)) == (
         *("the-run", "publishing", None),
         written.snapshot_id,
     )

@@ -26,11 +26,11 @@ def test_two_engines_append_at_once_and_a_third_is_killed(on_s3: Lake, tmp_path:
     target = Dataset("dataos://events:raw/t", "events", "delta", "raw", "t", "s3a://lake/events/raw/t")
     here, there = on_s3.here, on_s3.there
     pending = [(here, there)[n % 2].start_job(appending(target, n)) for n in range(JOBS)]
-    last = max(each.done()[0].snapshot_id or 0 for each in pending)
+    last = max(int(each.done()[0].snapshot_id or 0) for each in pending)
 
     on_s3.kill("swap-applied", appending(target, JOBS), run="r", logs=tmp_path)
     [report] = here.run(appending(target, JOBS), run="r", number=2)
-    assert (report.rows, report.snapshot_id) == (10, last + 1)
+    assert (report.rows, report.snapshot_id) == (10, str(last + 1))
     found = [row[0] for row in there.rows(f"SELECT id FROM {target.identifier} ORDER BY id")]
     assert found == list(range(10 * (JOBS + 1)))
 

@@ -67,7 +67,5 @@ def _rows(job: JobResult) -> Iterator[tuple[object, ...]]:
     if not job.outputs:
         yield (*head, None, None, None, None)
     for entry in job.outputs:
-        # A snapshot id is a name, not a quantity.
-        snapshot = None if entry.snapshot_id is None else str(entry.snapshot_id)
-        yield (*head, entry.dataset, entry.rows, entry.files, snapshot)
+        yield (*head, entry.dataset, entry.rows, entry.files, entry.snapshot_id)
         head = (None, None, None, None)

@@ -19,6 +19,7 @@ from catchment.errors import CatchmentError
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, Maintenance, OutputPlan
 from catchment.project.model import Depot
+from catchment.run_model import snapshot_name
 from catchment.store.in_flight import InFlight
 from catchment.store.publications import Publication
 from catchment.store.writes import Base, Entry
@@ -197,7 +198,7 @@ class Follower:
     def facts(self) -> Facts:
         """The follower as part of a report."""
         named = {"workflow": self.workflow, "job": self.job, "input": self.input}
-        return {**named, "snapshot_id": self.snapshot, "since": self._moment()}
+        return {**named, "snapshot_id": snapshot_name(self.snapshot), "since": self._moment()}
 
     def _moment(self) -> str:
         return datetime.fromtimestamp(self.since, tz=timezone.utc).isoformat(timespec="seconds")

@@ -28,7 +28,7 @@ from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
 from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
-from catchment.run_model import OutputResult
+from catchment.run_model import OutputResult, snapshot_name
 from catchment.store.states import Window
 from catchment.who import who
 
@@ -277,7 +277,7 @@ def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
 
 def _report(attempt: _Attempt, write: Write, written: Written) -> OutputResult:
     name, address = write.output.name, write.output.dataset.address
-    report = OutputResult(name, address, written.rows, written.files, written.snapshot_id, write.id)
+    report = OutputResult(name, address, written.rows, written.files, snapshot_name(written.snapshot_id), write.id)
     attempt.story.log.info("output %s done: %s", name, report)
     attempt.story.note("output", name=name, dataset=address, rows=written.rows, files=written.files)
     return report

@@ -95,7 +95,7 @@ def _tables(project: Project, reader: LakeSession) -> Iterator[Address]:
 def _learn(store: Store, dataset: Dataset, reader: LakeSession, address: Address) -> tuple[str, ...]:
     history = reader.inspect("snapshots", address)["snapshots"]
     published = [
-        Published(write["write_id"], each["workflow"] or "", each["snapshot_id"], write["rows"] or 0, number=0)
+        Published(write["write_id"], each["workflow"] or "", int(each["snapshot_id"]), write["rows"] or 0, number=0)
         for each in history
         for write in each["writes"]
     ]

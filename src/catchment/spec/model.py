@@ -256,7 +256,7 @@ class Expire:
 
     before: int | None = None
     """Milliseconds since 1970; None for the age set in the table's properties."""
-    snapshot_ids: tuple[int, ...] = ()
+    snapshot_ids: tuple[str, ...] = ()
     """If given, only these snapshots are removed."""
     retain_last: int = 1
     deletes: int | None = None

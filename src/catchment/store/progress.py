@@ -119,5 +119,5 @@ class Progress:
             "write_id": output.write_id,
             "rows_written": output.rows,
             "files_written": output.files,
-            "snapshot_id": output.snapshot_id,
+            "snapshot_id": None if output.snapshot_id is None else int(output.snapshot_id),
         }

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, func, or_, select
 
-from catchment.run_model import Backfill, OutputResult, RunRequest
+from catchment.run_model import Backfill, OutputResult, RunRequest, snapshot_name
 from catchment.store.database import Database, database_time
 from catchment.store.leases import is_held
 from catchment.store.records import AttemptRecord, JobRecord, RunRecord
@@ -94,7 +94,8 @@ def _job(row: Row[Any], written: tuple[OutputResult, ...]) -> JobRecord:
 
 
 def _output(row: Row[Any]) -> OutputResult:
-    return OutputResult(row.name, row.dataset, row.rows_written, row.files_written, row.snapshot_id, row.write_id)
+    snapshot = snapshot_name(row.snapshot_id)
+    return OutputResult(row.name, row.dataset, row.rows_written, row.files_written, snapshot, row.write_id)
 
 
 def _attempt(row: Row[Any]) -> AttemptRecord:

@@ -82,7 +82,7 @@ def test_many_processes_open_an_older_store_at_once(url: str) -> None:
 
 
 def test_an_older_store_keeps_its_rows_and_gets_what_is_new(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = OutputResult("out", TABLE, 3, 1, 2**62, "r1/a/out")
+    written = OutputResult("out", TABLE, 3, 1, str(2**62), "r1/a/out")
     asked = RunRequest("2024", windows=2, backfill=Backfill("2024-01-01 00:00:00", "2024-07-01"))
     told = EventRecord(1.0, "run-started", None, None, None, {"jobs": ["a"]})
     with open_store(url) as old:

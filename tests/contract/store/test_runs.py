@@ -11,7 +11,7 @@ from catchment.store.records import EventRecord
 from catchment.store.runs import lease_name
 
 ERROR = {"code": "sql-syntax", "message": "no"}
-OUTPUT = OutputResult("out", "dataos://lake:raw/t", 3, 1, 2**62, "r1/a/out")
+OUTPUT = OutputResult("out", "dataos://lake:raw/t", 3, 1, str(2**62), "r1/a/out")
 REQUEST = RunRequest("2024", windows=5, backfill=Backfill("1", "9"))
 
 

@@ -49,7 +49,7 @@ def test_rows_are_updated_and_inserted_in_one_version_and_once(
 ) -> None:
     here.run(base(target))
     [report] = first = here.run(adding(target, 2, 3), run=f"r-{target.table}")
-    assert (report.rows, report.snapshot_id) == (2, 2)
+    assert (report.rows, report.snapshot_id) == (2, "2")
     [*_, merged] = here.inspect("snapshots", target)["snapshots"]
     assert (merged["operation"], merged["write_ids"], merged["job"]) == ("merge", [report.write_id], "job")
     assert here.run(adding(target, 2, 3), run=f"r-{target.table}", number=2) == first

@@ -58,7 +58,7 @@ def test_append_overwrite_and_the_way_back(here: LiveEngine, target: Dataset) ->
     [first] = here.run(appending(target, 0))
     [second] = here.run(appending(target, 5))
     [third] = here.run(writing("SELECT id FROM range(90, 92)", target))
-    assert [(each.rows, each.snapshot_id) for each in (first, second, third)] == [(5, 1), (5, 2), (2, 3)]
+    assert [(each.rows, each.snapshot_id) for each in (first, second, third)] == [(5, "1"), (5, "2"), (2, "3")]
     assert ids(here, target) == [90, 91]
     named = f"events.raw.{target.table}"
     assert here.value(f"SELECT count({target.table}.id) FROM {named}") == 2
@@ -218,7 +218,7 @@ def test_killed_after_the_commit_the_write_is_recovered(
     [done] = here.recover(target)
     assert (done["published"], done["abandoned"], done["error"]) == ([write.write_id], [], None)
     [report] = here.run(lost, run=run, number=2)
-    assert (report.rows, report.snapshot_id) == (5, 2)
+    assert (report.rows, report.snapshot_id) == (5, "2")
     assert ids(here, target) == list(range(5, 10))
     assert ledger.left(target.address) == []
 
@@ -241,7 +241,7 @@ def test_an_answer_that_is_lost_is_no_second_write(
 ) -> None:
     deaf = start_engine(delta_depot(place), key="deaf", fault="own-commit-applied:lose")
     [report] = deaf.run(writing("SELECT id FROM range(5)", target))
-    assert (report.rows, report.snapshot_id) == (5, 1)
+    assert (report.rows, report.snapshot_id) == (5, "1")
     assert ids(deaf, target) == list(range(5))
 
 
@@ -302,7 +302,7 @@ def test_looking_at_tables(here: LiveEngine, target: Dataset) -> None:
     assert written["committed_at"].endswith("+00:00")
     del written["committed_at"]
     assert written == {
-        "snapshot_id": 1,
+        "snapshot_id": "1",
         "operation": "write",
         "workflow": "workflow",
         "job": "writer",
@@ -312,7 +312,7 @@ def test_looking_at_tables(here: LiveEngine, target: Dataset) -> None:
         "added_rows": 4,
     }
     facts = here.inspect("table", target)
-    assert (facts["rows"], facts["snapshot_id"], facts["snapshots"]) == (4, 1, 2)
+    assert (facts["rows"], facts["snapshot_id"], facts["snapshots"]) == (4, "1", 2)
     assert [column["name"] for column in facts["columns"]] == ["id", "part"]
     assert facts["partitions"] == [{"name": "part", "transform": "identity", "column": "part"}]
     files = here.inspect("files", target)["files"]
@@ -333,7 +333,7 @@ def test_both_lines_of_spark_write_one_table(
     older.run(replacing(target, "a", "1, 2"))
     here.run(replacing(target, "b", "2, NULL"))
     [report] = older.run(replacing(target, "c", "NULL", conflict="fail"), run=f"r-{target.table}")
-    assert report.snapshot_id == 3
+    assert report.snapshot_id == "3"
     assert older.run(replacing(target, "c", "NULL"), run=f"r-{target.table}", number=2) == (report,)
     assert marks(here, target) == [(None, "c", 3), (1, "a", 3), (2, "b", 3)]
     overtaken = older.start_job(waiting(target, conflict="fail"))

@@ -7,7 +7,7 @@ from catchment.cli import run_result
 from catchment.run.results import ErrorReport, JobResult, Run, RunStatus
 from catchment.run_model import OutputResult
 
-WRITTEN = OutputResult("trips", "dataos://lake:raw/trips", 5, 2, 2**62 + 1, "r1/one/trips")
+WRITTEN = OutputResult("trips", "dataos://lake:raw/trips", 5, 2, str(2**62 + 1), "r1/one/trips")
 DONE = JobResult("one", "succeeded", 1, 2.04, None, (WRITTEN, WRITTEN))
 BROKEN = JobResult("two", "failed", 3, 0.5, ErrorReport("sql-syntax", "bad SQL", "mend it", "t.yaml", 4, 7), ())
 
@@ -32,7 +32,7 @@ def test_json_has_the_documented_shape(capsys: pytest.CaptureFixture[str]) -> No
         "dataset": "dataos://lake:raw/trips",
         "rows": 5,
         "files": 2,
-        "snapshot_id": 2**62 + 1,
+        "snapshot_id": str(2**62 + 1),
         "write_id": "r1/one/trips",
     }
     assert answer["jobs"][1]["error"]["code"] == "sql-syntax"

@@ -112,7 +112,7 @@ def run_job(command: dict[str, Any]) -> None:
             "write_id": f"{command['run_id']}/{job['name']}/{output['name']}",
             "rows": 10,
             "files": 2,
-            "snapshot_id": 2**62,
+            "snapshot_id": str(2**62),
         }
         for output in job["outputs"]
     ]

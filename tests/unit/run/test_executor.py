@@ -20,7 +20,7 @@ def test_a_run_that_succeeds_tells_what_was_written(lab: Lab, recorder: Recorder
     assert (result.workflow, result.status) == ("flow", "succeeded")
     assert (only.status, only.attempts, only.error) == ("succeeded", 1, None)
     (output,) = only.outputs
-    assert (output.dataset, output.rows, output.files, output.snapshot_id) == ("dataos://lake:raw/a", 10, 2, 2**62)
+    assert (output.dataset, output.rows, output.files, output.snapshot_id) == ("dataos://lake:raw/a", 10, 2, str(2**62))
     assert output.write_id == f"{result.run_id}/a/out"
     engine = ["engine-starting", "engine-preparing", "engine-ready", "engine-stopped"]
     assert recorder.kinds() == ["run-started", *engine, "run-finished"]

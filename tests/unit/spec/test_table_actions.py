@@ -80,7 +80,7 @@ NEW_YEAR = 1_767_225_600_000
         (
             "{name: expire_snapshots, options: {snapshotIds: [1, '9007199254740993'], maxConcurrentDeletes: 8,"
             " streamDeleteResults: true}}",
-            Expire(None, (1, 9007199254740993), 1, 8, stream=True),
+            Expire(None, ("1", "9007199254740993"), 1, 8, stream=True),
         ),
         ("{name: remove_orphans}", RemoveOrphans()),
         ("{name: remove_orphans, options: {olderThan: '1767225600000'}}", RemoveOrphans(NEW_YEAR)),

@@ -105,7 +105,7 @@ def expire(
         raise RequestError(
             "--snapshot and --older-than say differently what is meant", code="options-conflict", hint="keep one"
         )
-    operation = Expire(_moment(older_than), tuple(snapshots), retain_last, deletes)
+    operation = Expire(_moment(older_than), tuple(map(str, snapshots)), retain_last, deletes)
     _maintain(address, operation, where, output, dry_run=dry_run, ask=None if yes else "snapshots")
 
 

@@ -11,6 +11,7 @@ import click
 
 from catchment.cli import options, printing, projects
 from catchment.cli.table import changing
+from catchment.run_model import snapshot_name
 
 if TYPE_CHECKING:
     from catchment.store.publications import Publication
@@ -63,7 +64,7 @@ def _entry(made: Publication) -> dict[str, Any]:
         "catalog": made.catalog,
         "before": made.before and _name(made.before),
         "file": _name(made.file),
-        "snapshot_id": made.snapshot_id,
+        "snapshot_id": snapshot_name(made.snapshot_id),
     }
 
 

@@ -17,6 +17,7 @@ from catchment.formats.model import Facts
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
+from catchment.run_model import snapshot_name
 
 
 def inspect(spark: SparkSession, what: str, dataset: Dataset) -> Facts:
@@ -76,7 +77,7 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
         "rows": int(size[2] or 0),
         "files": int(size[0]),
         "bytes": int(size[1] or 0),
-        "snapshot_id": head.version,
+        "snapshot_id": snapshot_name(head.version),
         "snapshots": len(snapshots(spark, dataset)),
     }
 
@@ -101,7 +102,7 @@ def _snapshot(row: Row) -> Facts:
     stamp, done = commit.stamp, commit.committed()
     write_ids = list(commit.write_ids)
     return {
-        "snapshot_id": row.version,
+        "snapshot_id": snapshot_name(row.version),
         "committed_at": row.timestamp.replace(tzinfo=timezone.utc).isoformat(timespec="milliseconds"),
         "operation": row.operation.lower(),
         "workflow": stamp.get(stamps.WORKFLOW),

@@ -15,6 +15,7 @@ from catchment.formats.iceberg.published import PublishedTable
 from catchment.formats.iceberg.versions import Version, Versions
 from catchment.formats.model import Facts
 from catchment.plan.model import Dataset
+from catchment.run_model import snapshot_name
 
 
 def inspect(spark: SparkSession, what: str, dataset: Dataset, published: str | None) -> Facts:
@@ -53,7 +54,7 @@ def _versions(spark: SparkSession, dataset: Dataset, catalog: str | None) -> Ite
             "version": version.number,
             "file": version.file,
             "committed_at": version.at,
-            "snapshot_id": version.snapshot_id,
+            "snapshot_id": snapshot_name(version.snapshot_id),
             "working": version.location == known[-1].location,
             "published": pointer is not None and version.location == pointer.location,
             "readable": version.readable,
@@ -63,7 +64,7 @@ def _versions(spark: SparkSession, dataset: Dataset, catalog: str | None) -> Ite
 def _snapshot(snapshot: snapshots.Snapshot) -> Facts:
     summary = snapshot.summary
     return {
-        "snapshot_id": snapshot.id,
+        "snapshot_id": snapshot_name(snapshot.id),
         "committed_at": snapshot.committed_at,
         "operation": summary.get("operation"),
         "workflow": summary.get(stamps.WORKFLOW),
@@ -93,12 +94,12 @@ def _table(dataset: Dataset, metadata: Mapping[str, Any]) -> Facts:
             for field in spec["fields"]
         ],
         "branches": [
-            {"name": name, "snapshot_id": ref["snapshot-id"]}
+            {"name": name, "snapshot_id": snapshot_name(ref["snapshot-id"])}
             for name, ref in sorted(metadata.get("refs", {}).items())
             if ref["type"] == "branch"
         ],
         "tags": [
-            {"name": name, "snapshot_id": ref["snapshot-id"]}
+            {"name": name, "snapshot_id": snapshot_name(ref["snapshot-id"])}
             for name, ref in sorted(metadata.get("refs", {}).items())
             if ref["type"] == "tag"
         ],
@@ -106,7 +107,7 @@ def _table(dataset: Dataset, metadata: Mapping[str, Any]) -> Facts:
         "rows": int(summary.get("total-records", 0)),
         "files": int(summary.get("total-data-files", 0)),
         "bytes": int(summary.get("total-files-size", 0)),
-        "snapshot_id": current if summary else None,
+        "snapshot_id": snapshot_name(current) if summary else None,
         "snapshots": len(metadata["snapshots"]),
     }
 
@@ -127,7 +128,7 @@ def _metadata(dataset: Dataset, location: str, metadata: Mapping[str, Any]) -> F
         "spec_id": metadata["default-spec-id"],
         "specs": len(metadata["partition-specs"]),
         "sort_order_id": metadata.get("default-sort-order-id"),
-        "snapshot_id": snapshots.current(metadata),
+        "snapshot_id": snapshot_name(snapshots.current(metadata)),
         "snapshots": len(metadata.get("snapshots", ())),
         "refs": len(metadata.get("refs", {})),
         "versions": len(metadata.get("metadata-log", ())) + 1,

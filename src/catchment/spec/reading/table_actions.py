@@ -70,7 +70,7 @@ def read_expiry(node: MapNode, findings: Findings) -> Expire | None:
     _check_one_of(("olderThanMillis", "olderThanTimestamp", "snapshotIds"), node, findings)
     return Expire(
         _moment(given, node, findings),
-        tuple(given.snapshot_ids or ()),
+        tuple(map(str, given.snapshot_ids or ())),
         given.retain_last,
         given.max_concurrent_deletes,
         given.stream_delete_results,

@@ -43,7 +43,7 @@ def branch(snapshot: int, **rules: int) -> dict[str, Any]:
         (Expire(NOW + DAY_MS), (1, 2, 3, 4)),
         (Expire(NOW + DAY_MS, retain_last=3), (1, 2)),
         (Expire(0), ()),
-        (Expire(snapshot_ids=(3, 1)), (1, 3)),
+        (Expire(snapshot_ids=("3", "1")), (1, 3)),
     ],
 )
 def test_by_age_and_number(operation: Expire, gone: tuple[int, ...]) -> None:
@@ -78,7 +78,7 @@ def test_named_snapshots_must_be_there_and_free() -> None:
         (3, 2, "snapshot-in-use"),
     ):
         with pytest.raises(JobError) as refused:
-            found.expired(Expire(snapshot_ids=(snapshot,), retain_last=retain), NOW)
+            found.expired(Expire(snapshot_ids=(str(snapshot),), retain_last=retain), NOW)
         assert refused.value.code == code
 
 

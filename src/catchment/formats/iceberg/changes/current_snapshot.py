@@ -11,6 +11,7 @@ from catchment.errors import JobError
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata, Staged
 from catchment.formats.iceberg.snapshots import current, line, snapshot_of
 from catchment.formats.stamps import WRITES
+from catchment.run_model import snapshot_name
 from catchment.timestamps import milliseconds
 
 
@@ -56,8 +57,8 @@ def _millis(text: str) -> int:
         raise JobError(f"`{text}` is not a timestamp", code="bad-timestamp", hint=hint) from error
 
 
-def _view(metadata: Metadata, arguments: Arguments) -> int | None:
-    return current(metadata)
+def _view(metadata: Metadata, arguments: Arguments) -> str | None:
+    return snapshot_name(current(metadata))
 
 
 def _undone(staged: Staged, arguments: Arguments) -> Mapping[str, Any]:
@@ -66,7 +67,7 @@ def _undone(staged: Staged, arguments: Arguments) -> Mapping[str, Any]:
     gone = [each for each in line(staged.before, current(staged.before))[::-1] if each not in stays]
     summaries = {entry["snapshot-id"]: entry.get("summary", {}) for entry in staged.before.get("snapshots", ())}
     writes = {each: [part for part in summaries[each].get(WRITES, "").split(",") if part] for each in gone}
-    return {"undone": [{"snapshot_id": each, "write_ids": writes[each]} for each in gone]}
+    return {"undone": [{"snapshot_id": snapshot_name(each), "write_ids": writes[each]} for each in gone]}
 
 
 ROLLBACK = Kind(_roll_back, _view, _undone)

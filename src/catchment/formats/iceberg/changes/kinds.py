@@ -17,6 +17,7 @@ from catchment.formats.iceberg.changes.swap import commit
 from catchment.formats.iceberg.snapshots import current
 from catchment.formats.model import Requester
 from catchment.plan.model import ChangeName, ChangePlan
+from catchment.run_model import snapshot_name
 
 KINDS: Mapping[ChangeName, Kind] = {
     "rollback": current_snapshot.ROLLBACK,
@@ -57,6 +58,6 @@ def make_change(
         "after": kind.view(staged.after, arguments),
         **kind.report(staged, arguments),
         "pending": writer.ledger.count_pending(address),
-        "snapshot_id": current(staged.after),
+        "snapshot_id": snapshot_name(current(staged.after)),
         "changed": staged.changed,
     }

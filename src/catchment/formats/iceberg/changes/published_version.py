@@ -24,6 +24,7 @@ from catchment.formats.iceberg.versions import Version, Versions
 from catchment.formats.model import Requester
 from catchment.jvm.causes import is_a
 from catchment.plan.model import ChangePlan
+from catchment.run_model import snapshot_name
 from catchment.store.publications import Publication, Publications
 
 DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
@@ -66,7 +67,7 @@ def set_version(
         "catalog": catalog,
         "before": {"version": before.number, "file": before.file} if before else None,
         "after": {"version": moved.after.number, "file": moved.after.file, "location": moved.after.location},
-        "snapshot_id": moved.after.snapshot_id,
+        "snapshot_id": snapshot_name(moved.after.snapshot_id),
         "changed": moved.changed,
     }
 

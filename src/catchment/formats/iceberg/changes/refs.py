@@ -15,6 +15,7 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata, Staged
 from catchment.formats.iceberg.snapshots import branch_head, current, line, snapshot_of
 from catchment.formats.iceberg.table import MAIN
+from catchment.run_model import snapshot_name
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ def _delete(kind: RefKind, spark: SparkSession, transaction: Any, metadata: Meta
     (manage.removeTag if kind == "tag" else manage.removeBranch)(name).commit()
 
 
-def _view(kind: RefKind, metadata: Metadata, arguments: Arguments) -> int | None:
+def _view(kind: RefKind, metadata: Metadata, arguments: Arguments) -> str | None:
     found = metadata.get("refs", {}).get(arguments[kind])
-    return found and int(found["snapshot-id"])
+    return found and snapshot_name(found["snapshot-id"])
 
 
 def _forward(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
@@ -112,14 +113,14 @@ def _forward(spark: SparkSession, transaction: Any, metadata: Metadata, argument
         move(to, forward.after).commit()
 
 
-def _target(metadata: Metadata, arguments: Arguments) -> int | None:
+def _target(metadata: Metadata, arguments: Arguments) -> str | None:
     found = metadata.get("refs", {}).get(arguments.get("to", MAIN))
-    return found and int(found["snapshot-id"])
+    return found and snapshot_name(found["snapshot-id"])
 
 
 def _commits(staged: Staged, arguments: Arguments) -> Mapping[str, Any]:
     forward = plan_forward(staged.before, arguments["branch"], arguments.get("to", MAIN))
-    return {"branch": forward.branch, "to": forward.to, "commits": list(forward.commits)}
+    return {"branch": forward.branch, "to": forward.to, "commits": list(map(snapshot_name, forward.commits))}
 
 
 def _kinds(kind: RefKind) -> tuple[Kind, Kind]:

@@ -17,6 +17,7 @@ from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import published_retention, publishing_lease
 from catchment.formats.model import Follower, MaintenanceResult
 from catchment.plan.model import Expire
+from catchment.run_model import snapshot_name
 from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 Metadata = Mapping[str, Any]
@@ -109,7 +110,8 @@ class History:
         return now - age if operation.before is None else operation.before
 
     def _named(self, operation: Expire, kept: set[int]) -> tuple[int, ...]:
-        for snapshot in operation.snapshot_ids:
+        named = tuple(map(int, operation.snapshot_ids))
+        for snapshot in named:
             if snapshot not in self.snapshots:
                 raise JobError(
                     f"there is no snapshot {snapshot}",
@@ -124,7 +126,7 @@ class History:
                     code="snapshot-in-use",
                     hint="name older snapshots, or delete the branch or tag first",
                 )
-        return tuple(snapshot for snapshot in self.snapshots if snapshot in operation.snapshot_ids)
+        return tuple(snapshot for snapshot in self.snapshots if snapshot in named)
 
 
 REASONS = {
@@ -157,9 +159,10 @@ class Choice:
         """The choice as a report."""
         return {
             "snapshots": [
-                {"snapshot_id": each, "committed_at": _iso_time(self.history.time(each))} for each in self.gone
+                {"snapshot_id": snapshot_name(each), "committed_at": _iso_time(self.history.time(each))}
+                for each in self.gone
             ],
-            "kept": {reason: sorted(kept) for reason, kept in self.kept.items() if kept},
+            "kept": {reason: list(map(snapshot_name, sorted(kept))) for reason, kept in self.kept.items() if kept},
             "followers": [each.facts() for each in self.followers],
         }
 
