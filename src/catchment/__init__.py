@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import os
     import threading
 
-    from catchment.engine.protocol import Rows
     from catchment.events.hub import Sink
     from catchment.plan.model import Plan
     from catchment.project.model import Project as Settings
     from catchment.run.lake import LakeSession, What
+    from catchment.run.query_result import QueryResult
     from catchment.run.results import Run, RunSummary
     from catchment.spec.model import ChangeName
     from catchment.store.activity import TableActivity
@@ -122,7 +122,9 @@ class Project:
         found = [table for table in recovery.look(self.settings, address) if table.recoverable]
         return recovery.recover(self.settings, found, remove=remove)
 
-    def query(self, sql: str, *, limit: int | None = None, published: bool = False, engine: str = "default") -> Rows:
+    def query(
+        self, sql: str, *, limit: int | None = None, published: bool = False, engine: str = "default"
+    ) -> QueryResult:
         """Run one SQL query; tables are `depot.collection.table`. `published` reads the published versions."""
         from catchment.run import lake
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from catchment.engine.protocol import Rows
 from catchment.errors import EngineLost
 from catchment.plan.model import Expire, JobPlan, RemoveOrphans, Rewrite
 from catchment.store.schema import readers
@@ -132,9 +131,7 @@ def test_a_reader_keeps_what_it_reads(engine: LiveEngine, fresh: str) -> None:
         upkeep = engine.start_job(maintaining(target, Expire(FAR)))
         upkeep.done()
         assert "running jobs or queries may read them" in str([note.data for note in upkeep.notes])
-    answer = query.answer()
-    assert isinstance(answer, Rows)
-    assert answer.rows == ((sum(range(1000)),),)
+    assert query.result().rows == ((sum(range(1000)),),)
     engine.run(maintaining(target, Expire(FAR)))
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}.snapshots") == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import queue
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,7 @@ from catchment.plan.model import (
     Template,
 )
 from catchment.project.model import Catalog, Depot, Engine, Settings
+from catchment.run.query_result import QueryResult
 from catchment.run_model import OutputResult, RunRequest
 from catchment.spec.findings import Findings
 from catchment.spec.model import ChangeName, SourceLine
@@ -204,6 +206,16 @@ class Pending:
                 return reply
             self.notes.append(reply)
 
+    def result(self) -> QueryResult:
+        """The result of a query, whose rows may come in several messages."""
+        texts: tuple[str, ...] = ()
+        while True:
+            reply = self.answer()
+            assert isinstance(reply, Rows), reply
+            texts += reply.rows
+            if not reply.more:
+                return QueryResult(reply.columns, reply.types, texts, reply.truncated)
+
     def wait_for(self, event: str) -> Note:
         while True:
             reply = self.replies.get(timeout=PATIENCE)
@@ -277,13 +289,12 @@ class LiveEngine:
     def start_query(self, sql: str, limit: int | None = None) -> Pending:
         return self._send(lambda id: RunQuery(id, sql, limit))
 
-    def ask(self, sql: str, limit: int | None = None) -> Rows:
-        reply = self.start_query(sql, limit).answer()
-        assert isinstance(reply, Rows), reply
-        return reply
+    def ask(self, sql: str, limit: int | None = None) -> QueryResult:
+        return self.start_query(sql, limit).result()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return list(self.ask(sql).rows)
+        """The rows as JSON has them."""
+        return [tuple(json.loads(text)) for text in self.ask(sql).texts]
 
     def value(self, sql: str) -> Any:
         return self.rows(sql)[0][0]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from catchment.engine.protocol import Rows
 from catchment.plan.model import ChangePlan, Expire, JobPlan, RemoveOrphans, Rewrite
 from catchment.store import open_store
 from catchment.store.publications import Publication
@@ -232,9 +231,7 @@ def test_a_reader_of_what_was_published_keeps_it(engine: LiveEngine, fresh: str)
     with at_gate(engine, target):
         publish(engine, fresh)
         engine.run(maintaining(target, Expire(FAR)))
-    answer = query.answer()
-    assert isinstance(answer, Rows)
-    assert answer.rows == ((sum(range(1000)),),)
+    assert query.result().rows == ((sum(range(1000)),),)
     engine.run(maintaining(target, Expire(FAR)))
     assert engine.start_change(version(fresh, first["after"]["file"])).failed().code == "version-expired"
     assert published(engine, fresh) == [8]

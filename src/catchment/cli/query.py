@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +15,10 @@ from catchment.cli import options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
-    from catchment.engine.protocol import Rows
+    from catchment.run.query_result import QueryResult
+
+ON_A_TERMINAL = 1000
+"""How many rows a person gets to see who has not said how many."""
 
 
 @click.command()
@@ -22,9 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    default=1000,
-    show_default=True,
-    help="Print at most this many rows; 0 for all.",
+    help=f"Print at most this many rows; 0 for all.  [default: {ON_A_TERMINAL} on a terminal, else all]",
 )
 @click.option("--published", is_flag=True, help="Read the published versions of the tables instead of the newest ones.")
 @click.option("--engine", default="default", show_default=True, help="The engine that runs the query.")
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 @options.output("table", "json", "csv")
 @options.debug
 def query(
-    sql: str | None, file: Path | None, limit: int, engine: str, where: Path, output: str, *, published: bool
+    sql: str | None, file: Path | None, limit: int | None, engine: str, where: Path, output: str, *, published: bool
 ) -> None:
     """Query the lake with SQL; tables are named depot.collection.table.
 
@@ -42,10 +45,12 @@ def query(
     project = projects.open_project(where)
     from catchment.run import lake
 
+    if limit is None and sys.stdout.isatty():
+        limit = ON_A_TERMINAL
     rows = lake.query(project, text, limit=limit or None, published=published, engine=engine, tell=printing.tell)
     _echo(rows, output)
     if rows.truncated:
-        click.echo(f"only the first {len(rows.rows)} rows are shown; --limit 0 shows all", err=True)
+        printing.tell(f"only the first {len(rows.texts)} rows are shown; --limit 0 shows all")
 
 
 def _statement(sql: str | None, file: Path | None) -> str:
@@ -59,12 +64,25 @@ def _statement(sql: str | None, file: Path | None) -> str:
         raise RequestError(f"cannot read {file}: {error}", code="file-unreadable") from error
 
 
-def _echo(rows: Rows, output: str) -> None:
+def _echo(result: QueryResult, output: str) -> None:
     if output == "json":
-        printing.echo_json({"columns": list(rows.columns), "rows": [list(row) for row in rows.rows]})
+        _echo_json(result)
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows.columns)
-        writer.writerows([printing.cell_text(value) for value in row] for row in rows.rows)
+        writer.writerow(result.columns)
+        writer.writerows(map(printing.cell_text, row) for row in _decoded(result))
     else:
-        printing.echo_table(rows.columns, rows.rows)
+        printing.echo_table(result.columns, _decoded(result))
+
+
+def _echo_json(result: QueryResult) -> None:
+    """Print the rows as they came: a large result would need much memory as Python values."""
+    columns, truncated = json.dumps(result.columns, ensure_ascii=False), json.dumps(result.truncated)
+    sys.stdout.write(f'{{\n  "columns": {columns},\n  "truncated": {truncated},\n  "rows": [')
+    for number, text in enumerate(result.texts):
+        sys.stdout.write(f"{',' if number else ''}\n    {text}")
+    sys.stdout.write("\n  ]\n}\n" if result.texts else "]\n}\n")
+
+
+def _decoded(result: QueryResult) -> Iterator[list[Any]]:
+    return (json.loads(text) for text in result.texts)

@@ -56,7 +56,7 @@ class RunJob:
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Run one ad-hoc SQL query. Answered by `Rows` or `Failed`."""
+    """Run one ad-hoc SQL query. Answered by one or more `Rows`, or by `Failed`."""
 
     attempt: str
     sql: str
@@ -204,11 +204,18 @@ class Failed:
 
 @dataclass(frozen=True)
 class Rows:
+    """Rows of a query. A large result comes in several messages."""
+
     attempt: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    """JSON values; dates, timestamps and decimals as text."""
+    types: tuple[str, ...]
+    """Spark's types of the columns, as JSON."""
+    rows: tuple[str, ...]
+    """Each row as a JSON array; dates, timestamps and decimals as text."""
+    more: bool = False
+    """Whether another message with rows follows."""
     truncated: bool = False
+    """Whether the query has more rows than its limit."""
     kind: Literal["rows"] = "rows"
 
 

@@ -36,6 +36,7 @@ from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import Launch
+from catchment.run.query_result import QueryResult
 
 QUESTION = "question"
 STOP_SECONDS = 5.0
@@ -84,10 +85,15 @@ class LakeSession:
         else:
             self._process.kill()  # its log stays: it may have something to explain
 
-    def query(self, sql: str, *, limit: int | None = None, published: bool = False) -> Rows:
+    def query(self, sql: str, *, limit: int | None = None, published: bool = False) -> QueryResult:
         """The rows of a SQL query over `depot.collection.table`; with `published`, over what was published of them."""
         self._process.send(RunQuery(QUESTION, sql, limit, published))
-        return self._await(Rows)
+        messages = [self._await(Rows)]
+        while messages[-1].more:
+            messages.append(self._await(Rows))
+        last = messages[-1]
+        texts = tuple(row for message in messages for row in message.rows)
+        return QueryResult(last.columns, last.types, texts, last.truncated)
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
@@ -131,7 +137,7 @@ def query(
     engine: str = "default",
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
-) -> Rows:
+) -> QueryResult:
     """The rows of one SQL query; `tell` hears what takes time."""
     with LakeSession(project, engine=engine, tell=tell, launch=launch) as reader:
         return reader.query(sql, limit=limit, published=published)

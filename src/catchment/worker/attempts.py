@@ -103,7 +103,7 @@ class Attempt:
                     return self._run_job(session, self.work, application)
             case RunQuery():
                 with application.reading("query"):
-                    return run_query(session, self.work, self._start.engine.depots)
+                    return self._run_query(session, self.work)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
             case Recover():
@@ -112,6 +112,13 @@ class Attempt:
                 return Facts(self.id, self._change_table(session, self.work, application.writer))
             case Maintain():
                 return Facts(self.id, self._maintain_table(session, self.work, application.writer))
+
+    def _run_query(self, session: SparkSession, work: RunQuery) -> Reply:
+        """Send all messages with rows except the last one, which is the answer."""
+        messages = run_query(session, work, self._start.engine.depots)
+        while (rows := next(messages)).more:
+            self._channel.send(rows)
+        return rows
 
     def _change_table(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
         return make_change(session, work.change, Requester(work.by), writer, self._story(), dry_run=work.dry_run)

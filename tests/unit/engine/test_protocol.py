@@ -43,6 +43,6 @@ def test_secrets_are_blacked_out_on_the_way() -> None:
 
 
 def test_rows_and_the_frame_of_a_message_are_left_alone() -> None:
-    rows = Rows("a", ("c",), (("hunter22",),))
+    rows = Rows("a", ("c",), ('"string"',), ('["hunter22"]',))
     assert sent(rows, "hunter22") == rows
     assert sent(Note("note", "step"), "note", "step") == Note("note", "step")

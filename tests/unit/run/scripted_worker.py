@@ -124,7 +124,9 @@ def answer(command: dict[str, Any]) -> None:
     if command.get("sql") == "bad":
         failed(attempt, "job")
     elif command["kind"] == "run-query":
-        say("rows", attempt=attempt, columns=["a"], rows=[[command["sql"]], [command["limit"]]])
+        head = {"attempt": attempt, "columns": ["a"], "types": ['"string"']}
+        say("rows", **head, rows=[json.dumps([command["sql"]])], more=True)
+        say("rows", **head, rows=[json.dumps([command["limit"]])])
     elif command["kind"] == "recover":
         keys = ("address", "depot", "namespace", "table")
         tables = [{key: table[key] for key in keys} for table in command["tables"]]
