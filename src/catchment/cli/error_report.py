@@ -29,6 +29,10 @@ WRONG_REQUEST = 2
 LEASE_HELD = 4
 INTERRUPTED = 130
 
+LONGEST_LINE = 240
+"""So much of a line of a file is shown."""
+LONGEST_MESSAGE = 2000
+
 
 def exit_code(error: BaseException) -> int:
     """The exit code that an error stands for."""
@@ -57,13 +61,13 @@ def _error_text(error: BaseException, stack: str, *, debugging: bool) -> str:
     if isinstance(error, InvalidFiles):
         text = diagnostics_text(error.diagnostics)
     elif isinstance(error, CatchmentError):
-        text = _error_paragraph(error)
+        text = error_paragraph(error)
     else:
         return _bug(error, stack, debugging=debugging)
     return f"{text}\n\n{stack}" if debugging else text
 
 
-def _error_paragraph(error: CatchmentError) -> str:
+def error_paragraph(error: CatchmentError) -> str:
     """What happened, where, what to do next."""
     head = f"{click.style(f'error[{error.code}]', fg='red', bold=True)}: {error.message}"
     hint = f"\n  {click.style('hint:', fg='cyan')} {error.hint}" if error.hint else ""
@@ -146,6 +150,12 @@ def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
     return "\n".join(lines)
 
 
+def clipped(text: str) -> str:
+    """A message that quotes a value of any length, without the middle of it if it is too long."""
+    half = LONGEST_MESSAGE // 2
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} … {text[-half:]}"
+
+
 def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
     where = diagnostic.where
     return {
@@ -154,8 +164,8 @@ def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
         "column": where.column if where else None,
         "severity": diagnostic.severity.value,
         "code": diagnostic.code,
-        "message": diagnostic.message,
-        "hint": diagnostic.hint,
+        "message": clipped(diagnostic.message),
+        "hint": diagnostic.hint and clipped(diagnostic.hint),
     }
 
 
@@ -163,8 +173,8 @@ def _diagnostic_lines(diagnostic: Diagnostic, snippet: list[str]) -> list[str]:
     severity = diagnostic.severity.value
     head = click.style(f"{severity}[{diagnostic.code}]", fg=_COLORS[severity], bold=True)
     place = f"{diagnostic.where}: " if diagnostic.where else ""
-    hint = [f"  {click.style('hint:', fg='cyan')} {diagnostic.hint}"] if diagnostic.hint else []
-    return [f"{place}{head}: {diagnostic.message}", *snippet, *hint]
+    hint = [f"  {click.style('hint:', fg='cyan')} {clipped(diagnostic.hint)}"] if diagnostic.hint else []
+    return [f"{place}{head}: {clipped(diagnostic.message)}", *snippet, *hint]
 
 
 def _snippet(where: Position, source: Sequence[str]) -> list[str]:
@@ -173,15 +183,29 @@ def _snippet(where: Position, source: Sequence[str]) -> list[str]:
 
     if not 1 <= where.line <= len(source):
         return []
-    line, number = source[where.line - 1], str(where.line)
+    whole, number = source[where.line - 1].rstrip(), str(where.line)
+    shown, _ = _excerpt(source_line(whole), where.column)
+    line, column = _excerpt(whole, where.column)
     # Tabs are kept, so that the caret is below the position whatever their width is.
-    lead = "".join(c if c == "\t" else " " for c in line[: where.column - 1])
+    lead = "".join(c if c == "\t" else " " for c in line[: column - 1])
     caret = click.style("^", fg="green", bold=True)
-    return [f"  {number} | {source_line(line.rstrip())}", f"  {' ' * len(number)} | {lead}{caret}"]
+    return [f"  {number} | {shown}", f"  {' ' * len(number)} | {lead}{caret}"]
+
+
+def _excerpt(line: str, column: int) -> tuple[str, int]:
+    """The part of a very long line around a column, and the column in it."""
+    start = max(0, column - 1 - LONGEST_LINE // 2)
+    if len(line) <= LONGEST_LINE:
+        return line, column
+    head, tail = "…" if start else "", "…" if start + LONGEST_LINE < len(line) else ""
+    return f"{head}{line[start : start + LONGEST_LINE]}{tail}", column - start + len(head)
 
 
 def _lines(file: str) -> Sequence[str]:
+    """The lines of a file that is shown; a workflow or project file, which was read before, unless that failed."""
+    from catchment.spec.document import read_file
+
     try:
-        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        return read_file(Path(file)).splitlines()
+    except InvalidFiles:
         return ()

@@ -54,7 +54,7 @@ def project(command: Command) -> Command:
     option = click.option(
         "--project",
         "where",
-        type=click.Path(exists=True, path_type=Path),
+        type=click.Path(path_type=Path),
         default=Path(),
         help="The project: a directory or its catchment.yaml.  [default: found from here upwards]",
     )
@@ -77,7 +77,7 @@ def quiet(command: Command) -> Command:
     return click.option("--quiet", "-q", is_flag=True, help="Print no progress messages, only errors.")(command)
 
 
-WORKFLOW_FILE = click.Path(path_type=Path, dir_okay=False)
+WORKFLOW_FILE = click.Path(path_type=Path)
 
 
 def given(*names: str) -> list[str]:

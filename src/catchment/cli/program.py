@@ -6,11 +6,13 @@ import importlib
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
-from catchment.cli import error_report, options
+from catchment.cli import error_report, options, streams
+from catchment.errors import RequestError, SetupError
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,12 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            _require_directory()
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, streams.AnswerLost):
             raise
+        except PermissionError as error:
+            raise click.exceptions.Exit(error_report.report(_no_permission(error), ctx)) from error
         except (Exception, KeyboardInterrupt) as error:
             raise click.exceptions.Exit(error_report.report(error, ctx)) from error
 
@@ -83,17 +88,37 @@ def program() -> None:
     """
 
 
+def _no_permission(error: PermissionError) -> SetupError:
+    place = error.filename or "a file"
+    return SetupError(
+        f"{place} may not be read, written or entered by you: {error.strerror}",
+        code="no-permission",
+        hint="give yourself the permission, or work as the user who has it",
+    )
+
+
+def _require_directory() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        message, hint = "the working directory has been removed", "change to another directory: cd"
+        raise RequestError(message, code="no-working-directory", hint=hint) from error
+
+
 def main() -> None:
     """Run the program with this process's arguments and leave with its exit code."""
+    streams.prepare()
     color = False if os.environ.get("NO_COLOR") else None
     try:
-        sys.exit(program.main(prog_name="catchment", standalone_mode=False, color=color))
+        code = program.main(prog_name="catchment", standalone_mode=False, color=color)
+        sys.stdout.flush()  # now, while trouble can still be reported
+        sys.exit(code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(error_report.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has closed the pipe (`catchment query … | head`): nothing more may be flushed to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(error_report.DONE)
+    except streams.AnswerLost as error:
+        streams.discard_answer()
+        click.echo(error_report.error_paragraph(error), err=True)
+        sys.exit(error_report.JOB_FAILED)

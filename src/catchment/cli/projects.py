@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from catchment.errors import RequestError
+
 if TYPE_CHECKING:
     from catchment.plan.preparation import Prepared
     from catchment.project.model import Project
@@ -25,6 +27,8 @@ def open_project(start: Path) -> Project:
     """The project that `start` belongs to."""
     from catchment import project
 
+    if not start.exists():
+        raise RequestError(f"there is no file or directory {start}", code="file-not-found", hint="check the path")
     found = project.load(start)
     _remember(found.secrets)
     return found

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catchment.cli import options, printing, projects
-from catchment.errors import RequestError
 
 if TYPE_CHECKING:
     from catchment.run.query_result import QueryResult
@@ -23,7 +22,7 @@ ON_A_TERMINAL = 1000
 
 @click.command()
 @click.argument("sql", required=False)
-@click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the SQL from a file.")
+@click.option("-f", "--file", type=options.WORKFLOW_FILE, help="Read the SQL from a file.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
@@ -58,10 +57,9 @@ def _statement(sql: str | None, file: Path | None) -> str:
         raise click.UsageError("give the SQL either as an argument or with --file")
     if file is None:
         return sql or ""
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"cannot read {file}: {error}", code="file-unreadable") from error
+    from catchment.spec.document import read_file
+
+    return read_file(file)
 
 
 def _echo(result: QueryResult, output: str) -> None:

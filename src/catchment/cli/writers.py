@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, projects
+from catchment.cli import options, printing, projects, streams
 
 if TYPE_CHECKING:
     from catchment.store.activity import ActiveWrite, TableActivity
@@ -33,6 +33,8 @@ def writers(where: Path, output: str, *, watch: bool) -> None:
             printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)
         else:
             _echo(look, clear=watch and sys.stdout.isatty())
+        if streams.nobody_reads():
+            return
 
 
 def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:

@@ -32,14 +32,19 @@ def locked(name: str) -> Iterator[None]:
         private_files.make_directory(directory)
         lock = (directory / f"{name}.lock").open("a")
     except OSError as error:
-        raise SetupError(
-            f"the cache directory {directory} cannot be written: {error.strerror}",
-            code="cache-not-writable",
-            hint="make it writable, or set XDG_CACHE_HOME to a directory that is",
-        ) from error
+        raise not_usable(error) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def not_usable(error: OSError) -> SetupError:
+    """The error for a cache that this user may not use."""
+    return SetupError(
+        f"the cache directory {root()} cannot be used: {error.strerror}",
+        code="cache-not-writable",
+        hint="make it yours, or set XDG_CACHE_HOME to a directory that you may write",
+    )
 
 
 def run_quietly(

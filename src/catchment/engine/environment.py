@@ -66,7 +66,7 @@ def environment(
         variables["SPARK_HOME"] = spark_home
     path = (*python_path, variables.get("PYTHONPATH", ""))
     variables["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
-    return variables
+    return {**variables, **_utf_8(variables)}
 
 
 def _is_passed(name: str, passed: Iterable[str]) -> bool:
@@ -77,3 +77,9 @@ def _is_passed(name: str, passed: Iterable[str]) -> bool:
 
 def _matches(name: str, pattern: str) -> bool:
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def _utf_8(variables: Mapping[str, str]) -> dict[str, str]:
+    """A locale in which Java can use every name of a file: in the locale C, `größe=ä` could not be a directory."""
+    locale = next((variables[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if variables.get(name)), "C")
+    return {} if "utf" in locale.lower() else {"LC_ALL": "C.UTF-8"}

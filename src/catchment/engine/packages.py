@@ -21,7 +21,13 @@ from catchment.plan.model import EnginePlan
 
 def install(engine: EnginePlan, report: cache.Report, cancelled: Event | None = None) -> Installed:
     """Find or download what the engine needs; `report` gets one line per download."""
-    cancelled = cancelled or Event()
+    try:
+        return _install(engine, report, cancelled or Event())
+    except PermissionError as error:
+        raise cache.not_usable(error) from error
+
+
+def _install(engine: EnginePlan, report: cache.Report, cancelled: Event) -> Installed:
     private_files.tighten(cache.root(), 0o700)
     found = java.find()
     home, python_path = _spark(engine, report, cancelled)

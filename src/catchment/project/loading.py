@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from os.path import realpath
 from pathlib import Path
 
 from catchment.errors import Diagnostic, InvalidFiles
@@ -32,9 +33,10 @@ def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
 
 def find(start: Path) -> tuple[Path, Path | None]:
     """The root of the project that a file or directory belongs to, and its project file if it has one."""
-    start = start.resolve()
+    # Not `Path.resolve`, which raises before Python 3.13 if a link points to itself.
+    start = Path(realpath(start))
     directory = start if start.is_dir() else start.parent
-    file = next((found for place in (directory, *directory.parents) if (found := place / FILE).is_file()), None)
+    file = next((found for place in (directory, *directory.parents) if os.path.lexists(found := place / FILE)), None)
     return (file.parent if file else directory), file
 
 

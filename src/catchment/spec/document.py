@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +48,9 @@ def read_file(path: Path, asked_at: Position | None = None) -> str:
     """Read a text file of limited size; `asked_at` is where another file names it."""
     start = Position(str(path), 1, 1)
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidFiles([_not_a_file(path, asked_at or start)])
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise InvalidFiles([_too_large(start)])
@@ -57,12 +61,24 @@ def read_file(path: Path, asked_at: Position | None = None) -> str:
     except UnicodeDecodeError as error:
         what = f"{path} is not UTF-8 text (byte {error.start})"
         raise InvalidFiles([Diagnostic("not-utf-8", what, start, "save the file as UTF-8")]) from error
+    except IsADirectoryError as error:
+        raise InvalidFiles([_not_a_file(path, asked_at or start)]) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         unreadable = Diagnostic(
             "file-unreadable", f"cannot read {path}: {reason}", asked_at or start, "check the path and its permissions"
         )
         raise InvalidFiles([unreadable]) from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting: a FIFO would wait until somebody writes into it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _not_a_file(path: Path, where: Position) -> Diagnostic:
+    what = f"{path} is a directory" if path.is_dir() else f"{path} is not a regular file, but a device, pipe or socket"
+    return Diagnostic("not-a-file", what, where, "name a regular file")
 
 
 def read_text(text: str, file: str) -> Document:

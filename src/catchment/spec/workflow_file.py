@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from os.path import realpath
 from pathlib import Path
 
 from catchment.errors import InvalidFiles, Position
@@ -78,7 +79,7 @@ class _Loading:
 
     def _is_refused(self, asked_at: Position) -> bool:
         """Whether a sub-workflow includes itself or is already included, so that job names would repeat."""
-        file = self._path.resolve()
+        file = Path(realpath(self._path))
         if file in self._chain:
             names = " -> ".join(each.name for each in (*self._chain, file))
             message = f"workflow files include each other in a cycle: {names}"
@@ -94,7 +95,7 @@ class _Loading:
         return True
 
     def _read(self, root: Node) -> Workflow | None:
-        self._chain = (*self._chain, self._path.resolve())
+        self._chain = (*self._chain, Path(realpath(self._path)))
         self._surroundings.seen.add(self._chain[-1])
         given, found = parse(grammar.Resource, root)
         self._findings.extend(found)

@@ -29,7 +29,7 @@ from catchment.engine.protocol import (
     Work,
     failure,
 )
-from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory
+from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory, SetupError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Requester
 from catchment.job.lingering import Lingering
@@ -102,7 +102,7 @@ class Attempt:
                 with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
                     return self._run_job(session, self.work, application)
             case RunQuery():
-                with application.reading("query"):
+                with self._registered(application):
                     return self._run_query(session, self.work)
             case Inspect():
                 return Facts(self.id, inspect(session, self.work))
@@ -112,6 +112,16 @@ class Attempt:
                 return Facts(self.id, self._change_table(session, self.work, application.writer))
             case Maintain():
                 return Facts(self.id, self._maintain_table(session, self.work, application.writer))
+
+    def _registered(self, application: Application) -> AbstractContextManager[None]:
+        """Record that a query reads, so that nobody expires what it needs. A project that may only be read has none."""
+        try:
+            return application.reading("query")
+        except SetupError as error:
+            lost = "while it runs, others may expire snapshots that it reads"
+            message = f"the query is not recorded, and {lost}: {error.message}"
+            self._channel.send(Note(self.id, "warning", {"message": message}))
+            return nullcontext()
 
     def _run_query(self, session: SparkSession, work: RunQuery) -> Reply:
         """Send all messages with rows except the last one, which is the answer."""

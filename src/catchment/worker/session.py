@@ -104,7 +104,7 @@ class Application:
 
     def reading(self, who: str) -> contextlib.AbstractContextManager[None]:
         """Record in the metastore that somebody is reading, for as long as the context lasts."""
-        if not self._start.engine.metastore:
+        if not (self._start.engine.metastore and self._start.engine.depots):
             return contextlib.nullcontext()
         return reading(self.writer.store, f"{who} on {self.writer.owner}")
 

@@ -48,3 +48,22 @@ def test_diagnostics_as_data_have_the_documented_fields() -> None:
         "hint": "did you mean 'outputs'?",
     }
     assert (second["file"], second["line"], second["column"], second["severity"]) == (None, None, None, "warning")
+
+
+def test_of_a_very_long_line_only_the_place_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text("x" * 1_000_000 + "HERE" + "y" * 1_000_000)
+    place = Position(str(file), 1, 1_000_001)
+    head, line, caret = error_report.diagnostics_text([Diagnostic("bad", "z" * 2_000_000, place)]).splitlines()
+    assert len(head) < 3000
+    assert len(line) < 300
+    assert line.index("HERE") == caret.index("\x1b")
+    assert (line[6], line[-1]) == ("…", "…")
+
+
+def test_the_end_of_a_long_line_can_be_shown(tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text("x" * 1000 + "HERE")
+    _, line, caret, _ = error_report.diagnostics_text([finding(str(file), 1, 1001)]).splitlines()
+    assert line.endswith("HERE")
+    assert line.index("HERE") == caret.index("\x1b")

@@ -133,7 +133,7 @@ CASES = [
     Case("name of an engine", "engines:\n  big/one: {}\n", "bad-engine-name", 2, 3),
     Case("unset variable", "metastore: sqlite:///${env:NO_SUCH}/m.db\n", "unset-variable", 1, 22),
     Case("missing file", "metastore: ${file:no/such/file}\n", "file-not-found", 1, 12),
-    Case("directory for a file", "metastore: ${file:.}\n", "file-unreadable", 1, 12),
+    Case("directory for a file", "metastore: ${file:.}\n", "not-a-file", 1, 12),
     Case("bare reference", "metastore: sqlite:///${HOME}/m.db\n", "bad-reference", 1, 22, "${env:HOME}"),
     Case("reference without a name", "metastore: ${env:}\n", "bad-reference", 1, 12),
     Case("variable", "settings: {pass_environment: ['*']}\n", "bad-variable", 1, 31),

@@ -103,7 +103,7 @@ def test_columns_count_characters_not_bytes() -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     latin = tmp_path / "latin.yaml"
     latin.write_bytes("name: ärger".encode("latin-1"))
-    for path, code in [(latin, "not-utf-8"), (tmp_path, "file-unreadable"), (tmp_path / "no.yaml", "file-not-found")]:
+    for path, code in [(latin, "not-utf-8"), (tmp_path, "not-a-file"), (tmp_path / "no.yaml", "file-not-found")]:
         with pytest.raises(InvalidFiles) as refused:
             read(path)
         assert [diagnostic.code for diagnostic in refused.value.diagnostics] == [code]

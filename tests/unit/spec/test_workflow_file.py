@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catchment.spec import load
+from catchment.spec.reading import dag
 from tests.unit.spec.marked import GOOD, HEAD, JOB, changed, load_text
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
@@ -158,3 +159,13 @@ def test_no_value_in_a_wrong_place_makes_it_raise(tmp_path: Path, new: object) -
     for path in paths(whole):
         loaded = load_text(tmp_path, yaml.safe_dump(replaced(whole, path, new)))
         assert loaded.workflow or any(d.is_error for d in loaded.diagnostics)
+
+
+def test_thousands_of_unknown_names_are_not_all_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr(dag, "did_you_mean", lambda word, _: compared.append(word))
+    names = ", ".join(f"job-{number}" for number in range(3000))
+    loaded = load_text(tmp_path, HEAD + JOB + f"      dependencies: [{names}]\n")
+    assert len(loaded.diagnostics) == 3000
+    assert all(found.hint for found in loaded.diagnostics)
+    assert len(compared) == dag.WITH_SUGGESTION

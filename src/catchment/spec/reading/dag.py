@@ -13,6 +13,9 @@ from catchment.spec.validation import did_you_mean
 
 Dependency = tuple[str, Position]
 
+WITH_SUGGESTION = 20
+"""So many unknown names get a suggestion: in a file with thousands, all comparisons together would take too long."""
+
 
 @dataclass(frozen=True)
 class DagItem:
@@ -40,11 +43,14 @@ def link(dag: Sequence[DagItem], findings: Findings) -> tuple[Job, ...]:
     _check_unique(dag, findings)
     targets = {job.name: [job.name] for item in dag for job in item.jobs}
     targets.update({item.name: item.leaves() for item in dag})
-    return tuple(job for item in dag for job in _linked(item, targets, findings))
+    suggestions = iter(range(WITH_SUGGESTION))
+    return tuple(job for item in dag for job in _linked(item, targets, suggestions, findings))
 
 
-def _linked(item: DagItem, targets: dict[str, list[str]], findings: Findings) -> Iterator[Job]:
-    known = [entry for entry in item.dependencies if _is_known(entry, item, targets, findings)]
+def _linked(
+    item: DagItem, targets: dict[str, list[str]], suggestions: Iterator[int], findings: Findings
+) -> Iterator[Job]:
+    known = [entry for entry in item.dependencies if _is_known(entry, item, targets, suggestions, findings)]
     outer = [(name, where) for target, where in known for name in targets[target]]
     roots = item.roots()
     for job in item.jobs:
@@ -52,12 +58,19 @@ def _linked(item: DagItem, targets: dict[str, list[str]], findings: Findings) ->
         yield replace(job, dependencies=tuple(_first_of_each(own)))
 
 
-def _is_known(entry: Dependency, item: DagItem, targets: dict[str, list[str]], findings: Findings) -> bool:
+def _is_known(
+    entry: Dependency,
+    item: DagItem,
+    targets: dict[str, list[str]],
+    suggestions: Iterator[int],
+    findings: Findings,
+) -> bool:
     name, where = entry
     if name == item.name:
         findings.error("self-dependency", f"job `{name}` depends on itself", where, "remove the dependency")
     elif name not in targets:
-        hint = did_you_mean(name, targets) or f"jobs are {_some(targets)}"
+        similar = did_you_mean(name, targets) if next(suggestions, None) is not None else None
+        hint = similar or f"jobs are {_some(targets)}"
         findings.error("unknown-dependency", f"no job is named `{name}`", where, hint)
     return name != item.name and name in targets
 
