@@ -55,7 +55,8 @@ def test_the_history_has_the_run_and_its_logs(shop: Path, result: dict[str, Any]
 def test_a_query_answers_as_json_and_as_csv(shop: Path, result: dict[str, Any], lent: Host) -> None:
     sql = "SELECT region, count(*) AS n, max(ordered_on) AS last FROM lakehouse.shop.orders GROUP BY region ORDER BY 1"
     rows = [["north", 2, "2024-01-04"], ["south", 3, "2024-01-05"]]
-    assert program.call("query", sql, "-o", "json", cwd=shop).data == {"columns": ["region", "n", "last"], "rows": rows}
+    found = program.call("query", sql, "-o", "json", cwd=shop).data
+    assert found == {"columns": ["region", "n", "last"], "truncated": False, "rows": rows}
     north = next(job for job in result["jobs"] if job["name"] == "orders-north")["outputs"][0]["snapshot_id"]
     travel = f"SELECT order_id FROM lakehouse.shop.orders VERSION AS OF {north} WHERE region = 'north' ORDER BY 1"
     answer = program.call("query", travel, "--output", "csv", "--limit", "1", cwd=shop, java=lent)

@@ -69,12 +69,14 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
         (("logs", "20240101-000000-abcdef"), "run-not-found"),
         (("resume", "20240101-000000-abcdef"), "run-not-found"),
         (("logs",), "no-runs"),
+        (("runs", "--project", "nowhere"), "file-not-found"),
+        (("resume",), "no-runs"),
         (("table", "ls", "nowhere"), "unknown-depot"),
         (("table", "show", "lakehouse.raw.trips"), "bad-address"),
         (("table", "files", "dataos://lakehouse:raw"), "no-dataset"),
         (("table", "show", "dataos://lakehouse:raw/../trips"), "address-escapes-depot"),
         (("query", "SELECT 1", "--engine", "nobody"), "unknown-engine"),
-        (("query", "--file", "missing.sql"), "file-unreadable"),
+        (("query", "--file", "missing.sql"), "file-not-found"),
         (("table", "expire", "dataos://lakehouse:raw/t"), "not-confirmed"),
         (("table", "expire", "dataos://lakehouse:raw/t", "--older-than", "soon"), "bad-timestamp"),
         (
@@ -159,12 +161,31 @@ def test_secrets_are_not_printed(tmp_path: Path) -> None:
 def test_init_overwrites_nothing(tmp_path: Path) -> None:
     first = program.call("init", "shop", cwd=tmp_path)
     assert first.code == 0
-    assert first.out.split() == ["shop/catchment.yaml", "shop/orders.yaml", "shop/data/orders.json"]
+    assert first.out.split() == ["shop/catchment.yaml", "shop/orders.yaml", "shop/data/orders.json", "shop/.gitignore"]
     (tmp_path / "shop" / "catchment.yaml").write_text("mine")
     again = program.call("init", "shop", cwd=tmp_path)
     assert again.code == 2
     assert "error[already-exists]" in again.err
     assert (tmp_path / "shop" / "catchment.yaml").read_text() == "mine"
+
+
+def test_init_leaves_a_gitignore_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("mine")
+    assert "/.catchment/" in program.call("init", cwd=tmp_path).err
+    assert (tmp_path / ".gitignore").read_text() == "mine"
+
+
+def test_verbs_that_only_look_create_nothing(tmp_path: Path) -> None:
+    looks: tuple[tuple[str, ...], ...] = (
+        ("runs",),
+        ("ticks",),
+        ("writers",),
+        ("state", "ls"),
+        ("recover", "--dry-run"),
+    )
+    for look in (*looks, ("runs", "none"), ("logs",), ("resume",), ("state", "export"), ("state", "show", "a", "b")):
+        program.call(*look, cwd=tmp_path)
+        assert list(tmp_path.iterdir()) == [], look
 
 
 def test_what_init_writes_is_valid(tmp_path: Path) -> None:

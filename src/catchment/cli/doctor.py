@@ -97,13 +97,28 @@ def check_engine(project: Project, name: str, tell: Callable[[str], None]) -> Ch
 
 def check_metastore(project: Project) -> Check:
     """Can the metastore be opened?"""
-    from catchment.store import open_store
+    from catchment.store import is_missing, open_store
 
+    if is_missing(project.metastore):
+        return _missing_metastore(Path(project.metastore.removeprefix("sqlite:///")))
     try:
         open_store(project.metastore).close()
     except CatchmentError as error:
         return Check("metastore", "problem", error.message, error.hint)
     return Check("metastore", "ok", project.metastore)
+
+
+def _missing_metastore(file: Path) -> Check:
+    there = _nearest(file.parent)
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return Check("metastore", "ok", f"{file} (the first run will create it)")
+    hint = f"chown or chmod {there}, or set `metastore` in catchment.yaml"
+    return Check("metastore", "problem", f"{there} is not a writable directory", hint)
+
+
+def _nearest(path: Path) -> Path:
+    """The path itself, or the nearest one above it that exists."""
+    return next(parent for parent in (path, *path.parents) if parent.exists())
 
 
 def check_depot(depot: Depot) -> Iterator[Check]:
@@ -124,7 +139,7 @@ def _check_location(depot: Depot) -> Check:
         hint = f"let an engine try it: catchment table ls {depot.name}" if holds_tables(depot) else None
         return Check(name, "unknown", f"{depot.location} is remote and was not checked", hint)
     path = Path(depot.location)
-    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    there = _nearest(path)
     if not there.is_dir():
         return Check(name, "problem", f"{there} is not a directory", "correct the depot's location in catchment.yaml")
     if not os.access(there, os.W_OK | os.X_OK):

@@ -36,12 +36,11 @@ def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = bool(lines) and all(_is_number(row[index]) for row in lines if row[index] is not None)
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
     for row in lines:
         table.add_row(*(Text(cell_text(value)) for value in row))
-    # A pipe has no width: folded lines could not be read by the next program.
-    width = None if sys.stdout.isatty() else 1_000_000
-    Console(file=sys.stdout, width=width, highlight=False).print(table, crop=False)
+    # Lines are never folded: an address that is folded can be neither copied nor read by the next program.
+    Console(file=sys.stdout, width=1_000_000, highlight=False).print(table, crop=False)
 
 
 def cell_text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`catchment run FILE` and `catchment resume RUN`; `catchment apply -f FILE` is what other tools call `run`."""
+"""`catchment run FILE` and `catchment resume [RUN]`; `catchment apply -f FILE` is what other tools call `run`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def run_file(
     sinks = run_result.sinks(quiet=quiet)
     with stop_on_signal() as stop:
         result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop)
-    run_result.conclude(result, quiet=quiet, output=output)
+    run_result.conclude(result, project, quiet=quiet, output=output)
 
 
 def _check_incremental(plan: Plan, asked: list[str]) -> None:
@@ -130,20 +130,26 @@ def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="[RUN]", required=False)
 @options.project
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
-def resume(run_id: str, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
-    """Run the jobs that did not succeed in an earlier run; jobs that succeeded are kept.
+def resume(run_id: str | None, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+    """Run the jobs that did not succeed in an earlier run, or in the newest one; jobs that succeeded are kept.
 
     The workflow file is read again, so corrections take effect.
     """
     project = projects.open_project(where)
     from catchment import run
+    from catchment.run import run_history
 
+    found = run_history.find(project, run_id) if run_id else run_history.newest(project)
+    if found.status == "succeeded" and not quiet:
+        printing.tell(f"run {found.id} of {found.workflow} has succeeded: there is nothing to resume")
+    elif run_id is None and not quiet:
+        printing.tell(f"run {found.id} of {found.workflow} is resumed")
     with stop_on_signal() as stop:
-        result = run.resume(run_id, project, jobs=jobs, sinks=run_result.sinks(quiet=quiet), stop=stop)
-    run_result.conclude(result, quiet=quiet, output=output)
+        result = run.resume(found.id, project, jobs=jobs, sinks=run_result.sinks(quiet=quiet), stop=stop)
+    run_result.conclude(result, project, quiet=quiet, output=output)

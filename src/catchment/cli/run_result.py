@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +16,7 @@ from catchment.errors import LeaseHeld
 
 if TYPE_CHECKING:
     from catchment.events.hub import Sink
+    from catchment.project.model import Project
     from catchment.run.results import JobResult, Run
 
 _COLUMNS = ("job", "status", "attempts", "seconds", "output", "rows", "files", "snapshot")
@@ -27,12 +31,22 @@ def sinks(*, quiet: bool) -> Sequence[Sink]:
     return (Console(),)
 
 
-def conclude(run: Run, *, quiet: bool, output: str) -> None:
-    """Print the result of a run and exit with its exit code."""
+def conclude(run: Run, project: Project, *, quiet: bool, output: str) -> None:
+    """Print the result of a run, and the command that goes on if it did not succeed; exit with its exit code."""
     if quiet:
         echo_errors(run)
     echo(run, output)
+    if run.status != "succeeded":
+        sys.stdout.flush()  # so that the command is the last line where both streams are one
+        printing.tell(f"to go on: catchment resume {run.run_id}{_elsewhere(project)}")
     raise click.exceptions.Exit(exit_code(run))
+
+
+def _elsewhere(project: Project) -> str:
+    """The option that names the project, if it is not found from the working directory."""
+    here = Path.cwd()
+    found = here.is_relative_to(project.root) if project.file else here == project.root
+    return "" if found else f" --project {shlex.quote(str(project.root))}"
 
 
 def echo(run: Run, output: str) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from catchment.cli import options, printing, projects, run_result
-from catchment.errors import RequestError
 
 if TYPE_CHECKING:
     from catchment.run.results import RunSummary
@@ -53,10 +52,7 @@ def logs(run_id: str | None, job: str | None, where: Path, output: str) -> None:
     from catchment.run import run_history
 
     project = projects.open_project(where)
-    newest = [] if run_id else run_history.runs(project, 1)
-    if run_id is None and not newest:
-        raise RequestError("this project has no runs yet", code="no-runs", hint="catchment run FILE starts one")
-    files = run_history.log_files(project, run_id or newest[0].run_id, job)
+    files = run_history.log_files(project, run_id or run_history.newest(project).id, job)
     if output == "json":
         printing.echo_json({"files": [str(file) for file in files]})
         return

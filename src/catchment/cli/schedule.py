@@ -180,4 +180,4 @@ def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, outpu
     if result is None:
         printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was cancelled before its run began")
         raise click.exceptions.Exit(error_report.INTERRUPTED)
-    run_result.conclude(result, quiet=quiet, output=output)
+    run_result.conclude(result, project, quiet=quiet, output=output)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from catchment.errors import RequestError
 from catchment.project.model import Project
-from catchment.store import Lease, Store, open_store
+from catchment.store import Lease, Store, open_store, read_store
 from catchment.store.states import Cause, State, Window, lease_name
 from catchment.store.writes import Entry
 from catchment.who import who
@@ -36,7 +36,7 @@ class StateChange:
 
 def ls(project: Project, workflow: str | None = None) -> tuple[State, ...]:
     """Every state in the metastore."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         return store.states.all(workflow)
 
 
@@ -44,7 +44,7 @@ def show(
     project: Project, workflow: str, job: str, limit: int | None = None
 ) -> tuple[tuple[State, ...], tuple[Window, ...]]:
     """The states of a job's inputs, and its windows, newest first."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         states, windows = store.states.all(workflow, job), store.states.windows(workflow, job, limit=limit)
         if not states and not windows:
             raise _unknown(store, workflow, job)

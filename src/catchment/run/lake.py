@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -191,11 +192,16 @@ def check_depot(name: str, plan: EnginePlan) -> None:
 
 
 def _log_directory(project: Project) -> Path:
-    """A directory for the engine's log; it stays only where it has something to explain."""
+    """A directory for the engine's log; it stays only where it has something to explain.
+
+    A question creates nothing in a directory that is not a project yet, and a project may be read-only.
+    """
     parent = project.home / "questions"
-    private_files.make_directory(project.home)
-    private_files.make_directory(parent)
-    return Path(tempfile.mkdtemp(prefix="", dir=parent))
+    if project.home.is_dir():
+        with contextlib.suppress(OSError):
+            private_files.make_directory(parent)
+            return Path(tempfile.mkdtemp(prefix="", dir=parent))
+    return Path(tempfile.mkdtemp(prefix="catchment-"))
 
 
 def _error(failure: Failed | EngineLost, redactor: Redactor) -> CatchmentError:

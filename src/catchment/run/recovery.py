@@ -19,7 +19,7 @@ from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
-from catchment.store import Store, open_store
+from catchment.store import Store, open_store, read_store
 from catchment.store.decisions import Fate
 from catchment.store.engines import SETTLING_SECONDS
 from catchment.store.writes import Published
@@ -31,7 +31,7 @@ WATCH_SECONDS = 1.0
 def look(project: Project, address: str | None = None, tell: Tell = lambda _: None) -> tuple[Unfinished, ...]:
     """What writes have left unfinished, in all tables or in the one at an address; no engine is started."""
     asked = None if address is None else _canonical(address, project)
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         _wait_for_missed(store, tell)
         found = unfinished(store, None if asked is None else _targets(asked, project))
     if asked and not found:

@@ -10,31 +10,40 @@ from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.run.identity import log_directory
 from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
-from catchment.store import Store, open_store
+from catchment.store import Store, read_store
 from catchment.store.records import JobRecord, RunRecord
 
 
 def runs(project: Project, limit: int) -> list[RunSummary]:
     """The latest runs, newest first; a run whose process died has the status `dead`."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         return [_summary(record) for record in store.runs.newest(limit)]
 
 
 def show(project: Project, run_id: str) -> Run:
     """One run with its jobs, outputs and errors."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         return read_run(store, run_id)
 
 
 def find(project: Project, run_id: str) -> RunRecord:
     """The record of one run; raises RequestError if there is no such run."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         return known_run(store, run_id)
+
+
+def newest(project: Project) -> RunRecord:
+    """The record of the newest run; raises RequestError if there is none."""
+    with read_store(project.metastore) as store:
+        found = store.runs.newest(1)
+    if not found:
+        raise RequestError("this project has no runs yet", code="no-runs", hint="catchment run FILE starts one")
+    return found[0]
 
 
 def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
     """The log files of a run, oldest first; with a job, only those of its attempts."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         known_run(store, run_id)
         names = [record.name for record in store.runs.jobs(run_id)]
     directory = log_directory(project, run_id)

@@ -18,7 +18,7 @@ from catchment.project.model import Project
 from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell, check_depot
 from catchment.spec.model import ChangeName
-from catchment.store import open_store
+from catchment.store import read_store
 from catchment.store.activity import TableActivity
 from catchment.store.publications import Publication
 from catchment.who import who
@@ -81,7 +81,7 @@ def publications(project: Project, address: str) -> tuple[Publication, ...]:
     """All publications of a table, oldest first."""
     dataset = of_input(address, None, project)
     published_catalog(depots.find(project, dataset.depot))
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         return store.publications.of_table(dataset.address)
 
 
@@ -95,7 +95,7 @@ def writers(project: Project) -> tuple[TableActivity, ...]:
 
 def watch(project: Project, every: float = LOOK_SECONDS) -> Iterator[tuple[TableActivity, ...]]:
     """The same again and again, with a pause between."""
-    with open_store(project.metastore) as store:
-        while True:
+    while True:
+        with read_store(project.metastore) as store:
             yield store.activity.tables()
-            time.sleep(every)
+        time.sleep(every)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from catchment.store.activity import Activity
@@ -21,7 +25,7 @@ from catchment.store.runs import Runs
 from catchment.store.states import States
 from catchment.store.ticks import Ticks
 
-__all__ = ["PATIENCE_SECONDS", "Lease", "Progress", "Store", "open_store"]
+__all__ = ["PATIENCE_SECONDS", "Lease", "Progress", "Store", "is_missing", "open_store", "read_store"]
 
 PATIENCE_SECONDS = 60.0
 """How long an engine waits for a metastore that does not answer, before a write fails."""
@@ -88,3 +92,23 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
         Ticks(database, leases),
         Pruning(database),
     )
+
+
+@contextmanager
+def read_store(url: str) -> Iterator[Store]:
+    """Open the metastore to look something up. If there is none yet, an empty one that leaves no trace."""
+    if not is_missing(url):
+        with open_store(url) as store:
+            yield store
+        return
+    with TemporaryDirectory(prefix="catchment-") as directory, open_store(f"sqlite:///{directory}/empty.db") as store:
+        yield store
+
+
+def is_missing(url: str) -> bool:
+    """Whether the metastore is a file that nobody has made yet."""
+    path = url.removeprefix("sqlite:///")
+    try:
+        return path != url and not Path(path).exists()
+    except PermissionError:
+        return False  # somebody has made something there that may not be seen; opening it says so

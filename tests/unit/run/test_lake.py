@@ -30,6 +30,9 @@ def test_a_query_is_answered_with_rows(project: Project) -> None:
 
 def test_a_question_that_was_answered_leaves_no_log(project: Project) -> None:
     lake.query(project, "select 1", limit=None, launch=launch)
+    assert not project.home.exists()
+    project.home.mkdir()
+    lake.query(project, "select 1", limit=None, launch=launch)
     assert list((project.home / "questions").iterdir()) == []
 
 

@@ -9,7 +9,7 @@ from typing import Literal, cast
 from catchment.project.model import Project
 from catchment.run.results import ErrorReport
 from catchment.run.run_history import job_results
-from catchment.store import Store, open_store
+from catchment.store import Store, read_store
 from catchment.store.records import TickRecord
 
 TickStatus = Literal["claimed", "running", "dead", "succeeded", "failed", "cancelled", "skipped"]
@@ -37,7 +37,7 @@ class TickReport:
 
 def newest(project: Project, limit: int, workflow: str | None = None) -> list[TickReport]:
     """The last ticks of a project, newest first."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         return [report(store, record) for record in store.ticks.newest(limit, workflow)]
 
 
