@@ -13,17 +13,18 @@ help: ## List the targets
 
 setup: .venv/.ready ## Install everything the project needs (done by the other targets)
 
-$(UV):
+$(UV): requirements-uv.txt
 	@tools/prerequisites "$(PYTHON)"
 	@"$(PYTHON)" -m venv .tools
-	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
+	@touch $@
 
-.venv/.ready: $(UV) requirements.txt pyproject.toml
+.venv/.ready: $(UV) requirements.txt requirements-build.txt pyproject.toml
 	@tools/prerequisites "$(PYTHON)"
 	@echo "setting up .venv (once; Spark is a large download)" >&2
 	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv
-	@$(UV) pip install --quiet --compile-bytecode --python $(RUN)/python -r requirements.txt
-	@$(UV) pip install --quiet --python $(RUN)/python --no-deps -e .
+	@$(UV) pip install --quiet --compile-bytecode --python $(RUN)/python --require-hashes --build-constraints requirements-build.txt -r requirements.txt
+	@$(UV) pip install --quiet --python $(RUN)/python --no-deps --build-constraints requirements-build.txt -e .
 	@$(RUN)/python -m compileall -q src
 	@touch $@
 
@@ -55,8 +56,9 @@ schemas: setup ## Write the JSON Schemas anew
 	@$(RUN)/catchment schema workflow > schemas/workflow.schema.json
 	@$(RUN)/catchment schema project > schemas/project.schema.json
 
-lock: $(UV) ## Pin the newest versions that pyproject.toml allows
-	@$(UV) pip compile --quiet --universal --python-version 3.10 --upgrade --no-header --no-annotate --group dev pyproject.toml -o requirements.txt
+lock: setup ## Pin the newest Python packages that pyproject.toml allows, and the jars of every Spark, with their hashes
+	@tools/lock-python $(UV) $(RUN)/python
+	@$(RUN)/python tools/lock-jars
 
 bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
 	@$(RUN)/python bench/overhead.py

@@ -31,7 +31,7 @@ class NessieServer:
 
 def jar() -> str:
     """The server's jar, downloaded once."""
-    [found] = maven.jars((PACKAGE,), java.find(), packages._ivy(), print, Event())
+    [found] = maven.jars((PACKAGE,), java.find(), packages.ivy(), print, Event())
     return found
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations
+from pathlib import Path
 
 from catchment.errors import RequestError
 from catchment.formats.registry import all_traits, in_use
@@ -25,13 +27,13 @@ class SparkLine:
     """One supported line of Spark."""
 
     pyspark: str
-    python_packages: tuple[str, ...] = ()
-    """Python packages that this pyspark needs but does not declare."""
+    requirements: Path
+    """Pins this pyspark, what it needs to be built, and what it needs to run: names, versions and hashes."""
 
 
 SPARK_LINES = {
-    "4.1": SparkLine(pyspark="4.1.2"),
-    "3.5": SparkLine(pyspark="3.5.8", python_packages=("setuptools",)),
+    name: SparkLine(pyspark, Path(__file__).with_name(f"pyspark-{name}.txt"))
+    for name, pyspark in {"4.1": "4.1.2", "3.5": "3.5.8"}.items()
 }
 
 
@@ -57,7 +59,23 @@ def packages_of(engine: EnginePlan) -> tuple[Package, ...]:
     listed = engine.conf.get(PACKAGES_SETTING, "").split(",")
     requested = (*engine.engine.packages, *(coordinate.strip() for coordinate in listed if coordinate.strip()))
     needed += [_requested_package(coordinate, engine) for coordinate in requested]
-    return tuple(sorted(dict.fromkeys(needed), key=lambda package: package.coordinate))
+    return _in_order(needed)
+
+
+def possible_sets(line: str) -> Iterator[tuple[Package, ...]]:
+    """Every set of packages that the depots of an engine can need; `make lock` pins their jars."""
+    always = [
+        package for traits in all_traits() if traits.always_installed for package in traits.packages.get(line, ())
+    ]
+    optional = [traits.packages.get(line, ()) for traits in all_traits() if not traits.always_installed]
+    groups = [group for group in (*optional, S3[line], (Package(POSTGRESQL),)) if group]
+    for count in range(len(groups) + 1):
+        for chosen in combinations(groups, count):
+            yield _in_order((Package(SQLITE), *always, *chain(*chosen)))
+
+
+def _in_order(packages: Iterable[Package]) -> tuple[Package, ...]:
+    return tuple(sorted(dict.fromkeys(packages), key=lambda package: package.coordinate))
 
 
 def _of_formats(engine: EnginePlan, line: str) -> Iterator[Package]:

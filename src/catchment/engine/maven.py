@@ -1,8 +1,7 @@
-"""Downloads Maven packages with the Ivy that Spark includes. Later starts only list a directory of jars."""
+"""Downloads Maven packages with the Ivy that Spark includes. Later starts only look at a list of jars."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import tempfile
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
-from catchment.engine import cache
+from catchment.engine import cache, jar_files
 from catchment.engine.java import Java
 from catchment.errors import SetupError
 from catchment.formats.traits import Package
@@ -25,37 +24,48 @@ NO_NETWORK = re.compile(r"Host \S+ not found|SERVER ERROR|Connection (?:refused|
 
 def jars(packages: Sequence[Package], java: Java, ivy: Path, report: cache.Report, cancelled: Event) -> tuple[str, ...]:
     """The paths of the jars of these packages and their dependencies, in a stable order."""
-    directory = cache.root() / "jars" / _fingerprint(packages)
-    if not directory.is_dir():
+    directory = jar_files.directory_of(packages)
+    while (found := jar_files.class_path(directory, packages)) is None:
         with cache.locked("jars"):
-            if not directory.is_dir():
-                _resolve(packages, directory, java, ivy, report, cancelled)
-    return tuple(sorted(str(jar) for jar in directory.glob("*.jar")))
+            if directory.is_dir():
+                jar_files.check(directory, packages)
+            else:
+                report(f"downloading {len(packages)} packages for Spark (once): {_names(packages)}")
+                _download(packages, directory, java, ivy, cancelled)
+    return found
 
 
-def _fingerprint(packages: Sequence[Package]) -> str:
-    return hashlib.sha256(repr(tuple(packages)).encode()).hexdigest()[:16]
-
-
-def _resolve(
-    packages: Sequence[Package], directory: Path, java: Java, ivy: Path, report: cache.Report, cancelled: Event
-) -> None:
-    report(f"downloading {len(packages)} packages for Spark (once): {', '.join(p.parts[1] for p in packages)}")
+def _download(packages: Sequence[Package], directory: Path, java: Java, ivy: Path, cancelled: Event) -> None:
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as text:
-        work = Path(text)
-        command = _command(packages, work, java, ivy)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as work:
+        made = Path(work) / "jars"
+        retrieve(packages, made, cache.root() / "ivy", java, ivy, cancelled)
+        jar_files.check(made, packages)
+        shutil.move(made, directory)
+
+
+def retrieve(
+    packages: Sequence[Package], directory: Path, ivy_cache: Path, java: Java, ivy: Path, cancelled: Event
+) -> None:
+    """Put the jars of these packages and their dependencies into a new directory."""
+    with tempfile.TemporaryDirectory() as text:
+        command = _command(packages, Path(text), directory, ivy_cache, java, ivy)
         code, output = cache.run_quietly(command, cancelled)
-        if code != 0 or not (work / "jars").is_dir():
-            raise _failure(packages, output)
-        shutil.move(work / "jars", directory)
+    if code != 0 or not directory.is_dir():
+        raise _failure(packages, output)
 
 
-def _command(packages: Sequence[Package], work: Path, java: Java, ivy: Path) -> list[str]:
+def _names(packages: Sequence[Package]) -> str:
+    return ", ".join(package.parts[1] for package in packages)
+
+
+def _command(
+    packages: Sequence[Package], work: Path, directory: Path, ivy_cache: Path, java: Java, ivy: Path
+) -> list[str]:
     settings, module = work / "settings.xml", work / "ivy.xml"
-    settings.write_bytes(_settings(cache.root() / "ivy"))
+    settings.write_bytes(_settings(ivy_cache))
     module.write_bytes(_module(packages))
-    pattern = f"{work}/jars/[organisation]_[artifact]-[revision](-[classifier]).[ext]"
+    pattern = f"{directory}/[organisation]_[artifact]-[revision](-[classifier]).[ext]"
     main = [java.executable, "-cp", str(ivy), "org.apache.ivy.Main"]
     return [*main, "-settings", str(settings), "-ivy", str(module), "-types", "jar", "bundle", "-retrieve", pattern]
 

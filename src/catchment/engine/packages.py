@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 
 from catchment import private_files
-from catchment.engine import cache, class_archive, java, maven
+from catchment.engine import cache, class_archive, jar_files, java, maven
 from catchment.engine.coordinates import SparkLine, packages_of, spark_line
 from catchment.engine.environment import Installed
 from catchment.errors import RequestError, SetupError
@@ -31,7 +31,7 @@ def _install(engine: EnginePlan, report: cache.Report, cancelled: Event) -> Inst
     private_files.tighten(cache.root(), 0o700)
     found = java.find()
     home, python_path = _spark(engine, report, cancelled)
-    jars = maven.jars(packages_of(engine), found, _ivy(), report, cancelled)
+    jars = maven.jars(packages_of(engine), found, ivy(), report, cancelled)
     installed = Installed(jars, python_path, str(home))
     return replace(installed, java_options=class_archive.java_options(engine, installed, found, report, cancelled))
 
@@ -47,6 +47,7 @@ def _spark(engine: EnginePlan, report: cache.Report, cancelled: Event) -> tuple[
         with cache.locked("pyspark"):
             if not directory.is_dir():
                 _install_pyspark(line, directory, report, cancelled)
+    jar_files.check_installed(directory, line.pyspark)
     return directory / "pyspark", (str(directory),)
 
 
@@ -66,9 +67,9 @@ def _install_pyspark(line: SparkLine, directory: Path, report: cache.Report, can
     report(f"installing Spark {line.pyspark} (once; a large download)")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as text:
         target = Path(text) / "packages"
-        wanted = (f"pyspark=={line.pyspark}", *line.python_packages)
         uv = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable)
-        code, output = cache.run_quietly((*uv, "--target", str(target), *wanted), cancelled)
+        pinned = ("--require-hashes", "-r", str(line.requirements), "--build-constraints", str(line.requirements))
+        code, output = cache.run_quietly((*uv, "--target", str(target), *pinned), cancelled)
         if code != 0:
             raise SetupError(
                 f"Spark {line.pyspark} could not be installed",
@@ -87,7 +88,8 @@ def _own_pyspark() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _ivy() -> Path:
+def ivy() -> Path:
+    """The jar of Ivy, which Spark includes."""
     found = sorted((_own_pyspark() / "jars").glob("ivy-*.jar"))
     if not found:
         raise SetupError("pyspark lacks its ivy jar", code="spark-not-installed", hint="install Catchment again")
