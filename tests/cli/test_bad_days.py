@@ -96,6 +96,8 @@ def test_a_user_without_a_name_has_a_number(in_the_open: Path) -> None:
     diagnosis = program.call("doctor", "-o", "json", cwd=root, prefix=NAMELESS, HOME="/root")
     assert diagnosis.code == 1
     assert {check["status"] for check in diagnosis.data["checks"] if check["name"].startswith("engine")} == {"problem"}
+    refused = program.call("query", "SELECT 1", cwd=root, prefix=NAMELESS)
+    assert (refused.code, "error[no-user-name]" in refused.err) == (2, True), refused.err
     answer = program.call("state", "set", "a", "b", "c", "start=1", "--new", "--yes", cwd=root, prefix=NAMELESS)
     assert answer.code == 0, answer.err
     [state] = program.call("state", "ls", "-o", "json", cwd=root).data["states"]

@@ -1,8 +1,9 @@
-"""Finds the Java that engines run on, and checks its version."""
+"""Finds the Java that engines run on, and checks its version and its user."""
 
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -37,6 +38,18 @@ def find() -> Java:
             hint=INSTALL_HINT,
         )
     return java
+
+
+def require_user() -> None:
+    """Raise if the user of this process has no name: Hadoop, with which Spark reaches files, refuses to work for it."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError as error:
+        raise SetupError(
+            f"your user id {os.geteuid()} has no name on this machine, and Spark works for no user without a name",
+            code="no-user-name",
+            hint="add the user to /etc/passwd (in a container, when it starts), or work as another user",
+        ) from error
 
 
 def _executable() -> str:

@@ -29,6 +29,7 @@ def install(engine: EnginePlan, report: cache.Report, cancelled: Event | None = 
 
 def _install(engine: EnginePlan, report: cache.Report, cancelled: Event) -> Installed:
     private_files.tighten(cache.root(), 0o700)
+    java.require_user()
     found = java.find()
     home, python_path = _spark(engine, report, cancelled)
     jars = maven.jars(packages_of(engine), found, ivy(), report, cancelled)
