@@ -79,11 +79,12 @@ def test_spark_3_5_and_4_1_write_the_same_table(start_java: Callable[..., LiveEn
     engines = {spark: start_java(depot, spark=spark, key=spark) for spark in ("3.5", "4.1")}
     for spark, engine in engines.items():
         assert engine.ready(600).spark_version.startswith(f"{spark}.")
-    spec = (by("month", "ts", name="month"),)
+    spec = (by("month", "ts", name="month"), by("identity", "part"))
     sent = [
         engine.start_job(
             writing(
-                f"SELECT '{spark}' AS spark, id, TIMESTAMP '2026-03-01' AS ts, {n} AS n FROM range(20)",
+                f"SELECT '{spark}' AS spark, id, TIMESTAMP '2026-03-01' AS ts, {n} AS n, DOUBLE('NaN') AS part "
+                "FROM range(20)",
                 table("t"),
                 name=f"j{n}",
                 mode="append",

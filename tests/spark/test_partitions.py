@@ -73,3 +73,18 @@ def test_a_property_that_an_existing_table_does_not_have_is_a_warning(engine: Li
     pending = engine.start_job(writing(ROWS, table(fresh), properties={"write.format.default": "orc"}))
     pending.done()
     assert any("write.format.default" in note.data["message"] for note in pending.notes if note.event == "warning")
+
+
+STRANGE = "VALUES (1, 'NaN'), (2, 'Infinity'), (3, '-Infinity'), (4, '0'), (5, '-0.0'), (6, '0.1') AS v(id, t)"
+"""Numbers that JSON does not have, and two that are equal but not the same."""
+
+
+def test_every_number_is_a_partition_of_its_own(engine: LiveEngine, fresh: str) -> None:
+    rows = f"SELECT id, DOUBLE(t) AS x, FLOAT(t) AS y FROM {STRANGE}"
+    spec = (by("identity", "x"), by("identity", "y"))
+    engine.run(writing(rows, table(fresh), mode="append", partitions=spec))
+    engine.run(writing(rows, table(fresh), mode="append", commit="direct"))
+    engine.run(writing(rows, table(fresh), mode="overwrite-partitions"))
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 6
+    assert engine.rows(f"SELECT id FROM lake.raw.{fresh} WHERE isnan(x) AND isnan(y)") == [(1,)]
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}.partitions") == 6

@@ -13,7 +13,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.errors import JobError
 from catchment.formats.iceberg.java import PACKAGE, Jvm
+from catchment.jvm.causes import JVM_ERRORS, first_cause
 from catchment.jvm.classes import bound, java_array, java_class, method_handle
 from catchment.store.descriptors import lines_of
 
@@ -38,6 +40,7 @@ class Adder:
 APPEND = Adder(f"{PACKAGE}.AppendFiles", "appendFile")
 OVERWRITE = Adder(f"{PACKAGE}.OverwriteFiles", "addFile")
 REPLACE_PARTITIONS = Adder(f"{PACKAGE}.ReplacePartitions", "addFile")
+INTO_LIST = Adder("java.util.List", "add", "java.lang.Object")
 
 
 def add_files(
@@ -52,12 +55,19 @@ def add_files(
 
 def _parse(session: SparkSession, text: str) -> Any:
     """A text as Iceberg's JSON nodes."""
-    mapper = Jvm.of(session).iceberg("util.JsonUtil").mapper()
     if len(text) < SHORT:
-        return mapper.readTree(text)
+        return _read_tree(session, text)
     with _scratch() as path:
         path.write_text(text)
-        return mapper.readTree(_file(session, path))
+        return _read_tree(session, _file(session, path))
+
+
+def _read_tree(session: SparkSession, source: Any) -> Any:
+    jvm = Jvm.of(session)
+    mapper = jvm.iceberg("util.JsonUtil").mapper()
+    parser = mapper.getFactory().createParser(source)
+    parser.enable(jvm(f"{JSON}.core.JsonParser$Feature").ALLOW_NON_NUMERIC_NUMBERS)
+    return mapper.readTree(parser)
 
 
 @lru_cache(maxsize=16)
@@ -74,12 +84,44 @@ def _adding(session: SparkSession, adder: Adder) -> Any:
 
 
 def describe(session: SparkSession, files: Any, specs: Any) -> tuple[Mapping[str, Any], ...]:
-    """Iceberg's JSON of a Java list of data files, at least one. Spark writes all of them in one partition spec."""
+    """Iceberg's JSON of a Java list of data files, at least one, after checking that Iceberg reads it back.
+
+    Spark writes all of them in one partition spec. NaN and infinity stand there as numbers, which Python's JSON knows
+    too: as texts, which is what strict JSON would need, Iceberg does not accept them.
+    """
+    described, again = _as_json(session, files, specs), Jvm.of(session)("java.util.ArrayList")()
+    try:
+        add_files(session, INTO_LIST, again, described, specs)
+    except JVM_ERRORS as error:
+        raise _not_storable(first_cause(error).message) from error
+    if not specs.get(files.get(0).specId()).isUnpartitioned():
+        check_partitions(described, _as_json(session, again, specs))
+    return described
+
+
+def check_partitions(written: Sequence[Mapping[str, Any]], read: Sequence[Mapping[str, Any]]) -> None:
+    """Raise if a partition value became another one on its way through JSON."""
+    # Compared as texts: NaN is not equal to itself, but 0.0 is to -0.0, which is another partition.
+    for one, other in zip(written, read, strict=True):
+        if json.dumps(one["partition"]) != json.dumps(other["partition"]):
+            raise _not_storable(f"{one['partition']} is read back as {other['partition']}")
+
+
+def _not_storable(why: str) -> JobError:
+    return JobError(
+        f"a partition of these rows cannot be described in a way that Iceberg reads back: {why}",
+        code="partition-not-storable",
+        hint="nothing was published; partition the table by another column, or replace the value in the last step",
+    )
+
+
+def _as_json(session: SparkSession, files: Any, specs: Any) -> tuple[Mapping[str, Any], ...]:
     jvm, spec = Jvm.of(session), specs.get(files.get(0).specId())
     # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
     with _scratch() as path:
         stream = jvm("java.io.FileOutputStream")(str(path))
         generator = jvm.iceberg("util.JsonUtil").factory().createGenerator(stream)
+        generator.disable(jvm(f"{JSON}.core.JsonGenerator$Feature").QUOTE_NON_NUMERIC_NUMBERS)
         generator.writeStartArray()
         files.forEach(bound(session, "java.util.function.Consumer", _describer(session), 1, spec, generator))
         generator.writeEndArray()

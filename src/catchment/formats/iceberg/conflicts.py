@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from catchment.errors import CatchmentError, JobError
-from catchment.formats.iceberg.bulk import Adder, add_files
+from catchment.formats.iceberg.bulk import INTO_LIST, add_files
 from catchment.formats.iceberg.schema_changes import schema_change, was_redefined
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.store.writes import Base, Entry
@@ -149,7 +149,7 @@ def _reaches(line: list[Any], base: int | None) -> bool:
 def _partitions(table: LakeTable, write: Entry) -> frozenset[str]:
     files = table.jvm("java.util.ArrayList")()
     descriptors = write.contents.descriptors if write.contents else ()
-    add_files(table.session, Adder("java.util.List", "add", "java.lang.Object"), files, descriptors, table.java.specs())
+    add_files(table.session, INTO_LIST, files, descriptors, table.java.specs())
     return frozenset(_partition(table, file) for file in files)
 
 
