@@ -12,6 +12,7 @@ import pytest
 from catchment.errors import Position
 from catchment.plan.model import Expire, JobPlan, RemoveOrphans, Rewrite, RewriteManifests
 from tests.concurrency.invariants import check, ids
+from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, by, clause, lake_depot, maintaining, table, writing
 
@@ -199,3 +200,47 @@ def test_a_table_without_rows_is_no_problem(engine: LiveEngine, fresh: str, oper
     assert engine.maintain(table(fresh), operation, dry_run=True)["dry_run"]
     engine.run(maintaining(table(fresh), operation))
     assert ids(engine, fresh) == []
+
+
+def aged(*places: Path) -> None:
+    """Let every file look old enough to be an orphan."""
+    for place in places:
+        for file in place.rglob("*"):
+            os.utime(file, (0, 0))
+
+
+def test_files_of_other_tables_are_no_orphans(engine: LiveEngine, filled: Filled, fresh: str, tmp_path: Path) -> None:
+    """Where tables share a directory; whether their rows are committed or only sealed."""
+    shared, other, inner = tmp_path / "shared", f"{fresh}b", f"{fresh}c"
+    appended(engine, fresh, 2, properties={"write.data.path": str(shared)})
+    appended(engine, other, 2, properties={"write.data.path": f"file://{shared}"})
+    own = Path(engine.inspect("table", table(fresh))["location"])
+    appended(engine, inner, 2, properties={"write.data.path": str(own / "inner")})
+    with held(filled.store, other):
+        waiting = engine.start_job(writing("SELECT 99L AS id, 0L AS part", table(other), mode="append"))
+        await_pending(filled, other, 1)
+        lost = [shared / "lost.parquet", own / "inner" / "lost.parquet"]
+        for file in lost:
+            file.write_text("nobody's")
+        aged(shared, own)
+        for location, file in zip((str(shared), None), lost, strict=True):
+            found = engine.maintain(table(fresh), RemoveOrphans(location=location))
+            assert [Path(path.removeprefix("file:")) for path in found["files"]] == [file]
+    waiting.done()
+    assert (ids(engine, fresh), ids(engine, inner)) == (list(range(20)), list(range(20)))
+    assert ids(engine, other) == [*range(20), 99]
+
+
+def test_nothing_is_removed_while_another_table_cannot_be_read(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 1)
+    appended(engine, f"{fresh}b", 1)
+    mine = orphan(engine, fresh)
+    metadata = Path(engine.inspect("metadata", table(f"{fresh}b"))["metadata_location"].removeprefix("file:"))
+    away = metadata.rename(metadata.with_suffix(".away"))
+    try:
+        assert engine.start_maintenance(table(fresh), RemoveOrphans()).failed().code == "table-unreadable"
+        assert mine.exists()
+    finally:
+        away.rename(metadata)
+    assert engine.maintain(table(fresh), RemoveOrphans())["spared"] == 0
+    assert not mine.exists()

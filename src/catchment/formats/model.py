@@ -207,6 +207,10 @@ class Follower:
 class Needs(Protocol):
     """What others still need of a table; each method answers for the moment of the call."""
 
+    def of(self, target: str) -> Needs:
+        """The needs of another table."""
+        ...
+
     def writes(self) -> InFlight:
         """What unfinished writes need."""
         ...

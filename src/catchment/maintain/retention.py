@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catchment.formats.model import Follower
 from catchment.store import Store
@@ -18,6 +18,10 @@ class Retention:
 
     store: Store
     target: str
+
+    def of(self, target: str) -> Retention:
+        """The needs of another table."""
+        return replace(self, target=target)
 
     def writes(self) -> InFlight:
         """What unfinished writes need."""

@@ -2,7 +2,8 @@
 
 Files of unfinished writes look like orphans. The ledger knows the buffers of buffered writes, which are kept whatever
 their age. Other writers (merge, compaction, direct commit) have no directory of their own; their files are kept because
-nothing is removed that is newer than the oldest write or job under way.
+nothing is removed that is newer than the oldest write or job under way. Where tables share a directory, files of the
+others look like orphans, too: every other table of the catalog is asked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from os.path import commonprefix
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -17,6 +20,7 @@ from py4j.java_gateway import is_instance_of
 from catchment.errors import JobError
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
+from catchment.formats.iceberg.maintenance.neighbours import neighbours
 from catchment.formats.iceberg.maintenance.retention import published_retention, publishing_lease
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import MaintenanceResult
@@ -28,6 +32,7 @@ DEFAULT_AGE_SECONDS = 3 * 24 * 60 * 60
 ADVISED_AGE_SECONDS = 24 * 60 * 60
 """Newer files may belong to programs that Catchment does not know."""
 BATCH = 1000
+FILE_LIST = "file_path STRING, last_modified TIMESTAMP"
 
 
 def remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> MaintenanceResult:
@@ -48,9 +53,18 @@ def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> Ma
             f"{maintained.dataset.address}: files of the last 24 hours may be removed, even if a program other than "
             "Catchment is writing them now"
         )
-    found = _orphans(maintained, min(wanted, waiting.oldest, under_way), _place(maintained, operation.location))
+    place = _place(maintained, operation.location)
+    others = neighbours(maintained, place)
+    found = _orphans(maintained, min(wanted, waiting.oldest, others.oldest, under_way), place)
+    for other in others.tables:
+        found = _also_orphans(other, found)
+    if others.tables:
+        maintained.listener.warn(
+            f"{maintained.dataset.address} shares a directory with "
+            f"{', '.join(other.dataset.address for other in others.tables)}; the files of other tables are kept"
+        )
     # A published version may be older than the metadata files that the table still lists.
-    spared = waiting.buffers | published_retention(maintained).files
+    spared = waiting.buffers | published_retention(maintained).files | others.names
     gone = [path for path in found if not spared.intersection(path.split("/"))]
     if not operation.dry_run:
         _remove(maintained, gone, operation.deletes or 1)
@@ -58,27 +72,41 @@ def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> Ma
     return MaintenanceResult(0 if operation.dry_run else len(gone), facts=facts)
 
 
-def _orphans(maintained: MaintainedTable, before: float, location: str | None) -> list[str]:
-    """Iceberg's search for orphans as a dry run: lists what would be removed."""
+def _orphans(maintained: MaintainedTable, before: float, place: str) -> list[str]:
+    """Files below a place that no snapshot of the table refers to."""
+    return _found(maintained, _search(maintained).olderThan(int(before * 1000)).location(place))
+
+
+def _also_orphans(maintained: MaintainedTable, files: Sequence[str]) -> list[str]:
+    """Those of some files that no snapshot of this table refers to either."""
+    if not files:
+        return []
+    old = datetime.fromtimestamp(0, timezone.utc)
+    listed = maintained.spark.createDataFrame([(path, old) for path in files], FILE_LIST)
+    begin_with = commonprefix(files)  # noqa: RUF071 - Iceberg compares texts: it leaves out what begins otherwise
+    return _found(maintained, _search(maintained).location(begin_with).compareToFileList(listed._jdf))
+
+
+def _search(maintained: MaintainedTable) -> Any:
+    """Iceberg's search for orphans as a dry run: what it finds is only listed."""
     jvm = Jvm.of(maintained.spark)
-    action = (
-        jvm.iceberg("spark.actions.SparkActions")
-        .get(maintained.spark._jsparkSession)
-        .deleteOrphanFiles(maintained.table)
-    )
+    actions = jvm.iceberg("spark.actions.SparkActions").get(maintained.spark._jsparkSession)
     seen = jvm("java.util.ArrayList")()
     kept = callback(maintained.spark, "java.util.function.Consumer", seen, "add", "java.lang.Object")
-    action = action.olderThan(int(before * 1000)).deleteWith(kept)
-    result = (action.location(location) if location else action).execute()
-    listed = str(jvm("java.lang.String").join("\n", result.orphanFileLocations()))
+    return actions.deleteOrphanFiles(maintained.table).deleteWith(kept)
+
+
+def _found(maintained: MaintainedTable, search: Any) -> list[str]:
+    found = search.execute().orphanFileLocations()
+    listed = str(Jvm.of(maintained.spark)("java.lang.String").join("\n", found))
     return sorted(listed.split("\n")) if listed else []
 
 
-def _place(maintained: MaintainedTable, location: str | None) -> str | None:
+def _place(maintained: MaintainedTable, location: str | None) -> str:
     """The requested directory; raises if it is not the table's, where every file would look like an orphan."""
-    if location is None:
-        return None
     root = str(maintained.table.location()).rstrip("/")
+    if location is None:
+        return root
     place = location.rstrip("/") if location[:1] == "/" or "://" in location else f"{root}/{location.rstrip('/')}"
     own = (root, LakeTable(maintained.spark, maintained.table).data_location.rstrip("/"))
     if ".." in place.split("/") or not any(place == each or place.startswith(f"{each}/") for each in own):
