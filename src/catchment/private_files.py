@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 
 OTHERS = 0o077
@@ -29,7 +30,8 @@ def make_file(path: Path) -> None:
 
 
 def tighten(path: Path, mode: int) -> None:
-    """Take from others the access to a file or directory. What belongs to somebody else stays as it is."""
+    """Take from others the access to a file or directory; devices and what is somebody else's stay as they are."""
     with contextlib.suppress(FileNotFoundError, PermissionError):
-        if path.stat().st_mode & OTHERS:
+        found = path.stat().st_mode
+        if found & OTHERS and (stat.S_ISREG(found) or stat.S_ISDIR(found)):
             path.chmod(mode)

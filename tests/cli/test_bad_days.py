@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
+from catchment.store import open_store
+from catchment.store.schema import leases
 from tests.cli import program, projects
+from tests.disks import fill, mounting
 from tests.spark.hosts import Host
 
 NAMELESS = ("setpriv", "--reuid=54321", "--regid=54321", "--clear-groups")
@@ -178,3 +183,63 @@ def test_hostile_yaml_is_refused_at_once_and_in_few_words(tmp_path: Path) -> Non
     assert "Traceback" not in answer.err
     assert max(map(len, answer.out.splitlines())) < 5000
     assert "…" in answer.out
+
+
+COUNT = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
+LARGE = "SELECT t.trip_id, n.id, uuid() AS text FROM trips t CROSS JOIN range(0, 6000, 1, 1) n"
+"""About 5 MB."""
+
+
+def two_jobs(root: Path) -> Path:
+    """A workflow of a small write and a large one."""
+    small = projects.job("small", "SELECT trip_id FROM trips")
+    large = projects.job("large", LARGE, to="lakehouse:raw/large", after="small")
+    (root / "two.yaml").write_text(projects.workflow("two", small, large))
+    return root
+
+
+def what_goes_on(root: Path) -> tuple[str, ...]:
+    """The command that goes on with the run, or that begins one if there is none yet."""
+    with open_store(f"sqlite:///{root}/.catchment/metastore.db") as store:
+        with store.database.writing() as connection:  # a run that could not give its lease back holds it for seconds
+            connection.execute(update(leases).values(owner=None, expires=0.0))
+        runs = store.runs.newest(1)
+    return ("resume", runs[0].id) if runs else ("run", "two.yaml")
+
+
+@pytest.mark.parametrize("leaving", [0, 3 * 2**20], ids=["before-the-run", "during-the-run"])
+def test_a_full_disk(tmp_path: Path, lent: Host, leaving: int) -> None:
+    """The disk holds everything: the project, its metastore, its logs and its lake."""
+    with mounting() as mount:
+        root = two_jobs(projects.make(mount(tmp_path / "disk", "size=24m")))
+        filled = fill(root, leaving=leaving)
+        failed = program.call("run", "two.yaml", "-o", "json", cwd=root, java=lent)
+        assert failed.code != 0
+        assert "error[disk-full]" in failed.err
+        assert str(root) in failed.err
+        assert "Traceback" not in failed.err
+        filled.unlink()
+        assert program.call(*what_goes_on(root), cwd=root, java=lent).code == 0
+        assert program.call("query", COUNT, "-o", "json", cwd=root, java=lent).data["rows"] == [[20, 20]]
+        large = "SELECT count(*), count(DISTINCT trip_id, id) FROM lakehouse.raw.large"
+        assert program.call("query", large, "-o", "json", cwd=root, java=lent).data["rows"] == [[120_000, 120_000]]
+
+
+def test_a_damaged_metastore(tmp_path: Path, lent: Host) -> None:
+    """What the error says to type is typed here, as it stands there."""
+    root = two_jobs(projects.make(tmp_path))
+    done = program.call("run", "two.yaml", "-o", "json", cwd=root, java=lent)
+    written = {output["dataset"]: [output["write_id"]] for job in done.data["jobs"] for output in job["outputs"]}
+    metastore = root / ".catchment" / "metastore.db"
+    metastore.write_bytes(b"spoilt" * 1000 + metastore.read_bytes()[6000:])
+    refused = program.call("runs", cwd=root)
+    assert refused.code == 2
+    assert "error[metastore-damaged]" in refused.err
+    for lost in ("sealed", "incremental", "runs"):
+        assert lost in refused.err
+    moving, rebuilding = re.findall(r"`([^`]+)`", refused.err)
+    subprocess.run(["sh", "-c", moving], check=True)
+    assert rebuilding == "catchment recover --rebuild"
+    rebuilt = program.call(*rebuilding.split()[1:], "-o", "json", cwd=root, java=lent)
+    assert (rebuilt.code, rebuilt.data["learned"]) == (0, written)
+    assert program.call("run", "two.yaml", cwd=root, java=lent).code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from catchment.project.model import Depot
+from tests.disks import mounting
 from tests.spark.hosts import Host
 from tests.spark.lake import LiveEngine, engine_plan, files, lake_depot, table, writing
 
@@ -19,19 +19,8 @@ NOISE = "SELECT id, uuid() AS a, uuid() AS b, uuid() AS c FROM range(0, 300000, 
 @pytest.fixture(scope="module")
 def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Path]]:
     """Mount small file systems; they vanish with the module."""
-    mounted: list[Path] = []
-
-    def mount(name: str, options: str) -> Path:
-        place = tmp_path_factory.mktemp(name)
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
-        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-            pytest.skip("only root may mount file systems")
-        mounted.append(place)
-        return place
-
-    yield mount
-    for place in mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with mounting() as at:
+        yield lambda name, options: at(tmp_path_factory.mktemp(name), options)
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +40,11 @@ def damaged(
     live.process.stop(grace=5)
 
 
-def test_a_full_disk(damaged: LiveEngine) -> None:
+def test_a_full_disk(damaged: LiveEngine, bad_depots: dict[str, Depot]) -> None:
     damaged.run(writing("SELECT 0L AS id, 'a' AS a, 'b' AS b, 'c' AS c", table("t", "small"), mode="append"))
     failed = damaged.fail(writing(NOISE, table("t", "small"), mode="append"))
     assert (failed.code, failed.retryable) == ("disk-full", False)
+    assert f"of 4 MiB are free at {bad_depots['small'].location}" in failed.message
     assert damaged.value("SELECT count(*) FROM small.raw.t") == 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from catchment import os_errors
 from catchment.cli import options, printing, projects
 from catchment.errors import (
     Cancelled,
@@ -47,6 +48,8 @@ def exit_code(error: BaseException) -> int:
 
 def report(error: BaseException, ctx: click.Context) -> int:
     """Print the error on standard error, and as JSON on standard output with `--output json`."""
+    if isinstance(error, OSError):
+        error = os_errors.explained(error) or error
     debugging = ctx.meta.get(options.DEBUG, False)
     hide = projects.redactor(ctx).text
     click.echo(hide(_error_text(error, _stack(error), debugging=debugging)), err=True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import selectors
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from catchment import private_files
 from catchment.project.secrets import Redactor
+
+log = logging.getLogger(__name__)
 
 LONGEST_REPLY = 256 * 1024 * 1024
 LONGEST_LOG_LINE = 64 * 1024
@@ -48,23 +52,59 @@ def lines(stream: IO[bytes], patience: float) -> Iterator[bytes]:
 
 
 class LogPump:
-    """Copies a stream to a log file in a thread of its own, without secrets; remembers the last line."""
+    """Copies a stream to a log file in a thread of its own, without secrets; remembers the last line.
+
+    The stream is read to its end whatever happens to the file: an engine whose log nobody reads would stand still.
+    """
 
     def __init__(self, stream: IO[bytes], path: Path, redactor: Redactor) -> None:
-        self.path = path
         self.last_line = ""
         self._redactor = redactor
+        self._log = LogFile(path)
         self._thread = threading.Thread(target=self._pump, args=(stream,), name=f"log {path.name}", daemon=True)
         self._thread.start()
 
     def _pump(self, stream: IO[bytes]) -> None:
-        private_files.make_file(self.path)
-        with self.path.open("a", encoding="utf-8", buffering=1) as log:
-            while raw := stream.readline(LONGEST_LOG_LINE):
-                line = self._redactor.text(raw.decode("utf-8", errors="replace"))
-                log.write(line)
-                self.last_line = line.strip() or self.last_line
+        while raw := stream.readline(LONGEST_LOG_LINE):
+            line = self._redactor.text(raw.decode("utf-8", errors="replace"))
+            self.last_line = line.strip() or self.last_line
+            self._log.write(line)
+        self._log.close()
 
     def finish(self, patience: float) -> None:
         """Wait until the stream has ended and the file is complete."""
         self._thread.join(patience)
+
+
+class LogFile:
+    """A log that is written as far as possible. What the disk does not take is left out, and the log says so."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: io.FileIO | None = None
+        self._missing = 0
+        with suppress(OSError):  # tried again when there is something to write
+            self._append(b"")
+
+    def write(self, line: str) -> None:
+        """Append a line; never raises."""
+        gap = f"[{self._missing} lines are missing here: the log could not be written]\n" if self._missing else ""
+        try:
+            self._append((gap + line).encode())
+            self._missing = 0
+        except OSError as error:
+            if not self._missing:
+                log.warning("the log %s cannot be written, lines are missing: %s", self._path, error.strerror)
+            self._missing += 1
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _append(self, data: bytes) -> None:
+        if self._file is None:
+            private_files.make_file(self._path)
+            self._file = io.FileIO(self._path, "a")
+        while data:  # a disk that is nearly full takes a part
+            data = data[self._file.write(data) or 0 :]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Sequence
 from typing import Literal
 
+from catchment import os_errors
 from catchment.errors import (
     CatchmentError,
     JobError,
@@ -82,15 +82,6 @@ RULES = (
     UNAVAILABLE,
 )
 
-# The JVM does not pass on the error number of the operating system, only its text.
-SYSTEM_ERRORS = {
-    errno.ENOSPC: ("disk-full", "the disk is full", "free some space, or move the depot's location"),
-    errno.EDQUOT: ("disk-full", "the disk quota is used up", "free some space, or move the depot's location"),
-    errno.EACCES: ("no-permission", "access was refused", "check the owner and the permissions of the location"),
-    errno.EPERM: ("no-permission", "access was refused", "check the owner and the permissions of the location"),
-    errno.EROFS: ("no-permission", "the location is read-only", "make it writable, or move the depot's location"),
-}
-
 ONE_FOR_EACH = (
     "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
 )
@@ -117,18 +108,12 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
     """The Catchment error for an exception of Spark; `otherwise` is the code if nothing more specific is known."""
     if isinstance(error, CatchmentError):
         return error
+    if isinstance(error, OSError) and (known := os_errors.explained(error)) is not None:
+        return known
     detail = stack_trace(error)
     chain = tuple(causes(error))
     known = _by_rule(chain, detail) or _by_status(chain, detail) or _by_system(chain, detail)
     return known or _by_condition(chain, detail, otherwise, error)
-
-
-def from_system(number: int, about: str, detail: str | None) -> CatchmentError | None:
-    """The error for an error number of the operating system; None if that number has no message of ours."""
-    if number not in SYSTEM_ERRORS:
-        return None
-    code, message, hint = SYSTEM_ERRORS[number]
-    return JobError(f"{message}: {about}", code=code, hint=hint, detail=detail)
 
 
 def _rule_error(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
@@ -148,11 +133,12 @@ def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None
 
 
 def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    # The JVM does not pass on the number of the operating system's error, only its text.
     for cause in chain:
         if cause.classes & {"java.io.IOException", "org.apache.hadoop.fs.FSError"}:
-            numbers = (number for number in SYSTEM_ERRORS if os.strerror(number) in cause.message)
+            numbers = (number for number in os_errors.ERRORS if os.strerror(number) in cause.message)
             if (number := next(numbers, None)) is not None:
-                return from_system(number, first_line(cause), detail)
+                return os_errors.from_number(number, first_line(cause), detail)
     return None
 
 

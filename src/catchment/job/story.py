@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from threading import Event
@@ -89,7 +89,8 @@ def job_log(path: Path, level: LogLevel, redactor: Redactor) -> Iterator[logging
     try:
         yield log
     finally:
-        handler.close()
+        with suppress(OSError):  # a full disk: what was written is there
+            handler.close()
 
 
 class _Redacting(logging.Formatter):

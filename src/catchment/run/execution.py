@@ -14,6 +14,7 @@ from catchment import private_files
 from catchment.errors import SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
+from catchment.os_errors import explained
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.project.secrets import Redactor
@@ -109,6 +110,8 @@ class Execution:
             private_files.make_directory(self._home)
             private_files.make_directory(self._log_dir)
         except OSError as error:
+            if (known := explained(error)) is not None and known.code == "disk-full":
+                raise known from error
             raise SetupError(
                 f"the directory {self._log_dir} for the run's logs cannot be created: {error.strerror}",
                 code="no-permission",

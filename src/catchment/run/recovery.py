@@ -86,7 +86,7 @@ def rebuild(
 
 
 def _tables(project: Project, reader: LakeSession) -> Iterator[Address]:
-    for depot in project.depots.values():
+    for depot in (*project.depots.values(), *depots.embedded_on_disk(project)):
         if any(traits.questions for traits in held_by(depot.kind)):
             found = reader.inspect("tables", Address(depot.name, None, None, None))
             yield from (parse(table["address"]) for table in found["tables"])

@@ -30,6 +30,13 @@ RENEWAL_SECONDS = 2.0
 WAIT = "catchment_wait"
 """The option of a transaction that says how many seconds it waits for others."""
 
+LOST_WITH_IT = (
+    "bring back a copy of it if you have one. Otherwise what only the metastore knew is lost: sealed writes that were "
+    "not published yet, incremental state, runs and their history. Your tables are as they were."
+)
+"""What a damaged metastore means."""
+REBUILD = "then `catchment recover --rebuild` records in a new one what the tables have"
+
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 

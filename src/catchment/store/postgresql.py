@@ -13,7 +13,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError
-from catchment.store.database import WAIT
+from catchment.os_errors import FREE_SOME
+from catchment.store.database import LOST_WITH_IT, REBUILD, WAIT
 
 BUSY_SECONDS = 60
 STALLED_SECONDS = 30
@@ -41,6 +42,7 @@ _SETUP = {
     "25006": "it is a replica or read-only; set `metastore` to the server that takes writes",
 }
 _DAMAGED = {"XX001", "XX002", "42P01", "42703"}  # damaged pages; tables or columns that somebody removed
+_DISK_FULL = "53100"
 
 
 def engine(url: URL, connections: int) -> Engine:
@@ -78,7 +80,11 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
         return SetupError(message, code="metastore-unreadable", hint=_SETUP[state])
     if state in _DAMAGED:
         message = f"the metastore {name} is not usable: {_words(error.orig)}"
-        return SetupError(message, code="metastore-damaged", hint="bring back a copy of it, or use another database")
+        hint = f"{LOST_WITH_IT} Name an empty database as `metastore` in catchment.yaml; {REBUILD}"
+        return SetupError(message, code="metastore-damaged", hint=hint)
+    if state == _DISK_FULL:
+        message = f"the disk of the metastore {name} is full: {_words(error.orig)}"
+        return MetastoreUnavailable(message, code="disk-full", hint=FREE_SOME)
     if isinstance(error, OperationalError) or error.connection_invalidated:
         return _unavailable(name, error.orig)
     return None

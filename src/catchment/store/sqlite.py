@@ -5,14 +5,16 @@ from __future__ import annotations
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
 from catchment import private_files
 from catchment.errors import CatchmentError, MetastoreUnavailable, SetupError
-from catchment.store.database import WAIT
+from catchment.os_errors import FREE_SOME, explained, is_full
+from catchment.store.database import LOST_WITH_IT, REBUILD, WAIT
 
 BUSY_SECONDS = 60
 WRITING = {"catchment_writes": True}
@@ -21,6 +23,8 @@ WRITING = {"catchment_writes": True}
 # Primary result codes of SQLite; Python names them only from 3.11 on.
 _NO_ACCESS = {3, 8, 14, 23}  # PERM, READONLY, CANTOPEN, AUTH
 _NO_DATABASE = {11, 26}  # CORRUPT, NOTADB
+_FULL = 13
+_PERHAPS_FULL = {0, 10, 14}  # IOERR and CANTOPEN, where a file beside the database is to be made; Python 3.10 says 0
 
 
 def engine(url: URL, connections: int) -> Engine:
@@ -37,6 +41,11 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
     if type(error) not in (DatabaseError, OperationalError):
         return None  # a broken constraint or a wrong statement
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    place = Path(make_url(name).database or ".")
+    if code == _FULL or (code in _PERHAPS_FULL and is_full(place.parent)):
+        return MetastoreUnavailable(
+            f"the disk of the metastore {place} is full: {error.orig}", code="disk-full", hint=FREE_SOME
+        )
     if code in _NO_ACCESS:
         return SetupError(
             f"the metastore {name} cannot be opened for writing: {error.orig}",
@@ -47,12 +56,18 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
         return SetupError(
             f"the metastore {name} is not usable: {error.orig}",
             code="metastore-damaged",
-            hint="move the file away (a new one is made), or bring back a copy of it",
+            hint=f"{LOST_WITH_IT} Move the file away: `{_moving_away(place)}`; {REBUILD}",
         )
     return MetastoreUnavailable(
         f"the metastore {name} did not answer: {error.orig}",
         hint="another process may have held it for too long; try again",
     )
+
+
+def _moving_away(place: Path) -> str:
+    """A command that moves the database away, with the files that SQLite keeps beside it."""
+    away = quote(str(place.parent / "damaged"))
+    return f"mkdir -p {away} && mv {quote(str(place))}* {away}/"
 
 
 def _make_file(url: URL) -> None:
@@ -67,6 +82,8 @@ def _make_file(url: URL) -> None:
         for beside in (f"{file}-wal", f"{file}-shm"):
             private_files.tighten(Path(beside), 0o600)
     except OSError as error:
+        if (known := explained(error)) is not None and known.code == "disk-full":
+            raise known from error
         raise SetupError(
             f"the directory {directory} for the metastore cannot be made: {error.strerror}",
             code="metastore-unreadable",

@@ -1,3 +1,4 @@
+import errno
 import json
 import re
 import tempfile
@@ -117,3 +118,9 @@ def test_exit_codes_are_those_of_the_design() -> None:
         error_report.INTERRUPTED,
     )
     assert codes == (0, 1, 2, 4, 130)
+
+
+def test_a_full_disk_is_no_bug_of_ours(invoke: Invoke) -> None:
+    result = invoke(OSError(errno.ENOSPC, "No space left on device", "/lake/events.jsonl"))
+    assert "error[disk-full]: the disk is full: /lake/events.jsonl" in result.stderr
+    assert "catchment resume" in result.stderr

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.engine import pipes
+from catchment.project.secrets import Redactor
 
 
 @given(st.lists(st.binary().map(lambda line: line.replace(b"\n", b"")), max_size=5), st.integers(1, 7))
@@ -29,3 +31,32 @@ def test_an_endless_line_is_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
         other.flush()
         with pytest.raises(pipes.InvalidMessage):
             next(pipes.lines(stream, patience=5))
+
+
+def copied(text: bytes, path: Path) -> pipes.LogPump:
+    """Copy a text that is too long for a pipe to a log."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream:
+        pump = pipes.LogPump(stream, path, Redactor(()))
+        with os.fdopen(writing, "wb") as other:
+            other.write(text)  # stands still if nobody reads
+        pump.finish(10)
+    return pump
+
+
+@pytest.mark.parametrize("name", ["/dev/full", "no/such/directory/engine.log"])
+def test_a_log_that_cannot_be_written_is_read_to_its_end(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert copied(b"working\n" * 50_000 + b"the end\n", Path(name)).last_line == "the end"
+    assert len(caplog.records) == 1
+
+
+def test_a_log_goes_on_when_there_is_space_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = pipes.LogFile(tmp_path / "later" / "engine.log")
+    log.write("first\n")
+    log.write("second\n")
+    (tmp_path / "later").mkdir()
+    log.write("third\n")
+    log.close()
+    missing, third = (tmp_path / "later" / "engine.log").read_text().splitlines()
+    assert (missing, third) == ("[2 lines are missing here: the log could not be written]", "third")
+    assert len(caplog.records) == 1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
-from catchment.errors import CatchmentError, RequestError, SetupError
-from catchment.store import Store, open_store
+from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError
+from catchment.store import Store, open_store, postgresql
+from tests.disks import fill, mounting
 
 
 def test_a_fresh_store_is_made_with_its_directory(url: str, tmp_path: Path) -> None:
@@ -57,3 +60,24 @@ def test_other_addresses_are_refused_without_a_word_about_the_password(url: str,
         open_store(url)
     assert caught.value.code == code
     assert "hunter2" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_full_disk_is_called_a_full_disk(tmp_path: Path) -> None:
+    """And what was recorded before is there when there is space again."""
+    with mounting() as mount:
+        place = mount(tmp_path / "disk", "size=2m")
+        with open_store(f"sqlite:///{place}/metastore.db") as store:
+            filled = fill(place)
+            for step in (lambda: store.leases.acquire("a", "b", 60.0), lambda: open_store(f"sqlite:///{place}/new.db")):
+                with pytest.raises(MetastoreUnavailable) as caught:
+                    step()
+                assert caught.value.code == "disk-full"
+                assert str(place) in caught.value.message
+            filled.unlink()
+            assert store.leases.acquire("a", "b", 60.0).owner == "b"
+
+
+def test_a_server_whose_disk_is_full_is_not_called_silent() -> None:
+    told = OperationalError("INSERT", {}, psycopg.errors.DiskFull("could not extend file: No space left on device"))
+    assert (error := postgresql.explain(told, "postgresql://server/db")) is not None
+    assert (error.code, type(error)) == ("disk-full", MetastoreUnavailable)
