@@ -10,7 +10,20 @@ import pytest
 from catchment.errors import Position
 from catchment.plan.model import InputPlan, StepPlan
 from catchment.spec.model import SourceLine
-from tests.spark.lake import HERE, LiveEngine, by, files, job, output, reading, step, table, writing
+from tests.ledgers import Filled
+from tests.spark.lake import (
+    HERE,
+    LiveEngine,
+    by,
+    changing,
+    files,
+    job,
+    output,
+    reading,
+    step,
+    table,
+    writing,
+)
 
 
 @pytest.mark.parametrize(
@@ -115,3 +128,37 @@ def test_reading_a_branch_that_is_not_there_is_no_conflict(engine: LiveEngine, f
         assert (failed.code, failed.retryable) == ("iceberg-refused", False)
         assert "Cannot use branch (does not exist): none" in failed.message
         assert not [word for word in OTHERS if word in f"{failed.message} {failed.hint}"]
+
+
+def test_a_file_of_the_table_that_is_missing_is_named_at_once(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    """Not after five minutes, and not as the work of other writers; the sealed write is published later."""
+    work = writing("SELECT 1L AS id", table(fresh), mode="append")
+    engine.run(work)
+    [place] = [row[0] for row in engine.rows(f"SELECT manifest_list FROM lake.raw.{fresh}.snapshots")]
+    manifests = Path(place.removeprefix("file:"))
+    away = manifests.rename(manifests.with_suffix(".away"))
+    for name, commit in (("buffered", "buffered"), ("direct", "direct")):
+        failed = engine.fail(
+            writing("SELECT 1L AS id", table(fresh), mode="append", name=name, commit=commit), run=f"r-{fresh}"
+        )
+        assert (failed.code, failed.retryable) == ("table-file-missing", False)
+        assert manifests.name in failed.message
+    assert filled.states(f"r-{fresh}/buffered/out") == ["sealed"]
+    away.rename(manifests)
+    [recovered] = engine.recover(table(fresh))
+    assert recovered["published"] == [f"r-{fresh}/buffered/out"]
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 2
+
+
+def test_columns_that_iceberg_keeps_for_itself_are_refused(engine: LiveEngine, fresh: str) -> None:
+    for name in ("_file", "_POS", "_row_id"):
+        assert engine.fail(writing(f"SELECT 1 AS id, 2 AS {name}", table(fresh))).code == "reserved-column"
+    assert engine.refused_query(f"SELECT * FROM lake.raw.{fresh}").code == "table-or-view-not-found"
+    engine.run(writing("SELECT 1 AS id", table(fresh)))
+    growing = writing("SELECT 1 AS id, 'x' AS _partition", table(fresh), mode="append", merge_schema=True)
+    assert engine.fail(growing).code == "reserved-column"
+    for change in (
+        changing(table(fresh), "column_add", column="_spec_id", type="int"),
+        changing(table(fresh), "column_rename", column="id", to="_deleted"),
+    ):
+        assert engine.start_change(change).failed().code == "reserved-column"

@@ -161,7 +161,7 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger, check:
             if work.attempt():
                 return work.outcome
         except JVM_ERRORS as error:
-            if not is_transient(error):
+            if not is_transient(error) or table.lacks_file(error):
                 raise
     raise StorageUnavailable(
         f"{batch[0].intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",

@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import faults
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.traits import FILE_MISSING
 from catchment.formats.iceberg.write_index import NEVER, Since, WriteIndex
+from catchment.jvm.causes import is_a
 from catchment.store.writes import Base
 
 MAIN = "main"
@@ -100,6 +102,17 @@ class LakeTable:
         # Sequence numbers have no gaps.
         last = int(self.java.operations().current().lastSequenceNumber())
         return self.look_back(Since(base.sequence, NEVER)).count_after(base.sequence) == last - base.sequence
+
+    def lacks_file(self, error: Exception) -> bool:
+        """Whether an error says that a file is missing which the current metadata refers to.
+
+        If others have committed since it was read, the file may be one that they have removed, with an old snapshot.
+        """
+        if not is_a(error, FILE_MISSING):
+            return False
+        read = str(self.java.operations().current().metadataFileLocation())
+        self.refresh()
+        return str(self.java.operations().current().metadataFileLocation()) == read
 
     def refers_to(self, buffer: str, branch: str) -> bool:
         """Whether a live file of a branch is in this buffer. Reads all manifests, so use it rarely."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from catchment.project.model import Depot
 
 EXCEPTIONS = "org.apache.iceberg.exceptions."
+FILE_MISSING = f"{EXCEPTIONS}NotFoundException"
 FORKS = "catchment_forks"
 """The Spark catalog in which forks of tables are found by name."""
 SQLITE_PATIENCE_MS = "60000"
@@ -177,6 +178,14 @@ TRAITS = Traits(
             None,
             "another writer committed first, and the two could not be reconciled",
             "run the job again; if this happens often, raise commit.retry.num-retries of the table",
+        ),
+        Rule(
+            frozenset({FILE_MISSING}),
+            JobError,
+            "table-file-missing",
+            "a file that the table refers to is missing",
+            "bring the file back, or go back to a snapshot whose files are there (`catchment table snapshots`, "
+            "`catchment table set-snapshot`); sealed writes wait until then",
         ),
         Rule(
             # Code that commits distinguishes conflicts from refusals itself; elsewhere it is always a refusal.

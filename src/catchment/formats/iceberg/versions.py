@@ -11,8 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.errors import JobError
-from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
+from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.traits import FILE_MISSING
 from catchment.jvm.causes import is_a
 
 LATEST = "latest"
@@ -102,7 +103,7 @@ class Versions:
             file = self.table.io().newInputFile(location)
             return Jvm.of(self.spark).iceberg("TableMetadataParser").read(file)
         except Exception as error:
-            if is_a(error, f"{EXCEPTIONS}NotFoundException", "java.io.FileNotFoundException"):
+            if is_a(error, FILE_MISSING, "java.io.FileNotFoundException"):
                 return None
             raise
 

@@ -20,6 +20,7 @@ from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
+from catchment.formats.iceberg.reserved_columns import check_names
 from catchment.formats.iceberg.row_changes import merge
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.snapshots import Snapshot
@@ -45,6 +46,7 @@ MAX_CHANGES = 20
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
     """Commit the rows, unless this write is committed already."""
     dataset = write.output.dataset
+    check_names(frame.columns, dataset.address)
     with writer.admission(dataset.depot, dataset.address, write.id):
         # With the engine's session, whose catalogs stay open: the publisher may use the table after this job.
         engine = writer.session

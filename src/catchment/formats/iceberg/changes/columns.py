@@ -11,10 +11,12 @@ from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.changes.model import Arguments, Kind, Metadata
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.reserved_columns import check_names
 
 
 def _add(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
     schema, name = transaction.table().schema(), arguments["column"]
+    check_names([name], transaction.table().name())
     kind, found = _type(spark, arguments["type"]), schema.findType(name)
     if found is not None:
         if str(found.toString()) != str(kind.toString()):
@@ -35,6 +37,7 @@ def _drop(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: 
 
 def _rename(spark: SparkSession, transaction: Any, metadata: Metadata, arguments: Arguments) -> None:
     _require(transaction, arguments["column"])
+    check_names([arguments["to"]], transaction.table().name())
     transaction.updateSchema().renameColumn(arguments["column"], arguments["to"]).commit()
 
 

@@ -11,16 +11,14 @@ from typing import Any
 from catchment.commit.leases import table_lease
 from catchment.commit.spark_progress import spark_progress
 from catchment.errors import JobError
-from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.changes.published_version import DELETES_METADATA
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.published import PublishedTable
+from catchment.formats.iceberg.traits import FILE_MISSING
 from catchment.jvm.causes import is_a
 from catchment.store.in_flight import CLOCKS_APART_SECONDS
 from catchment.store.publications import Publication
-
-NOT_THERE = f"{EXCEPTIONS}NotFoundException"
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def _heads(maintained: MaintainedTable, location: str) -> set[int]:
     try:
         metadata: dict[str, Any] = json.loads(str(parser.toJson(parser.read(maintained.table.io(), location))))
     except Exception as error:
-        if not is_a(error, NOT_THERE):
+        if not is_a(error, FILE_MISSING):
             raise
         maintained.listener.warn(
             f"{maintained.dataset.address}: the file of the published version is missing: {location}"
