@@ -10,20 +10,24 @@ import pytest
 from catchment.errors import Position
 from catchment.plan.model import InputPlan, StepPlan
 from catchment.spec.model import SourceLine
+from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled
 from tests.spark.lake import (
     HERE,
     LiveEngine,
     by,
     changing,
+    delta_table,
     files,
     job,
+    merging,
     output,
     reading,
     step,
     table,
     writing,
 )
+from tests.spark.overtaking import at_gate, passing
 
 
 @pytest.mark.parametrize(
@@ -62,7 +66,6 @@ def test_what_fails_while_data_moves_is_found_in_its_step(engine: LiveEngine, fr
     failed = engine.fail(job(output("rows", table(fresh)), steps=steps))
     assert (failed.code, failed.where) == ("write-failed", Position("w.yaml", 3, 10 + 11))
     assert "zero" in failed.message
-    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 0
 
 
 def test_a_missing_path(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
@@ -162,3 +165,78 @@ def test_columns_that_iceberg_keeps_for_itself_are_refused(engine: LiveEngine, f
         changing(table(fresh), "column_rename", column="id", to="_deleted"),
     ):
         assert engine.start_change(change).failed().code == "reserved-column"
+
+
+BAD_CAST = "SELECT CAST(IF(id = 30, 'x', '1') AS INT) AS id FROM range(0, 40, 1, 4)"
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "delta", "files", "merge"])
+def test_a_job_that_fails_is_no_crash(engine: LiveEngine, filled: Filled, root: Path, fresh: str, kind: str) -> None:
+    """Its write is closed at once, with its reason; nothing is left to recover, and the next run warns of nothing."""
+    targets = {"delta": delta_table(fresh, root), "files": files(root / "drop" / fresh, "csv")}
+    target = targets.get(kind, table(fresh))
+    engine.run(writing("SELECT 0 AS id", target, mode="append"))
+    failing = (
+        merging(BAD_CAST, target, "old.id = new.id", "NOT MATCHED THEN INSERT *")
+        if kind == "merge"
+        else writing(BAD_CAST, target, mode="append")
+    )
+    failed = engine.fail(failing, run=f"r-{fresh}")
+    known = filled.find(f"r-{fresh}/job/out")
+    assert (known.state, (known.error or {}).get("code")) == ("abandoned", failed.code)
+    assert filled.left(target.target) == []
+    later = engine.start_job(writing("SELECT 1 AS id", target, mode="append"))
+    later.done()
+    assert [note for note in later.notes if note.event == "warning"] == []
+    buffers = list((root / "lake").glob(f"**/{fresh}/data/r-{fresh}.*"))
+    assert [file for buffer in buffers for file in buffer.rglob("*") if file.is_file()] == []
+
+
+def test_a_check_that_fails_says_which_and_how_often(engine: LiveEngine, fresh: str) -> None:
+    large = "count_if(id > 2)"
+    check = f"CASE WHEN {large} > 0 THEN raise_error({large} || ' of ' || count(*) || ' ids are large') ELSE 'fine' END"
+    sql = f"SELECT {check} AS result FROM range(5)"
+    steps = [StepPlan("rows", sql, HERE, Position("w.yaml", 7, 41), (SourceLine(0, 7, 41),))]
+    failed = engine.fail(job(output("rows", table(fresh)), steps=steps, name=fresh))
+    assert (failed.code, failed.where) == ("check-failed", Position("w.yaml", 7, 41 + sql.index("raise_error")))
+    assert "a check failed: 2 of 5 ids are large" in failed.message
+    checked = "SELECT id FROM range(5) WHERE assert_true(id < 3) IS NULL"
+    assert engine.fail(writing(checked, table(fresh))).code == "check-failed"
+    log = engine.log(fresh)
+    assert "Traceback" not in log
+    assert "\tat " not in log
+
+
+def test_the_log_of_a_job_has_no_reprs(engine: LiveEngine, fresh: str) -> None:
+    engine.run(writing("SELECT 1 AS id", table(fresh), name=fresh))
+    first, *_, last = engine.log(fresh).splitlines()
+    assert f"INFO job {fresh} of workflow workflow" in first
+    assert "INFO output out done: rows 1, files 1, snapshot" in last
+
+
+def test_a_table_that_a_failed_write_has_created_goes_with_it(engine: LiveEngine, fresh: str) -> None:
+    for work in (
+        writing(BAD_CAST, table(fresh)),
+        writing(BAD_CAST, table(fresh), mode="append", commit="direct"),
+        merging(BAD_CAST, table(fresh), "old.id = new.id", "NOT MATCHED THEN INSERT *"),
+    ):
+        engine.fail(work)
+        assert engine.refused_query(f"SELECT * FROM lake.raw.{fresh}").code == "table-or-view-not-found"
+    engine.run(writing("SELECT 'other' AS columns", table(fresh)))
+    engine.fail(writing("SELECT raise_error('no') AS columns", table(fresh)))
+    assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == [("other",)]
+
+
+def test_it_stays_if_somebody_else_uses_it(
+    engine: LiveEngine, elsewhere: LiveEngine, filled: Filled, fresh: str
+) -> None:
+    """The other one has sealed its write, and nothing is in the table yet."""
+    failing = f"SELECT id + raise_error('no') AS id FROM range(1) WHERE {passing(table(fresh))}"
+    creator = engine.start_job(writing(failing, table(fresh), mode="append", name="creator"))
+    with held(filled.store, fresh):
+        with at_gate(engine, table(fresh)):
+            other = elsewhere.start_job(writing("SELECT 7L AS id", table(fresh), mode="append"))
+            await_pending(filled, fresh, 1)
+        assert creator.failed().code == "check-failed"
+    assert other.done()[0].rows == 1
+    assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == [(7,)]

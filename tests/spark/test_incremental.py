@@ -374,7 +374,7 @@ def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngin
     arrive(engine, fresh, 1, 40)
     broken = reading_job(fresh, sql="select id from source where assert_true(id <> 25, 'not this one') is null")
     failed = backfilled(engine, broken, 0, 40).failed()
-    assert (failed.code, "not this one" in failed.message) == ("write-failed", True)
+    assert (failed.code, "not this one" in failed.message) == ("check-failed", True)
     assert ids(engine, fresh) == list(range(1, 21))
     assert backfilled(engine, reading_job(fresh), 0, 50).failed().code == "backfill-unfinished"
     pending = backfilled(engine, reading_job(fresh), 0, 40)

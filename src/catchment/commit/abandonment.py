@@ -1,9 +1,10 @@
-"""Giving up the open writes of engines that are gone, because nobody will ever seal them."""
+"""Giving up open writes that nobody will ever seal: of jobs that failed, and of engines that are gone."""
 
 from __future__ import annotations
 
 import time
 
+from catchment.errors import CatchmentError
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Entry
 
@@ -34,6 +35,11 @@ def abandon_lost(ledger: Ledger, target: str) -> tuple[str, ...]:
     """
     gone = [write for write in ledger.ownerless(target) if write.intent.buffered]
     return tuple(write.write_id for write in gone if ledger.abandon(write, engine_lost(write)))
+
+
+def reason(error: CatchmentError) -> dict[str, str | None]:
+    """Why a write was given up, as the ledger keeps it."""
+    return {"code": error.code, "message": error.message, "hint": error.hint}
 
 
 def engine_lost(write: Entry) -> dict[str, str]:

@@ -39,8 +39,8 @@ LOOK_SECONDS = 0.1
 """How often a writer that waits for its turn looks whether it has come."""
 
 
-Right = Literal["table", "rows", "published"]
-"""To commit to a table at all, to change rows of it, or to move what its readers see."""
+Right = Literal["table", "rows", "published", "creation"]
+"""To commit to a table at all, to change rows of it, to move what its readers see, or to use or drop a new one."""
 
 
 @contextmanager

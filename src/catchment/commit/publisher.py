@@ -12,7 +12,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from catchment.commit import faults
-from catchment.commit.abandonment import Rounds, abandon_lost
+from catchment.commit.abandonment import Rounds, abandon_lost, reason
 from catchment.commit.leases import CHECK_SECONDS, LEASE_SECONDS, held
 from catchment.commit.linger import Linger
 from catchment.commit.set_aside import UNREADABLE, unreadable
@@ -263,8 +263,7 @@ def _behind(target: str, lost: Sequence[str]) -> str:
 
 
 def _described(error: CatchmentError) -> dict[str, str | bool | None]:
-    retryable = isinstance(error, CommitConflict)
-    return {"code": error.code, "message": error.message, "hint": error.hint, "conflict": retryable}
+    return {**reason(error), "conflict": isinstance(error, CommitConflict)}
 
 
 def _error(write: Entry) -> CatchmentError:

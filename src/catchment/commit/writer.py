@@ -9,17 +9,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
+from catchment.commit.abandonment import reason
 from catchment.commit.leases import only_writer
 from catchment.commit.listener import Listener
 from catchment.commit.publisher import Destination, Publisher
 from catchment.commit.spark_progress import spark_progress
+from catchment.errors import CatchmentError, EngineLost, MetastoreUnavailable
 from catchment.store import Store
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry, Intent
@@ -99,6 +101,26 @@ class Writer:
             publisher = self._publishers.get(intent.target)
         if publisher is not None and listener.linger.seconds:
             publisher.linger(intent.write_id, listener.linger)
+
+    def close_failed(self, write_id: str, error: CatchmentError) -> bool:
+        """Give up a write whose attempt has failed before the seal, so that nobody takes it for that of a lost engine.
+
+        Only buffered ones: of a write that its format commits itself, the format knows what became of it. Says whether
+        it was closed now: from then on nobody can seal it, and its files are of no use.
+        """
+        if isinstance(error, MetastoreUnavailable | EngineLost):
+            return False  # it cannot be closed, or it belongs to another attempt
+        with suppress(MetastoreUnavailable):  # the first error is the one to report
+            known = self.ledger.find(write_id)
+            if known is None or known.state != "open" or known.intent.owner != self.owner or not known.intent.buffered:
+                return False
+            closed = self.ledger.abandon(known, reason(error))
+            with self._lock:
+                publisher = self._publishers.get(known.intent.target)
+            if closed and publisher is not None:
+                self.ledger.forget(publisher.destination.tidy([known.intent.buffer]))
+            return closed
+        return False
 
     def earlier(self, write_id: str, target: str) -> Entry | None:
         """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""

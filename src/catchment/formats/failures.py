@@ -85,6 +85,10 @@ RULES = (
 ONE_FOR_EACH = (
     "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
 )
+RAISED = "USER_RAISED_EXCEPTION"
+"""What raise_error() and assert_true() raise."""
+CHECK_FAILED = "check-failed"
+AFTER_A_CHECK = "nothing was written; look at the rows that the check refuses, or change the check"
 CONDITIONS = {
     "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
     "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
@@ -144,6 +148,8 @@ def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None
 
 def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error: BaseException) -> CatchmentError:
     for cause in chain:
+        if cause.condition == RAISED:
+            return JobError(f"a check failed: {first_line(cause)}", code=CHECK_FAILED, hint=AFTER_A_CHECK)
         if cause.condition and (known := CONDITIONS.get(cause.condition.partition(".")[0])):
             return JobError(first_line(cause), code=known[0], hint=known[1], detail=detail)
         if "org.apache.spark.sql.catalyst.parser.ParseException" in cause.classes:

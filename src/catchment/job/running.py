@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
-from catchment.errors import CommitConflict, JobError
+from catchment.errors import CatchmentError, CommitConflict, JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import EarlierWrite, Requester, Sink, Write, Written
 from catchment.formats.registry import open_format
@@ -20,7 +21,7 @@ from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input
 from catchment.job.links import check_links
-from catchment.job.places import refusal
+from catchment.job.places import refusal, with_space_left
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.job.windows import check_outputs, described
@@ -121,14 +122,20 @@ def _run_with_reruns(attempt: _Attempt) -> tuple[OutputResult, ...]:
 def _change(attempt: _Attempt, change: ChangePlan) -> OutputResult:
     """Make the change of a toolbox job; safe to repeat."""
     command, story, address = attempt.command, attempt.story, change.dataset.address
-    story.tell("writing", f"{change.name} {dict(change.arguments)}: {address}", name=change.name)
+    story.tell("writing", f"{change.name} of {address}{_listed(change.arguments)}", name=change.name)
     requester = Requester(who(), command.run_id, command.job.name)
     facts = make_change(attempt.spark, change, requester, attempt.writer, story)
-    story.log.info("%s done: %s", change.name, facts)
+    story.log.info("%s done%s", change.name, _listed(facts))
     if not facts["changed"]:
         story.warn(f"{change.name}: nothing to change in {address}")
     write_id = f"{command.run_id}/{command.job.name}/{change.name}"
     return OutputResult(change.name, address, None, None, facts["snapshot_id"], write_id)
+
+
+def _listed(facts: Mapping[str, Any]) -> str:
+    """Names and values for the log; nothing if there are none."""
+    told = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
+    return f": {told}" if told else ""
 
 
 def _reruns(job: JobPlan) -> bool:
@@ -267,7 +274,7 @@ def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
     story.tell("writing", f"output {output.name}: {output.mode} {dataset.address}", name=output.name)
     check_links(dataset, attempt.depots, output.where)
     action = next((each for each in attempt.job.actions if each.output.name == output.name), None)
-    with _locating_errors(attempt, output):
+    with _locating_errors(attempt, output, write):
         if action is not None:
             written = act(attempt.spark, action, write, attempt.writer, story)
         else:
@@ -278,24 +285,31 @@ def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
 def _report(attempt: _Attempt, write: Write, written: Written) -> OutputResult:
     name, address = write.output.name, write.output.dataset.address
     report = OutputResult(name, address, written.rows, written.files, snapshot_name(written.snapshot_id), write.id)
-    attempt.story.log.info("output %s done: %s", name, report)
+    counts = _listed({"rows": written.rows, "files": written.files, "snapshot": written.snapshot_id, "write": write.id})
+    attempt.story.log.info("output %s done%s", name, counts)
     attempt.story.note("output", name=name, dataset=address, rows=written.rows, files=written.files)
     return report
 
 
 @contextmanager
-def _locating_errors(attempt: _Attempt, output: OutputPlan) -> Iterator[None]:
+def _locating_errors(attempt: _Attempt, output: OutputPlan, write: Write | None = None) -> Iterator[None]:
+    """Give errors their position; a write that fails is closed in the ledger."""
     try:
         yield
     except Exception as error:
-        raise _located(attempt, error, f"output {output.name}", output) from error
+        problem = _located(attempt, error, f"output {output.name}", output)
+        if write is not None:
+            attempt.writer.close_failed(write.id, problem)
+        raise problem from error
 
 
-def _located(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> Exception:
+def _located(attempt: _Attempt, error: Exception, what: str, output: OutputPlan | None = None) -> CatchmentError:
     """The error with its position: that of the SQL if it is known, otherwise that of the output."""
     problem = from_spark(error, otherwise="write-failed" if output else "sql-failed")
     if output and problem.code == "write-failed":
         problem = refusal(attempt.spark, output.dataset, problem) or problem
+    if problem.code == "disk-full":
+        problem = with_space_left(attempt.spark, output.dataset if output else None, problem)
     if isinstance(problem, JobError) and problem is not error:
         problem = problem.changed(message=f"{what}: {problem.message}")
     if problem.where is not None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import CatchmentError, JobError, Position
-from catchment.formats.failures import from_spark
+from catchment.formats.failures import CHECK_FAILED, from_spark
 from catchment.formats.sql import check_statement, rewrite_for_spark
 from catchment.formats.sql_names import Edited
 from catchment.jvm.causes import causes
 from catchment.plan.model import StepPlan
 from catchment.project.model import Depot
+from catchment.spec.sql_tokens import code_of
+
+_CHECK = re.compile(r"\b(raise_error|assert_true)\s*\(", re.IGNORECASE)
 
 
 def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> DataFrame:
@@ -34,6 +38,8 @@ def blame(
 ) -> Position | None:
     """The position of the SQL that failed during a write, if exactly one step contains it."""
     found = {place for step in steps for place in _blamed(error, step, rewrite_for_spark(step.sql, depots))}
+    if not found and problem.code == CHECK_FAILED:
+        found = {place for step in steps for place in _checks(step)}
     return problem.where or (found.pop() if len(found) == 1 else None)
 
 
@@ -42,6 +48,12 @@ def _blamed(error: BaseException, step: StepPlan, handed: Edited) -> Iterator[Po
         for start, fragment in cause.fragments:
             if fragment and handed.sql.startswith(fragment, start):
                 yield _at_offset(step, handed.origin(start))
+
+
+def _checks(step: StepPlan) -> Iterator[Position]:
+    """Where a step raises errors itself: Spark does not say which of these has failed."""
+    for found in _CHECK.finditer(code_of(step.sql) or ""):
+        yield _at_offset(step, found.start())
 
 
 def _at_step(step: StepPlan, handed: Edited, problem: JobError, error: Exception) -> JobError:

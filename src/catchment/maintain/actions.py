@@ -14,9 +14,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
+from catchment.commit.abandonment import reason
 from catchment.commit.listener import Listener
 from catchment.commit.writer import Writer
-from catchment.errors import CatchmentError, Position
+from catchment.errors import Position
 from catchment.formats.failures import from_spark
 from catchment.formats.model import MaintainedTable, Maintains, MaintenanceResult, Write, Written, written
 from catchment.formats.registry import open_format
@@ -85,7 +86,7 @@ def _perform_once(
             done = table.perform(operation)
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
-            ledger.abandon(known, _error_facts(problem))
+            ledger.abandon(known, reason(problem))
             raise problem from error
         done = replace(done, snapshot_id=table.head())
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
@@ -106,7 +107,3 @@ def _intent(table: MaintainedTable, write: Write, owner: str) -> Intent:
         dataset=asdict(dataset),
         buffered=False,
     )
-
-
-def _error_facts(problem: CatchmentError) -> dict[str, str | None]:
-    return {"code": problem.code, "message": problem.message, "hint": problem.hint}

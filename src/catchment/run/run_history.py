@@ -42,13 +42,14 @@ def newest(project: Project) -> RunRecord:
 
 
 def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
-    """The log files of a run, oldest first; with a job, only those of its attempts."""
+    """The log files of a run: those of its jobs, oldest first, then those of its engines. With a job, only its own."""
     with read_store(project.metastore) as store:
         known_run(store, run_id)
         names = [record.name for record in store.runs.jobs(run_id)]
     directory = log_directory(project, run_id)
     if job is None:
-        return sorted(directory.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        of_engines = set(directory.glob("engine-*.log"))
+        return sorted(directory.glob("*.log"), key=lambda path: (path in of_engines, path.stat().st_mtime))
     if job not in names:
         raise RequestError(
             f"run {run_id} has no job `{job}`", code="job-not-found", hint=f"its jobs are: {', '.join(names)}"

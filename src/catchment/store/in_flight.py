@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from catchment.store.database import now
 from catchment.store.schema import UNFINISHED, leftovers, writes
@@ -43,6 +43,13 @@ def in_flight(connection: Connection, target: str) -> InFlight:
         frozenset(row["base_snapshot"] for row in looking if row["base_snapshot"] is not None),
         min((row["opened"] for row in waiting), default=now(connection)) - CLOCKS_APART_SECONDS,
     )
+
+
+def is_used(connection: Connection, target: str, table_uuid: str) -> bool:
+    """Whether a table has open or sealed writes, or committed ones that were not those of a table it has replaced."""
+    committed = and_(writes.c.state == "committed", writes.c.table_uuid == table_uuid)
+    found = select(writes.c.write_id).where(writes.c.target == target, or_(UNFINISHED, committed)).limit(1)
+    return connection.scalar(found) is not None
 
 
 def is_unused() -> ColumnElement[bool]:

@@ -13,7 +13,7 @@ from catchment.errors import EngineLost, JobError, MetastoreUnavailable
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.descriptors import packed
 from catchment.store.engines import not_gone
-from catchment.store.in_flight import InFlight, in_flight, is_unused
+from catchment.store.in_flight import InFlight, in_flight, is_unused, is_used
 from catchment.store.learning import known_ids, learn
 from catchment.store.ledger_rows import abandon_in, entry_of, find_in, leave, row_of
 from catchment.store.pruning import find_done
@@ -81,7 +81,7 @@ class Ledger:
                     return _another_try(connection, known)
                 elif known.state == "committed" or _is_ours(known, intent):
                     return known
-                if known.state != "committed":
+                if known.state == "open":  # of one that was given up, the buffer was left before
                     leave(connection, known, known.error)
                 # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
                 again = row_of(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
@@ -277,6 +277,12 @@ class Ledger:
         """What the writes of a table need that are open or sealed, or whose fate nobody knows."""
         with self._database.reading() as connection:
             return in_flight(connection, target)
+
+    @repeatable
+    def is_used(self, target: str, table_uuid: str) -> bool:
+        """Whether anybody writes a table, or has committed to this one of its name."""
+        with self._database.reading() as connection:
+            return is_used(connection, target, table_uuid)
 
     @repeatable
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:

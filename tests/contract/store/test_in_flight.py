@@ -13,7 +13,7 @@ from catchment.store.database import database_time
 from catchment.store.in_flight import CLOCKS_APART_SECONDS
 from catchment.store.schema import readers, writes
 from catchment.store.writes import FATE_UNKNOWN
-from tests.ledgers import TARGET, Filled
+from tests.ledgers import REFUSED, TARGET, Filled
 
 
 def test_nothing_is_needed_of_a_table_that_nobody_writes(filled: Filled) -> None:
@@ -75,3 +75,22 @@ def test_a_reader_that_was_taken_for_dead_counts_again_as_the_old_one_it_is(stor
     assert begun
     assert since
     assert begun - since == pytest.approx(500, abs=100)
+
+
+def test_a_table_is_used_by_whoever_writes_it_or_has_committed_to_it(filled: Filled) -> None:
+    mine, replaced = "uuid", "another table of the same name"
+    filled.abandon("r/j/failed")
+    filled.open("r/j/elsewhere", target="dataos://lake:raw/other")
+    assert not filled.ledger.is_used(TARGET, mine)
+    filled.commit("r/j/done", snapshot=None)
+    assert (filled.ledger.is_used(TARGET, mine), filled.ledger.is_used(TARGET, replaced)) == (True, False)
+    filled.open("r/j/begun")
+    assert filled.ledger.is_used(TARGET, replaced)
+
+
+def test_what_was_removed_after_a_failure_is_not_left_again(filled: Filled) -> None:
+    failed = filled.open("r/j/o", buffer="/lake/data/first")
+    assert filled.ledger.abandon(failed, REFUSED)
+    filled.ledger.forget(["/lake/data/first"])
+    filled.open("r/j/o", buffer="/lake/data/second")
+    assert filled.left() == []

@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults, own_commit
+from catchment.commit.abandonment import reason
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
-from catchment.errors import CatchmentError, CommitConflict
+from catchment.errors import CommitConflict
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.delta import conflicts
 from catchment.formats.delta.buffered import append, publish_sealed, publisher_of
@@ -118,18 +119,14 @@ def _commit(log: Log, frame: DataFrame, write: Write, writer: Writer, known: Ent
                 return done
             if not conflicts.worth_another(error, log, write, number):
                 overtaken = conflicts.refusal(error, log, write)
-                _give_up(writer, known, overtaken or from_spark(error, otherwise="write-failed"))
+                # The log does not have the write, and nobody is working on it any more.
+                writer.ledger.abandon(known, reason(overtaken or from_spark(error, otherwise="write-failed")))
                 if overtaken:
                     raise overtaken from error
                 raise  # unchanged: the caller finds the SQL that is to blame
             listener.check()
             listener.warn(f"{write.id}: others changed {write.output.dataset.address} meanwhile; trying again")
     raise AssertionError("the last attempt returns or raises")
-
-
-def _give_up(writer: Writer, known: Entry, why: CatchmentError) -> None:
-    """Record the failure: the log does not have the write, and nobody is working on it any more."""
-    writer.ledger.abandon(known, {"code": why.code, "message": why.message, "hint": why.hint})
 
 
 def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Committed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from catchment.formats.iceberg import bulk, fanout
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.iceberg.traits import FORKS
+from catchment.jvm.causes import JVM_ERRORS
 from catchment.store.writes import Contents
 
 ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
@@ -99,6 +101,12 @@ def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) 
     _check(fork.java.io(), buffer, descriptors)
     rows, size = (sum(int(d[key]) for d in descriptors) for key in ("record-count", "file-size-in-bytes"))
     return Contents(descriptors, rows, size, len(descriptors))
+
+
+def discard(table: LakeTable, buffer: str) -> None:
+    """Remove the files of an attempt that has failed, which no snapshot can ever refer to."""
+    with suppress(*JVM_ERRORS):  # the first error is the one to report
+        table.java.io().deletePrefix(f"{buffer}/")
 
 
 def _check(io: Any, buffer: str, descriptors: Sequence[Mapping[str, Any]]) -> None:

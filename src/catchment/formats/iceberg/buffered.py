@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -13,10 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.commit.listener import Listener
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.commit.writer import Writer
+from catchment.errors import CatchmentError, MetastoreUnavailable
+from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import buffer
 from catchment.formats.iceberg.catalogs import branch_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.consolidate import consolidate
+from catchment.formats.iceberg.new_tables import open_write
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset
@@ -93,15 +97,18 @@ def seal(
     if not publisher.destination.is_of(table):
         writer.forget(dataset.target)
         publisher = meet()
-    table.refresh()
     branch = branch_of(write.output)
-    intent = _intent(write, table, branch, writer.owner)
+    intent = open_write(writer, table, dataset, partial(_intent, write, table, branch, writer.owner), listener).intent
     fork = buffer.make(table, intent.buffer)
 
     def fill() -> Contents:
         if (refused := branch_refusal(fork.java, dataset.target, branch)) is not None:
             raise refused
-        return buffer.fill(frame, fork, intent.buffer, options)
+        try:
+            return buffer.fill(frame, fork, intent.buffer, options)
+        except Exception as error:
+            _discard(writer, table, intent, from_spark(error, otherwise="write-failed"))
+            raise
 
     try:
         writer.seal_once(intent, fill, listener)
@@ -109,6 +116,14 @@ def seal(
         fork.remove()
     publisher.destination.adopt(table)
     return publisher
+
+
+def _discard(writer: Writer, table: LakeTable, intent: Intent, error: CatchmentError) -> None:
+    """Remove the files of an attempt that has failed, which nobody can seal any more, and close the write."""
+    buffer.discard(table, intent.buffer)  # first: the disk may be full, and the metastore on the same disk
+    if writer.close_failed(intent.write_id, error):
+        with suppress(MetastoreUnavailable):  # the first error is the one to report
+            writer.ledger.forget([intent.buffer])
 
 
 def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:

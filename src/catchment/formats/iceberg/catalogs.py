@@ -59,17 +59,24 @@ def require_table(spark: SparkSession, dataset: Dataset) -> Table:
     return table
 
 
-def create_table(spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, properties: dict[str, str]) -> Table:
-    """Create a table; if another job has created it in the meantime, returns that one."""
+def create_table(
+    spark: SparkSession, dataset: Dataset, schema: Any, spec: Any, properties: dict[str, str]
+) -> tuple[Table, bool]:
+    """Create a table; if another job has created it in the meantime, returns that one and False."""
     catalog = open_catalog(spark, dataset.depot)
     name = identifier(spark, dataset)
     _ensure_namespace(spark, catalog, name.namespace())
     try:
-        return catalog.createTable(name, schema, spec, properties)
+        return catalog.createTable(name, schema, spec, properties), True
     except Exception as error:
         if not is_a(error, *LOST_RACES):
             raise
-        return catalog.loadTable(name)
+        return catalog.loadTable(name), False
+
+
+def drop_table(spark: SparkSession, dataset: Dataset) -> None:
+    """Drop a table; its files stay."""
+    open_catalog(spark, dataset.depot).dropTable(identifier(spark, dataset), False)  # noqa: FBT003
 
 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:

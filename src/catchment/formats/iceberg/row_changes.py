@@ -9,12 +9,13 @@ from dataclasses import asdict
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, own_commit
+from catchment.commit.abandonment import reason
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
-from catchment.errors import CatchmentError, CommitConflict, EngineLost, Retryable
+from catchment.errors import CommitConflict, EngineLost, Retryable
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshots
@@ -23,6 +24,7 @@ from catchment.formats.iceberg.commit_errors import fate_unknown
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.new_tables import open_write
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
@@ -66,11 +68,12 @@ class _RowChange:
     def __init__(self, spark: SparkSession, table: Table, write: Write, writer: Writer, listener: Listener) -> None:
         self._spark, self._table, self._write, self._listener = spark, table, write, listener
         self._ledger, self._owner, self._store = writer.ledger, writer.owner, writer.store
+        self._writer = writer
 
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
-        self._table.refresh()
-        known = self._begin()
+        table = LakeTable(self._spark, self._table)
+        known = open_write(self._writer, table, self._write.output.dataset, self._intent, self._listener)
         if known.state == "committed":
             self._listener.warn(f"{known.write_id} was already committed; nothing is written again")
             return written(known)
@@ -80,19 +83,17 @@ class _RowChange:
         faults.point("marked")
         return Written(done.rows, done.files, done.snapshot_id)
 
-    def _begin(self) -> Entry:
+    def _intent(self) -> Intent:
         write, output = self._write, self._write.output
         address, now = output.dataset.address, LakeTable(self._spark, self._table).base(branch_of(output))
         name = own_commit.attempt_name(write.id)
-        return self._ledger.open(
-            Intent(
-                *(write.id, write.workflow, address, branch_of(output), output.mode, output.conflict, self._owner),
-                buffer=name,
-                base=self._since(now),
-                dataset=asdict(output.dataset),
-                inputs=write.inputs,
-                buffered=False,
-            )
+        return Intent(
+            *(write.id, write.workflow, address, branch_of(output), output.mode, output.conflict, self._owner),
+            buffer=name,
+            base=self._since(now),
+            dataset=asdict(output.dataset),
+            inputs=write.inputs,
+            buffered=False,
         )
 
     def _since(self, now: Base) -> Base:
@@ -107,7 +108,7 @@ class _RowChange:
         if not LakeTable(self._spark, self._table).has_history_since(known.intent.base):
             raise fate_unknown(known)
         for number in attempts():
-            sql = statement()
+            sql = self._prepared(known, statement)
             before = self._version()
             try:
                 with self._lease_if_starved(number):
@@ -122,6 +123,14 @@ class _RowChange:
                 self._listener.check()
                 self._listener.warn(f"{known.write_id}: others changed {known.intent.target} meanwhile; trying again")
         raise AssertionError("the last attempt returns or raises")
+
+    def _prepared(self, known: Entry, statement: Callable[[], Statement]) -> Statement:
+        """The statement; if it cannot be made, nothing was changed, and the write is closed."""
+        try:
+            return statement()
+        except Exception as error:
+            self._ledger.abandon(known, reason(from_spark(error, otherwise="write-failed")))
+            raise
 
     def _lease_if_starved(self, number: int) -> AbstractContextManager[None]:
         if number <= STARVED_AFTER:
@@ -158,7 +167,7 @@ class _RowChange:
         conflict = is_a(error, VALIDATION) and not refused
         problem = _conflict_error(known, error) if conflict else from_spark(error, otherwise="write-failed")
         if not isinstance(problem, Retryable):
-            self._ledger.abandon(known, _error_facts(problem))
+            self._ledger.abandon(known, reason(problem))
         place = statement.place(error)
         if place is None:
             return problem if conflict else error  # unchanged: the caller finds the step that is to blame
@@ -180,10 +189,6 @@ def _conflict_error(known: Entry, error: Exception) -> CommitConflict:
         hint="run the job again when fewer jobs write to the table, or let them depend on each other",
         detail=stack_trace(error),
     )
-
-
-def _error_facts(problem: CatchmentError) -> Mapping[str, str | None]:
-    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
 
 
 def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> None:

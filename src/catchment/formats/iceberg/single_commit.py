@@ -44,6 +44,9 @@ def commit_rows(
     base, fork = table.base(branch_of(write.output)), buffer.make(table, name)
     try:
         contents = buffer.fill(rows, fork, name, options or {})
+    except Exception:
+        buffer.discard(table, name)
+        raise
     finally:
         fork.remove()
     if not contents.files and mode != "overwrite":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,7 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.new_tables import TableVanished, dropped_on_failure
 from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.reserved_columns import check_names
 from catchment.formats.iceberg.row_changes import merge
@@ -48,16 +50,35 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     dataset = write.output.dataset
     check_names(frame.columns, dataset.address)
     with writer.admission(dataset.depot, dataset.address, write.id):
-        # With the engine's session, whose catalogs stay open: the publisher may use the table after this job.
-        engine = writer.session
-        table = catalogs.find_table(engine, dataset) or _create(engine, frame, write)
-        partitions.check_spec(table, write)
-        ensure_branch(table, dataset.address, catalogs.branch_of(write.output), listener)
-        _warn_of_properties(table, write, listener)
-        if write.output.merge is not None:
-            return merge(spark, frame, write, write.output.merge, table, writer, listener)
-        way = _directly if write.output.commit == "direct" else _through_buffer
-        return way(spark, frame, write, table, writer, listener)
+        for _ in range(MAX_CHANGES - 1):
+            with suppress(TableVanished):
+                return _commit_or_create(spark, frame, write, writer, listener)
+        return _commit_or_create(spark, frame, write, writer, listener)
+
+
+def _commit_or_create(
+    spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener
+) -> Written:
+    """Commit to the table, which is created if it is missing, and dropped again if the write fails."""
+    # With the engine's session, whose catalogs stay open: the publisher may use the table after this job.
+    engine, dataset = writer.session, write.output.dataset
+    if (table := catalogs.find_table(engine, dataset)) is not None:
+        return _commit_to(spark, frame, write, table, writer, listener)
+    table, is_mine = _create(engine, frame, write)
+    with dropped_on_failure(writer, table, dataset, listener) if is_mine else nullcontext():
+        return _commit_to(spark, frame, write, table, writer, listener)
+
+
+def _commit_to(
+    spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
+) -> Written:
+    partitions.check_spec(table, write)
+    ensure_branch(table, write.output.dataset.address, catalogs.branch_of(write.output), listener)
+    _warn_of_properties(table, write, listener)
+    if write.output.merge is not None:
+        return merge(spark, frame, write, write.output.merge, table, writer, listener)
+    way = _directly if write.output.commit == "direct" else _through_buffer
+    return way(spark, frame, write, table, writer, listener)
 
 
 def _through_buffer(
@@ -97,7 +118,7 @@ def _put(spark: SparkSession, rows: DataFrame, write: Write, table: Table) -> Sn
     return commit_rows(spark, LakeTable(spark, table), rows, write, write.output.mode, stamps, options)
 
 
-def _create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
+def _create(spark: SparkSession, frame: DataFrame, write: Write) -> tuple[Table, bool]:
     schema = iceberg_schema(spark, frame, write)
     spec = partitions.build_spec(spark, schema, frame, write)
     return catalogs.create_table(spark, write.output.dataset, schema, spec, _properties(write))
