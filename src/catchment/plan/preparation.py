@@ -43,6 +43,7 @@ def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Projec
     project = project or _project(file, env, findings)
     loaded = spec.load(file, env=env, boundary=_boundary(file, project))
     findings.extend(loaded.diagnostics)
+    findings.settle(loaded.settled)
     findings.extend(weak_secrets(loaded.secrets))
     secrets = (*(project.secrets if project else ()), *(secret.value for secret in loaded.secrets))
     if project:

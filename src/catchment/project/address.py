@@ -47,7 +47,7 @@ def parse(text: str) -> Address:
     match = _FORM.fullmatch(text)
     if match is None:
         raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
-    depot, collection, dataset = match["depot"], match["collection"], match["dataset"]
+    depot, collection, dataset = match["depot"], match["collection"], (match["dataset"] or "").rstrip("/")
     if not is_depot_name(depot):
         raise BadAddress(f"`{depot}` in `{text}` is not a valid name for a depot", hint=_SHAPE_HINT)
     _check_segment(collection, text)

@@ -41,16 +41,13 @@ def find(start: Path) -> tuple[Path, Path | None]:
 
 
 def _read(file: Path, env: Mapping[str, str]) -> Project:
-    document = read_text(read_file(file), _display_path(file))
     findings = Findings()
+    document = read_text(read_file(file), _display_path(file), findings)
     references = References(env, findings, lambda name, where: read_file(file.parent / name, where), bare_names=False)
     node = references.fill(document.root)
-    judged = Findings()
     entry, problems = _parse(node)
-    judged.extend(problems)
-    project = Canonical(file, node, judged).project(entry)
-    # A value whose reference failed is reported only once.
-    findings.extend(each for each in judged.in_order(document.file) if each.where not in references.failed)
+    findings.extend(problems)
+    project = Canonical(file, node, findings).project(entry)
     findings.extend(weak_secrets(references.secrets))
     secrets = tuple(dict.fromkeys(secret.value for secret in references.secrets))
     found = Redactor(secrets).diagnostics(findings.in_order(document.file))

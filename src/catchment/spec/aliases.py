@@ -7,14 +7,14 @@ the same thing twice is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from catchment.spec.findings import Findings
-from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, maps, text
+from catchment.spec.legacy_forms import sinks_to_outputs, unfold
+from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, text
 
 SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "resource": "resources"}
 STACK_SPEC = {"sparkConfig": "sparkConf"}
-INPUT = {"type": "format", "outputType": "format", "depot": "dataset", "schema": "schemaString"}
+INPUT = {"type": "format", "inputType": "format", "outputType": "format", "depot": "dataset", "schema": "schemaString"}
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}
 OUTPUT_OPTIONS = {"delta": "iceberg"}
 """Options of table outputs are the same for every table format."""
@@ -25,6 +25,8 @@ OF_OUTPUT = ("tags", "title", "description")
 """Keys of an output that workflows also write in its `options` and in `options.iceberg`."""
 OF_ICEBERG = ("partitionSpec", "merge", "properties")
 """Keys of `options.iceberg` that workflows also write in `options`."""
+NEVER_APPLIED = ("partitionSpec",)
+"""Those of them that workflows also write in both places, where the dialect applies the one in `options.iceberg`."""
 OF_EVERY_TABLE = ("merge",)
 """Those of them that are valid in `options` too, so that no warning is given."""
 
@@ -88,6 +90,7 @@ def _rewrite_as_action(job: MapNode, findings: Findings) -> MapNode:
 
 def _input(node: MapNode, findings: Findings) -> MapNode:
     legacy = "schema" in node.entries
+    node = unfold(node, "inputType", findings)
     node = _renamed(node, INPUT, findings)
     if legacy and "schemaType" not in node.entries:
         where = node.key_where("schemaString")
@@ -122,7 +125,7 @@ def _state_of(key: MapNode) -> MapNode:
 
 
 def _output(node: MapNode, findings: Findings) -> MapNode:
-    node = _renamed(node, OUTPUT, findings)
+    node = _renamed(unfold(node, "outputType", findings), OUTPUT, findings)
     options = node.get("options")
     if not isinstance(options, MapNode):
         return node
@@ -175,7 +178,11 @@ def _moved(
         return target, source
     if key in target.entries:
         message = f"`{key}` is given here and in {place}, on line {target.key_where(key).line}"
-        findings.error("given-twice", message, entry.where, f"keep the one in {place}")
+        hint = f"keep the one in {place}"
+        if key in NEVER_APPLIED:
+            findings.warning("given-twice", f"{message}; the one given here is not applied", entry.where, hint)
+        else:
+            findings.error("given-twice", message, entry.where, hint)
     else:
         if not silent:
             findings.warning("misplaced-key", f"`{key}` belongs to {place}; the value given here is used", entry.where)
@@ -228,52 +235,8 @@ def _settings_as_map(stack: MapNode, findings: Findings) -> MapNode:
             continue
         for key, setting in item.entries.items():
             if key in settings:
-                message = f"`{key}` is given twice; the first is on line {settings[key].where.line}"
-                findings.error("duplicate-key", message, setting.where, "keep one of them")
+                first = settings[key].where.line
+                message = f"`{key}` is given twice; the value given here is used, not the one on line {first}"
+                findings.warning("duplicate-key", message, setting.where, "keep one of them")
             settings[key] = setting
     return stack.having("sparkConf", Entry(entry.where, MapNode(entry.node.where, settings)))
-
-
-SINK = {"sequenceName": "name", "outputType": "format", "outputOptions": "options"}
-
-
-def sinks_to_outputs(job: MapNode, findings: Findings) -> MapNode:
-    """The same job with every `sink` turned into an output; it replaces the output that the sink refers to."""
-    steps = job.get("steps")
-    sinks = [(group, sink) for group in maps(steps) for sink in maps(group.get("sink"))]
-    if not sinks:
-        return job
-    findings.warning("legacy-sink", "`sink` is an old spelling of `outputs`", sinks[0][0].key_where("sink"))
-    depots = {text(output.get("name")): output for output in maps(job.get("outputs"))}
-    used = {text(sink.get("outputName")) for _, sink in sinks}
-    found = [_sink_output(sink, depots, findings) for _, sink in sinks]
-    made = [output for output in found if output]
-    kept = [output for output in maps(job.get("outputs")) if text(output.get("name")) not in used]
-    where = job.key_where("outputs" if "outputs" in job.entries else "steps")
-    job = job.having("outputs", Entry(where, ListNode(where, (*kept, *made))))
-    return job.edited_items("steps", lambda group: group.without("sink"))
-
-
-def _sink_output(sink: MapNode, depots: dict[str | None, MapNode], findings: Findings) -> MapNode | None:
-    target = depots.get(text(sink.get("outputName")))
-    if target is None:
-        message = f"no output is named `{text(sink.get('outputName'))}`"
-        findings.error("unknown-output", message, sink.key_where("outputName"), "name one of `outputs`")
-        return None
-    output = sink.without("outputName", "datasetName")
-    for old, new in SINK.items():
-        output = output.renamed(old, new)
-    dataset = _sink_dataset(sink, target)
-    return output.having("dataset", dataset) if dataset else output
-
-
-def _sink_dataset(sink: MapNode, target: MapNode) -> Entry | None:
-    """The depot's address with the dataset's name in front of its query."""
-    entry = target.entries.get("depot") or target.entries.get("dataset")
-    if entry is None or not isinstance(entry.node, ScalarNode):
-        return None
-    name = sink.entries.get("datasetName")
-    address, mark, query = entry.node.text.partition("?")
-    tail = text(name.node) if name else None
-    full = f"{address.rstrip('/')}/{tail}{mark}{query}" if tail else entry.node.text
-    return Entry((name or entry).where, replace(entry.node, value=full, text=full))

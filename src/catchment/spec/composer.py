@@ -8,6 +8,7 @@ process down on deep nesting.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -23,7 +24,7 @@ from yaml.events import (
 
 from catchment.errors import Diagnostic, InvalidFiles, Position
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, Plain, ScalarNode, WrittenFloat, WrittenInt
-from catchment.spec.yaml_errors import syntax_problem
+from catchment.spec.yaml_errors import syntax_flaw
 
 try:
     from yaml import CSafeLoader as Loader
@@ -34,6 +35,9 @@ MAX_DEPTH = 64
 MAX_NODES = 1_000_000
 """How many values one file may have, counting every repetition by an alias."""
 
+MAX_MENDED = 20
+"""How many lines with syntax errors are mended in memory before the file is given up."""
+
 _NULL = re.compile(r"|~|null|Null|NULL")
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]{1,1000}|0o[0-7]{1,1000}|0x[0-9a-fA-F]{1,1000}")
@@ -42,9 +46,38 @@ _STR_TAGS = ("!", "tag:yaml.org,2002:str")
 _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
-def compose(text: str, file: str) -> Node:
-    """Parse a text; `file` is the name that positions carry. Every problem raises `InvalidFiles`."""
-    return _Composer(text, file).document()
+@dataclass(frozen=True)
+class Composed:
+    """The tree of a text, and the problems that did not keep it from being read."""
+
+    root: Node
+    problems: tuple[Diagnostic, ...] = ()
+    spoiled: tuple[Position, ...] = ()
+    """Values that were read otherwise than they are meant: what else seems wrong with them means nothing."""
+
+
+def compose(text: str, file: str) -> Composed:
+    """Parse a text; `file` is the name that positions carry. Raises `InvalidFiles` if the text cannot be read.
+
+    A line whose syntax error has one sensible reading is mended in memory, so that the error does not hide the
+    problems of the rest.
+    """
+    problems: list[Diagnostic] = []
+    for _ in range(MAX_MENDED):
+        composer = _Composer(text, file)
+        try:
+            root = composer.document()
+            return Composed(root, (*problems, *composer.problems), tuple(composer.spoiled))
+        except InvalidFiles as error:
+            raise InvalidFiles([*problems, *error.diagnostics]) from error
+        except yaml.YAMLError as error:
+            flaw = syntax_flaw(error, text, file)
+        if flaw.problem is not None:
+            problems.append(flaw.problem)
+        if flaw.mended is None:
+            break
+        text = flaw.mended
+    raise InvalidFiles(problems)
 
 
 class _Composer:
@@ -56,19 +89,11 @@ class _Composer:
         self._events: Any = None
         self._anchors: dict[str, tuple[Node, int]] = {}
         self._count = 0
-        self._problems: list[Diagnostic] = []
+        self.problems: list[Diagnostic] = []
+        self.spoiled: list[Position] = []
 
     def document(self) -> Node:
-        try:
-            self._events = Loader(self._text)
-            root = self._single_document()
-        except yaml.YAMLError as error:
-            raise InvalidFiles([syntax_problem(error, self._text, self._file)]) from error
-        if self._problems:
-            raise InvalidFiles(self._problems)
-        return root
-
-    def _single_document(self) -> Node:
+        self._events = Loader(self._text)
         self._events.get_event()
         if self._events.check_event(StreamEndEvent):
             raise self._refusal("empty-file", "the file is empty", Position(self._file, 1, 1), "add a workflow to it")
@@ -78,7 +103,7 @@ class _Composer:
         if not self._events.check_event(StreamEndEvent):
             where = self._position(self._events.peek_event())
             message = "the file holds more than one document"
-            raise self._refusal("several-documents", message, where, "keep one workflow per file")
+            self._report("several-documents", message, where, "keep one workflow per file")
         return root
 
     def _node(self, depth: int) -> Node:
@@ -86,10 +111,6 @@ class _Composer:
         if isinstance(event, AliasEvent):
             return self._alias(event)
         before = self._count
-        self._take(event, 1)
-        if depth > MAX_DEPTH:
-            message = f"values are nested deeper than {MAX_DEPTH} levels"
-            raise self._refusal("too-deep", message, self._position(event), "flatten the file")
         node = self._content(event, depth)
         if event.anchor:
             # The anchor is defined only once the value is complete, so a value cannot contain itself.
@@ -97,6 +118,10 @@ class _Composer:
         return node
 
     def _content(self, event: NodeEvent, depth: int) -> Node:
+        self._take(event, 1)
+        if depth > MAX_DEPTH:
+            message = f"values are nested deeper than {MAX_DEPTH} levels"
+            raise self._refusal("too-deep", message, self._position(event), "flatten the file")
         if isinstance(event, ScalarEvent):
             return self._scalar(event)
         if getattr(event, "tag", None) not in _COLLECTION_TAGS:
@@ -130,25 +155,31 @@ class _Composer:
         entries: dict[str, Entry] = {}
         merged: dict[str, Entry] = {}
         while not self._events.check_event(MappingEndEvent):
-            key, where = self._key()
+            key, where = self._key(depth + 1)
             node = self._node(depth + 1)
-            if key == "<<":
+            if key is None:
+                self.spoiled.append(self._position(event))
+            elif key == "<<":
                 merged = {**self._merge(node, where), **merged}
             elif key in entries:
                 self._refuse_duplicate(key, where, entries[key].where)
+                entries[key] = Entry(entries[key].where, _joined(entries[key].node, node))
             else:
                 entries[key] = Entry(where, node)
         self._events.get_event()
         return MapNode(self._position(event), {**merged, **entries})
 
-    def _key(self) -> tuple[str, Position]:
+    def _key(self, depth: int) -> tuple[str | None, Position]:
+        """The text and the position of a key; None for a key that is not text, which is reported and left out."""
         event = self._events.get_event()
         where = self._position(event)
-        if not isinstance(event, ScalarEvent):
-            raise self._refusal(
-                "bad-key", "a key must be text, not a list or a mapping", where, "put text with `{` or `[` in quotes"
-            )
-        return event.value, where
+        if isinstance(event, ScalarEvent):
+            return event.value, where
+        message = "a key must be text, not a list or a mapping"
+        self._report("bad-key", message, where, "put text with `{` or `[` in quotes")
+        if not isinstance(event, AliasEvent):
+            self._content(event, depth)
+        return None, where
 
     def _merge(self, node: Node, where: Position) -> dict[str, Entry]:
         sources = node.items if isinstance(node, ListNode) else (node,)
@@ -175,18 +206,29 @@ class _Composer:
 
     def _refuse_tag(self, event: Any) -> None:
         message = f"the tag `{event.tag}` is not allowed: a workflow is plain data"
-        self._problems.append(Diagnostic("yaml-tag", message, self._position(event), "remove the tag"))
+        self.spoiled.append(self._position(event))
+        self._report("yaml-tag", message, self._position(event), "remove the tag")
 
     def _refuse_duplicate(self, key: str, where: Position, first: Position) -> None:
         message = f"`{key}` is given twice; the first is on line {first.line}"
-        self._problems.append(Diagnostic("duplicate-key", message, where, "keep one of them"))
+        self._report("duplicate-key", message, where, "keep one of them")
+
+    def _report(self, code: str, message: str, where: Position, hint: str) -> None:
+        self.problems.append(Diagnostic(code, message, where, hint))
 
     def _refusal(self, code: str, message: str, where: Position, hint: str | None = None) -> InvalidFiles:
-        return InvalidFiles([*self._problems, Diagnostic(code, message, where, hint)])
+        return InvalidFiles([*self.problems, Diagnostic(code, message, where, hint)])
 
     def _position(self, event: Any) -> Position:
         mark = event.start_mark
         return Position(self._file, mark.line + 1, mark.column + 1)
+
+
+def _joined(first: Node, second: Node) -> Node:
+    """What the rest of the file is checked with if a key is given twice: as much as possible of both values."""
+    if isinstance(first, ListNode) and isinstance(second, ListNode):
+        return ListNode(first.where, (*first.items, *second.items))
+    return second if isinstance(first, ScalarNode) and first.value is None else first
 
 
 def _resolve(text: str) -> Plain:

@@ -12,6 +12,7 @@ from typing import Any
 
 from catchment.errors import Diagnostic, InvalidFiles, Position
 from catchment.spec.composer import compose
+from catchment.spec.findings import Findings
 from catchment.spec.tree import Node, follow, plain
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -81,12 +82,21 @@ def _not_a_file(path: Path, where: Position) -> Diagnostic:
     return Diagnostic("not-a-file", what, where, "name a regular file")
 
 
-def read_text(text: str, file: str) -> Document:
-    """Read YAML text; `file` is the name that positions carry."""
+def read_text(text: str, file: str, findings: Findings | None = None) -> Document:
+    """Read YAML text; `file` is the name that positions carry.
+
+    Problems that do not keep the rest from being read go to `findings`; without it, every problem raises.
+    """
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES:
         raise InvalidFiles([_too_large(Position(file, 1, 1))])
-    return Document(file, text, compose(text, file))
+    composed = compose(text, file)
+    if findings is None and composed.problems:
+        raise InvalidFiles(composed.problems)
+    if findings is not None:
+        findings.extend(composed.problems)
+        findings.settle((where, where) for where in composed.spoiled)
+    return Document(file, text, composed.root)
 
 
 def _too_large(where: Position) -> Diagnostic:

@@ -48,11 +48,11 @@ class Includes:
         if content is None:
             return ()
         try:
-            root = self.references.fill(read_text(content, str(self.base / name)).root)
+            document = read_text(content, str(self.base / name), self.findings)
         except InvalidFiles as error:
             self.findings.extend(error.diagnostics)
             return ()
-        return self._file_groups(root)
+        return self._file_groups(self.references.fill(document.root))
 
     def _file_groups(self, root: Node) -> tuple[Node, ...]:
         if isinstance(root, MapNode) and "steps" in root.entries:

@@ -84,6 +84,10 @@ def _connect(parts: dict[str, Schema]) -> None:
     for (part, key), item in _ITEMS.items():
         _list_of(parts[part]["properties"][key])["items"] = _ref(item)
     _list_of(parts["FlareJob"]["properties"]["steps"])["items"] = {"anyOf": [_ref("Sequence"), {"type": "string"}]}
+    parts["Sequence"]["properties"]["sink"] = {"type": "array", "description": "Old spelling of outputs."}
+    parts["Sequence"].pop("required")
+    for part in ("Input", "Output"):
+        parts[part]["properties"]["file"] = {"type": "object", "description": "Old form: path, format and options."}
     node, spec = parts["DagNode"]["properties"], parts["Spec"]["properties"]
     node["spec"] = {**_ref("Spec"), "description": node["spec"]["description"]}
     node["dependencies"]["anyOf"].append({"type": "string"})

@@ -371,3 +371,5 @@ class Loaded:
     """None if not even the head of the file could be read."""
     diagnostics: tuple[Diagnostic, ...]
     secrets: tuple[Secret, ...] = ()
+    settled: tuple[tuple[Position, Position], ...] = ()
+    """Where a value begins and ends whose problem is among the diagnostics: no other is reported about it."""

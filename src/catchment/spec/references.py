@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from catchment.errors import InvalidFiles, Position
 from catchment.spec.findings import Findings
 from catchment.spec.model import Secret, SourceLine
-from catchment.spec.source_positions import position_at, source_lines
+from catchment.spec.source_positions import extent, position_at, source_lines
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode
 
 _REFERENCE = re.compile(r"\$?\$\{(?:(?P<kind>env|secret|file):(?P<name>[^{}]*)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))\}")
@@ -36,7 +36,7 @@ ReadFile = Callable[[str, Position], str]
 
 @dataclass
 class References:
-    """Fills in the references of one file, and collects the secrets and the values that failed."""
+    """Fills in the references of one file, and collects the secrets."""
 
     env: Mapping[str, str]
     findings: Findings
@@ -44,8 +44,6 @@ class References:
     bare_names: bool = True
     """Whether `${NAME}` means `${env:NAME}`; otherwise it is an error."""
     secrets: list[Secret] = field(default_factory=list)
-    failed: set[Position] = field(default_factory=set)
-    """The positions of values that could not be filled in."""
 
     def fill(self, node: Node) -> Node:
         """The same tree with every reference replaced by its value."""
@@ -71,7 +69,7 @@ class References:
         for match in _REFERENCE.finditer(node.text):
             filled = self._value(match, position_at(node, match.start(), written))
             if filled is None:
-                self.failed.add(node.where)
+                self.findings.settle([extent(node)])
                 filled = match[0]
             pieces += [node.text[ends[-1] : match.start()], filled]
             ends.append(match.end())

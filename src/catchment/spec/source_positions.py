@@ -40,6 +40,13 @@ def start_of_text(node: ScalarNode) -> Position:
     return Position(node.where.file, lines[0].line, lines[0].column) if lines else node.where
 
 
+def extent(node: ScalarNode) -> tuple[Position, Position]:
+    """Where a scalar begins and ends in its file."""
+    *above, last = node.source.split("\n")
+    begin = 0 if above else node.where.column
+    return node.where, Position(node.where.file, node.where.line + len(above), begin + len(last))
+
+
 def position_at(node: ScalarNode, offset: int, lines: Sequence[SourceLine] | None = None) -> Position:
     """The position of the character at an offset of the text; `lines` are its `source_lines`, if already known."""
     lines = source_lines(node) if lines is None else lines

@@ -30,7 +30,8 @@ def load(path: Path, *, env: Mapping[str, str] | None = None, boundary: Boundary
     findings = Findings()
     surroundings = _Surroundings(os.environ if env is None else env, boundary or Boundary.around(path.parent), findings)
     workflow = _Loading(path, surroundings).workflow()
-    return Loaded(workflow, findings.in_order(str(path)), tuple(dict.fromkeys(surroundings.secrets)))
+    secrets = tuple(dict.fromkeys(surroundings.secrets))
+    return Loaded(workflow, findings.in_order(str(path)), secrets, findings.settled)
 
 
 @dataclass
@@ -71,7 +72,7 @@ class _Loading:
             text = boundary.read(self._path, asked_at) if asked_at else read_file(self._path)
             if asked_at and self._is_refused(asked_at):
                 return None
-            root = read_text(text, str(self._path)).root
+            root = read_text(text, str(self._path), self._findings).root
         except InvalidFiles as error:
             self._findings.extend(error.diagnostics)
             return None

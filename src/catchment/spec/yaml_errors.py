@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import cast
 
 import yaml
@@ -13,18 +14,34 @@ _KEY = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[\w.-]+): +(?=[^\s#&*|>'\"\[{])
 _BLOCK_START = re.compile(r"\s*(?:- +)?[\w.-]+:(?:\s|$)|\s*- ")
 
 
-def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Diagnostic:
-    """The diagnostic for an error of the YAML parser."""
+@dataclass(frozen=True)
+class Flaw:
+    """A syntax error."""
+
+    problem: Diagnostic | None
+    """None if the text is valid YAML that the parser does not understand."""
+    mended: str | None = None
+    """The text as it was probably meant, with the same lines; None if that cannot be told."""
+
+
+def syntax_flaw(error: yaml.YAMLError, text: str, file: str) -> Flaw:
+    """What an error of the YAML parser is about."""
     mark = _mark(error)
     if mark is None:
-        return _unreadable_character(error, text, file)
+        return Flaw(_unreadable_character(error, text, file))
     lines = text.split("\n")
     line = lines[mark.line] if mark.line < len(lines) else ""
     where = Position(file, mark.line + 1, mark.column + 1)
     if "\t" in line[: mark.column + 1]:
-        where = Position(file, mark.line + 1, line.index("\t") + 1)
-        return Diagnostic("yaml-tab", "YAML does not allow tabs for indentation", where, "indent with spaces")
-    return _value_and_block(lines, where) or _other(error, where)
+        return _tab(lines, Position(file, mark.line + 1, line.index("\t") + 1))
+    return _value_and_block(lines, where) or _colon(error, lines, where) or Flaw(_other(error, where))
+
+
+def _tab(lines: list[str], where: Position) -> Flaw:
+    """Report a tab, unless it is in front of a comment, where YAML allows it."""
+    if lines[where.line - 1].lstrip().startswith("#"):
+        return Flaw(None, _with_line(lines, where.line - 1, ""))
+    return Flaw(Diagnostic("yaml-tab", "YAML does not allow tabs for indentation", where, "indent with spaces"))
 
 
 def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
@@ -36,7 +53,7 @@ def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
     return cast("yaml.Mark | None", noticed or opened)
 
 
-def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
+def _value_and_block(lines: list[str], where: Position) -> Flaw | None:
     """Report `key: value` with a block below it, and name the line to fix."""
     above = _line_above(lines, where.line - 1)
     here = lines[where.line - 1] if where.line <= len(lines) else ""
@@ -46,14 +63,31 @@ def _value_and_block(lines: list[str], where: Position) -> Diagnostic | None:
     key, value = owner["key"], lines[above][owner.end() :].split(" #")[0].strip()
     message = f"there is a block below `{key}`, which already has the value `{value}` on line {above + 1}"
     hint = f"remove `{value}` on line {above + 1}, so that the line ends with `{key}:`"
-    return Diagnostic("value-and-block", message, where, hint)
+    mended = _with_line(lines, above, lines[above][: owner.end()])
+    return Flaw(Diagnostic("value-and-block", message, where, hint), mended)
+
+
+def _colon(error: yaml.YAMLError, lines: list[str], where: Position) -> Flaw | None:
+    """Report a plain value with a `:` in it; in quotes it would be read as it is meant."""
+    if not str(getattr(error, "problem", "")).startswith("mapping values are not allowed"):
+        return None
+    line = lines[where.line - 1]
+    hint = "put the whole value in quotes, or write it as a block after `|`"
+    problem = Diagnostic("yaml-syntax", "a plain value contains a `:` followed by a space", where, hint)
+    owner = _KEY.match(line)
+    if owner is None or owner.end() >= where.column:
+        return Flaw(problem)
+    value, mark, comment = line[owner.end() :].partition(" #")
+    quoted = "'" + value.rstrip().replace("'", "''") + "'"
+    return Flaw(problem, _with_line(lines, where.line - 1, f"{line[: owner.end()]}{quoted}{mark}{comment}"))
+
+
+def _with_line(lines: list[str], number: int, line: str) -> str:
+    return "\n".join([*lines[:number], line, *lines[number + 1 :]])
 
 
 def _other(error: yaml.YAMLError, where: Position) -> Diagnostic:
     problem = str(getattr(error, "problem", None) or "this is not YAML")
-    if problem.startswith("mapping values are not allowed"):
-        hint = "put the whole value in quotes, or write it as a block after `|`"
-        return Diagnostic("yaml-syntax", "a plain value contains a `:` followed by a space", where, hint)
     context = getattr(error, "context", None)
     return Diagnostic("yaml-syntax", f"{context}: {problem}" if context else problem, where, _hint(problem))
 

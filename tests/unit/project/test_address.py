@@ -19,6 +19,8 @@ from catchment.project.model import Address
         ("dataos://drop:none/day=2020-01-01/part 1.csv", Address("drop", None, "day=2020-01-01/part 1.csv", None)),
         ("dataos://lakehouse:raw01?acl=rw", Address("lakehouse", "raw01", None, "rw")),
         ("dataos://lakehouse:raw01/", Address("lakehouse", "raw01", None, None)),
+        ("dataos://drop:none/dir/sub/?acl=r", Address("drop", None, "dir/sub", "r")),
+        ("dataos://lakehouse:raw01/t/", Address("lakehouse", "raw01", "t", None)),
         ("dataos://Lake:Raw/Table", Address("Lake", "Raw", "Table", None)),
     ],
 )
@@ -40,7 +42,6 @@ def test_addresses_are_taken_apart(text: str, expected: Address) -> None:
         ("dataos://lakehouse:/t", "bad-address"),
         ("dataos://lakehouse:raw01//t", "bad-address"),
         ("dataos://lakehouse:none//etc/passwd", "bad-address"),
-        ("dataos://lakehouse:raw01/t/", "bad-address"),
         ("dataos://lakehouse:raw01/t?", "bad-address"),
         ("dataos://lakehouse:raw01/t?branch=x", "bad-address"),
         ("dataos://lakehouse:raw01/t?acl=r&acl=rw", "bad-address"),

@@ -247,6 +247,58 @@ def test_sinks_become_outputs(load: Loader) -> None:
     assert load.warnings == ["legacy-sink"]
 
 
+def test_a_sink_needs_no_sequence(load: Loader) -> None:
+    text = changed(
+        "              - sequence:\n                  - {name: clean, sql: select * from trips}\n",
+        "              - sink: [{sequenceName: trips, datasetName: b, outputName: lake, outputType: iceberg}]\n",
+    )
+    text = changed(
+        '{name: clean, dataset: "dataos://lake:a/b?acl=rw", options: {saveMode: append}}',
+        "{name: lake, depot: 'dataos://lake:a/'}",
+        text,
+    )
+    job = load.job(text)
+    assert job.steps == ()
+    assert [(output.source, output.dataset) for output in job.outputs] == [("trips", "dataos://lake:a/b")]
+    assert load.warnings == ["legacy-sink", "no-save-mode"]
+
+
+def test_typed_files_are_plain_datasets(load: Loader) -> None:
+    text = changed(
+        'dataset: "dataos://raw:none/trips?acl=r", format: json',
+        "inputType: file, file: {path: /data/trips, format: JSON, isStream: false, options: {multiLine: true}}",
+    )
+    text = changed(
+        'dataset: "dataos://lake:a/b?acl=rw", options: {saveMode: append}',
+        "outputType: File, file: {path: /data/out, format: orc, options: {saveMode: append}}",
+        text,
+    )
+    job = load.job(text)
+    [source], [output] = job.inputs, job.outputs
+    assert (source.dataset, source.format, source.options) == ("/data/trips", "json", {"multiLine": "true"})
+    assert (output.dataset, output.format, output.mode) == ("/data/out", "orc", "append")
+    assert load.warnings == []
+
+
+def test_the_outer_of_two_partition_specs_is_not_applied(load: Loader) -> None:
+    inner = "iceberg: {partitionSpec: [{type: day, column: a, name: b}]}"
+    options = f"options: {{saveMode: append, {inner}, partitionSpec: [{{type: identity, column: c}}]}}"
+    output = load.job(changed(OPTIONS, options)).outputs[0]
+    assert unplaced(output.partitions) == [("day", "a", "b", None)]
+    assert load.warnings == ["given-twice"]
+
+
+def test_the_last_of_two_settings_wins(load: Loader) -> None:
+    conf = "          sparkConf: [{spark.a: 1}, {spark.b: 2}, {spark.a: 3}]\n"
+    assert load.job(changed(STACK, conf + STACK)).spark_conf == {"spark.a": "3", "spark.b": "2"}
+    assert load.warnings == ["duplicate-key"]
+
+
+def test_options_of_a_job_have_no_effect(load: Loader) -> None:
+    load.job(changed(STACK, STACK + "            options: {SSL: 'true', cluster: system}\n"))
+    assert load.warnings == ["ignored-key"]
+
+
 def test_an_output_without_namesake_takes_the_only_input(load: Loader) -> None:
     text = changed(
         "            steps:\n              - sequence:\n                  - {name: clean, sql: select * from trips}\n",

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from catchment.spec.composer import MAX_DEPTH
+from catchment import plan
+from catchment.spec.composer import MAX_DEPTH, MAX_MENDED
 from catchment.spec.document import MAX_BYTES
 from tests.unit.spec.marked import GOOD, HEAD, JOB, changed, load_text, unmarked
 
 INPUT = '{name: trips, dataset: "dataos://raw:none/trips?acl=r", format: json}'
 STEP = "{name: clean, sql: select * from trips}"
 OUTPUT = '{name: clean, dataset: "dataos://lake:a/b?acl=rw", options: {saveMode: append}}'
+DATASET = 'dataset: "dataos://raw:none/trips?acl=r", format: json'
+TARGET = 'dataset: "dataos://lake:a/b?acl=rw"'
 OPTIONS = "options: {saveMode: append}"
 SPEC = "        stack: flare:7.0\n"
 STACK = "          job:\n"
@@ -61,15 +64,23 @@ SYNTAX = {
     "a tab": ("yaml-tab", "name: taxi\nworkflow:\n§\tdag: []\n"),
     "an open quote": ("yaml-syntax", 'name: taxi\nversion: §"v1\ntype: workflow\n'),
     "an open bracket": ("yaml-syntax", "name: taxi\ntags: §[a, b\n"),
-    "a stray colon": ("yaml-syntax", "name: taxi\ndescription: note§: this\n"),
-    "a value and a block": ("value-and-block", "steps:\n  - sequence: last # why\n\n      §- name: a\n"),
-    "a value and a mapping": ("value-and-block", "workflow: w\n  dag§: []\n"),
+    "a stray colon": ("yaml-syntax", GOOD + "description: it's a note§: this # or so\n"),
+    "a value and a block": (
+        "value-and-block",
+        changed("sequence:\n                  -", "sequence: last # why\n\n                  §-"),
+    ),
+    "a value and a mapping": ("value-and-block", changed("workflow:\n  dag:", "workflow: w\n  dag§:")),
     "wrong indentation": ("yaml-syntax", "a:\n  b: 1\n §c: 2\n"),
-    "two documents": ("several-documents", "name: a\n§---\nname: b\n"),
+    "two documents": ("several-documents", GOOD + "§---\nname: b\n"),
     "a control character": ("yaml-character", "name: ta§\x07xi\n"),
-    "a list as key": ("bad-key", "§[a]: 1\n"),
+    "a list as key": ("bad-key", GOOD + "§[a]: 1\n"),
+    "an unfilled template": ("bad-key", changed("name: taxi", "name: {§{name of the workflow}}")),
     "a duplicate key": ("duplicate-key", GOOD + "§name: again\n"),
     "a duplicate key far below": ("duplicate-key", changed("name: clean, sql", "name: a, §name: clean, sql")),
+    "a duplicate key without a value": (
+        "duplicate-key",
+        changed("- sequence:\n", "- sequence:\n                §sequence:\n"),
+    ),
     "a Python object": ("yaml-tag", changed("name: taxi", "name: §!!python/object/apply:os.system [ls]")),
     "a private tag": ("yaml-tag", changed("version: v1", "version: §!secret v1")),
     "an unknown alias": ("unknown-alias", changed("version: v1", "version: §*nobody")),
@@ -118,7 +129,7 @@ SHAPE = {
     "no cores": ("bad-value", stack("          executor: {cores: §0}\n")),
     "cores as a flag": ("wrong-type", stack("          executor: {cores: §true}\n")),
     "sparkConf of text": ("wrong-type", stack("          sparkConf: [§spark.a=1]\n")),
-    "sparkConf twice": ("duplicate-key", stack("          sparkConf: [{spark.a: 1}, {§spark.a: 2}]\n")),
+    "sparkConf twice in one mapping": ("duplicate-key", stack("          sparkConf: {spark.a: 1, §spark.a: 2}\n")),
     "an input without dataset": ("missing-field", changed(INPUT, "§{name: trips}")),
     "an input without name": (
         "missing-field",
@@ -177,6 +188,22 @@ MEANING = {
     "a bad retry strategy": ("bad-value", node("      retry: {strategy: §Sometimes}\n")),
     "a negative retry count": ("bad-value", node("      retry: {count: §-1}\n")),
     "a bad retry duration": ("bad-duration", node("      retry: {duration: §soon}\n")),
+    "an unknown key of a typed input": (
+        "unknown-key",
+        changed(DATASET, "inputType: file, file: {path: /a.csv, §host: b}"),
+    ),
+    "a typed input with two formats": (
+        "given-twice",
+        changed(DATASET, "inputType: file, format: csv, file: {path: /a.csv, §format: json}"),
+    ),
+    "a typed input without a path": (
+        "missing-field",
+        changed("{name: trips, " + DATASET, "§{name: trips, inputType: file, file: {format: csv}"),
+    ),
+    "neither steps nor a sink": (
+        "missing-field",
+        changed("              - sequence:\n", "              - §{}\n              - sequence:\n"),
+    ),
     "stackSpec twice": ("given-twice", changed(SPEC, SPEC + "        §flare: {}\n")),
     "format twice": ("given-twice", changed("format: json}", "format: json, §type: csv}")),
     "a file that is not there": ("file-not-found", GOOD + "    - name: two\n      file: §nowhere.yaml\n"),
@@ -288,6 +315,8 @@ NOT_YET = {
         "format: json, §schemaPath: 'dataos://a:b/c'",
     ),
     "a Paimon input": ("unsupported-format", "format: json", "format: §Paimon"),
+    "a typed input": ("unsupported-format", DATASET, "inputType: §bigquery, bigquery: {project: p, table: t}"),
+    "a typed output": ("unsupported-format", TARGET, "outputType: §Pulsar, pulsar: {topic: t}"),
     "a Kafka input": ("unsupported-format", "format: json", "format: §kafkajson"),
     "functions": ("unsupported-functions", STEP, "{name: clean, sql: select 1, §functions: [{name: drop}]}"),
     "commands": ("unsupported-commands", STEP, "{name: clean, sql: select 1, §commands: [{name: persist}]}"),
@@ -327,3 +356,36 @@ def test_a_bad_workflow_is_refused_at_its_place(tmp_path: Path, code: str, marke
     assert errors == [(code, (line, column))]
     assert all(d.hint for d in loaded.diagnostics if d.is_error)
     assert all(d.where and d.where.file == str(tmp_path / "workflow.yaml") for d in loaded.diagnostics)
+
+
+def test_a_syntax_error_hides_nothing_that_can_be_read(tmp_path: Path) -> None:
+    text = changed("sequence:\n", "sequence: last\n", changed("format: json", "format: jsn"))
+    text = changed("type: workflow", "type: workflow\ntype: workflow\ndescription: a: b", text)
+    text += "tags: [*nobody]\nowner: {{you}}\n"
+    found = {d.code for d in load_text(tmp_path, text.replace("tags: [*nobody]\n", "")).diagnostics}
+    assert found == {"duplicate-key", "yaml-syntax", "unknown-format", "value-and-block", "bad-key"}
+    found = {d.code for d in load_text(tmp_path, text).diagnostics}
+    assert found == {"yaml-syntax", "value-and-block", "duplicate-key", "unknown-alias"}  # nobody can read on here
+
+
+def test_a_tab_in_front_of_a_comment_is_allowed(tmp_path: Path) -> None:
+    text = changed("workflow:\n  dag:", "workflow:\n\t\t# the jobs\n\t# all of them\n  dag:")
+    assert load_text(tmp_path, text).diagnostics == ()
+
+
+def test_as_many_lines_are_mended_as_a_person_would_read(tmp_path: Path) -> None:
+    text = "".join(f"a{number}: b: c\n" for number in range(MAX_MENDED + 5))
+    assert [d.code for d in load_text(tmp_path, text).diagnostics] == ["yaml-syntax"] * MAX_MENDED
+
+
+def test_an_unset_variable_is_reported_once(tmp_path: Path) -> None:
+    text = changed("dataos://raw:none/trips?acl=r", "dataos://${DEPOT}:none/trips?acl=r")
+    text = changed("sql: select * from trips", "sql: 'select * from ${TABLE}'", text)
+    text = changed("saveMode: append", "saveMode: '${MODE}'", text)
+    (tmp_path / "workflow.yaml").write_text(text)
+    found = plan.prepare(tmp_path / "workflow.yaml", env={}).diagnostics
+    assert [(d.code, d.message.split()[3]) for d in found] == [
+        ("unset-variable", "DEPOT"),
+        ("unset-variable", "TABLE"),
+        ("unset-variable", "MODE"),
+    ]

@@ -91,6 +91,7 @@ class FlareJob(Part):
     profile: dict[str, Any] | None = optional("Statistics about a dataset.")
     variables: dict[str, Any] | None = optional("keepSystemColumns; without effect, there are no system columns.")
     rewrite_dataset: dict[str, Any] | None = optional("Old spelling of the rewrite_dataset action.")
+    options: dict[str, Any] | None = optional("Options of a query engine; ignored.")
 
 
 class Driver(Part):

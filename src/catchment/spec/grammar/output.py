@@ -93,7 +93,7 @@ class Output(Part):
     """A view, written to a dataset."""
 
     name: OutputName = required("Name of the step (or input) to write.")
-    dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
+    dataset: Text | None = optional("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
     format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
     options: OutputOptions | None = optional("How the view is written.")
     commit: CommitWay | None = optional(

@@ -9,6 +9,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.model import Input, Step
 from catchment.spec.reading.incremental import read_commits, read_incremental
+from catchment.spec.reading.unsupported import is_supported
 from catchment.spec.source_positions import source_lines, start_of_text
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import parse
@@ -26,7 +27,7 @@ def _input(node: Node, findings: Findings) -> Input | None:
     if given is None or not isinstance(node, MapNode):
         return None
     if given.dataset is None:
-        if given.query is None:
+        if given.query is None and is_supported(given.format):
             findings.error("missing-field", "`dataset` is missing", node.where, "add `dataset:` to the input")
         return None
     return Input(

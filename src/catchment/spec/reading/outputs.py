@@ -12,6 +12,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
 from catchment.spec.model import Output, PartitionField, SaveMode, Sort, SortColumn, Transform
 from catchment.spec.reading.merges import read_merge
+from catchment.spec.reading.unsupported import is_supported
 from catchment.spec.reading.views import Views
 from catchment.spec.tree import MapNode, Node, follow, items
 from catchment.spec.validation import parse
@@ -55,6 +56,10 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
     given, found = parse(grammar.Output, node)
     findings.extend(found)
     if given is None or not isinstance(node, MapNode):
+        return None
+    if given.dataset is None:
+        if is_supported(given.format):
+            findings.error("missing-field", "`dataset` is missing", node.where, "add `dataset:` to the output")
         return None
     options = given.options or _OPTIONS
     iceberg = options.iceberg or _ICEBERG

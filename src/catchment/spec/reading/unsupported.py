@@ -50,6 +50,11 @@ _IGNORED_IN_SPEC = {
 }
 
 
+def is_supported(format: str | None) -> bool:
+    """Whether datasets of this format can be read and written; without a format, the depot decides."""
+    return format is None or format.lower() in FORMATS
+
+
 def check_stack(spec: MapNode, findings: Findings) -> str | None:
     """The family of a job's stack, flare or toolbox; None if the stack is not supported."""
     stack = spec.get("stack")
@@ -77,6 +82,9 @@ def check_spec(spec: MapNode, findings: Findings) -> None:
 def check_job(job: MapNode, findings: Findings) -> None:
     """Report unsupported features of a flare job, its inputs, steps and outputs."""
     _refuse(job, _JOB, findings)
+    if _is_given(job.get("options")):
+        hint = "options of a reader or a writer go to the input or output"
+        findings.warning("ignored-key", "`options` of a job has no effect here", job.key_where("options"), hint)
     for step in (step for group in maps(job.get("steps")) for step in maps(group.get("sequence"))):
         _refuse(step, _STEP, findings)
     for node in maps(job.get("inputs")):
@@ -112,7 +120,7 @@ def _stream(node: MapNode, findings: Findings) -> None:
 def _format(node: MapNode, findings: Findings) -> None:
     value = node.get("format")
     written = text(value)
-    if value is None or written is None or written.lower() in FORMATS:
+    if value is None or written is None or is_supported(written):
         return
     if written.lower() in _OTHER_FORMATS:
         hint = f"supported formats are {', '.join(FORMATS)}"
