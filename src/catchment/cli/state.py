@@ -55,7 +55,7 @@ def ls(workflow: str | None, where: Path, output: str) -> None:
     elif found:
         printing.echo_table(_STATES, (_state_row(each) for each in found))
     else:
-        printing.tell("no incremental job has run yet")
+        printing.tell("no incremental job has a state yet")
 
 
 @state.command("show")
@@ -72,8 +72,11 @@ def show(workflow: str, job: str, limit: int, where: Path, output: str) -> None:
         data = {"states": [_state_data(each) for each in found], "windows": [_window_data(each) for each in windows]}
         printing.echo_json(data)
         return
-    printing.echo_table(_STATES, (_state_row(each) for each in found))
-    click.echo()
+    if found:
+        printing.echo_table(_STATES, (_state_row(each) for each in found))
+        click.echo()
+    else:
+        printing.tell("no state yet: the next run starts like the first one")
     printing.echo_table(_WINDOWS, (row for each in windows for row in _window_rows(each)))
 
 
@@ -240,7 +243,8 @@ def _state_row(state: State) -> tuple[object, ...]:
 
 def _window_rows(window: Window) -> Iterable[tuple[object, ...]]:
     for name, part in window.inputs.items():
-        then = "stays" if part.after is None else _keys(part.after)
+        # Only a person moves a state back to the beginning; a run or a backfill leaves it as it is.
+        then = _keys(part.after) if part.after or window.person else "stays"
         yield (
             *(window.number, window.cause, window.status, name, _keys(part.values), then),
             *(_time(window.opened), _time(window.finished), window.opened_by),
