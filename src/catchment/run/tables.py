@@ -44,6 +44,14 @@ def change(
         return reader.change(plan, by=who(), dry_run=dry_run)
 
 
+_VERBS: Mapping[str, str] = {
+    "rewrite_dataset": "compact",
+    "rewrite_manifest": "rewrite the manifests of",
+    "expire_snapshots": "expire snapshots of",
+    "remove_orphans": "remove orphans of",
+}
+"""What people call the operations."""
+
 Agree = Callable[[Mapping[str, Any]], bool]
 """Asked before anything goes, with what would go."""
 
@@ -61,10 +69,11 @@ def maintain(
     """Look after a table; None where somebody was asked and did not agree."""
     table = of_input(address, None, project)
     if operation.kind not in traits_of(table.format).operations:
+        able = supporting("operations", operation.kind)
         raise RequestError(
-            f"not supported: {operation.kind} on {table.format}",
+            f"not supported yet: to {_VERBS[operation.kind]} `{table.address}`, whose format is {table.format}",
             code="unsupported-actions",
-            hint=f"it works on {supporting('operations', operation.kind)}",
+            hint=f"this works on {able}; for other formats, use their own tools",
         )
     check_depot(table.depot, reading_engine(project))
     with LakeSession(project, tell=tell, launch=launch) as reader:
