@@ -117,15 +117,21 @@ def check(write: Write, found: Sequence[Difference]) -> None:
     """Raise if a difference cannot be resolved, or if the output does not allow schema changes."""
     refused = [difference for difference in found if not (write.output.merge_schema and difference.mergeable)]
     if refused:
-        merge = (
-            "; with `mergeSchema: true` the table would be extended" if all(each.mergeable for each in refused) else ""
-        )
         raise JobError(
             f"the rows do not fit {write.output.dataset.address}: {'; '.join(each.text for each in refused)}",
             code="schema-mismatch",
             where=write.output.where,
-            hint=f"select or cast the columns in the last step{merge}",
+            hint=f"select or cast the columns in the last step{_merged(refused)}",
         )
+
+
+def _merged(refused: Sequence[Difference]) -> str:
+    """What `mergeSchema` would do about differences; empty if it cannot resolve all of them."""
+    if not all(each.mergeable for each in refused):
+        return ""
+    grows = ["the table would be extended"] if any(each.grows for each in refused) else []
+    nulls = [] if all(each.grows for each in refused) else ["missing columns would be written as nulls"]
+    return f"; with `mergeSchema: true` {' and '.join(grows + nulls)}"
 
 
 def not_storable(write: Write, store: str, what: str) -> JobError:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -22,7 +25,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from catchment.formats.schema_fit import differences, missing_columns
+from catchment.errors import JobError
+from catchment.formats.model import Write
+from catchment.formats.schema_fit import check, differences, missing_columns
 
 
 def row(*, nullable: bool = True, **columns: DataType) -> StructType:
@@ -88,3 +93,20 @@ def test_nested_fields_are_named_by_their_path() -> None:
     [found] = differences(rows, table)
     assert "s.b" in found.text
     assert not found.mergeable
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged"),
+    [
+        (row(a=LongType(), c=LongType()), "the table would be extended and missing columns would be written as nulls"),
+        (row(a=LongType(), b=LongType(), c=LongType()), "the table would be extended"),
+        (row(a=LongType()), "missing columns would be written as nulls"),
+        (row(a=StringType(), b=LongType()), None),
+    ],
+)
+def test_the_hint_says_what_merge_schema_would_do(rows: StructType, merged: str | None) -> None:
+    output = SimpleNamespace(merge_schema=False, where=None, dataset=SimpleNamespace(address="dataos://lake:a/b"))
+    with pytest.raises(JobError) as refused:
+        check(cast(Write, SimpleNamespace(output=output)), differences(rows, row(a=LongType(), b=LongType())))
+    hint = "select or cast the columns in the last step"
+    assert refused.value.hint == (f"{hint}; with `mergeSchema: true` {merged}" if merged else hint)
