@@ -7,6 +7,7 @@ from graphlib import CycleError
 
 from catchment.errors import Diagnostic, Severity
 from catchment.plan import engines, settings, sharing
+from catchment.plan.embedded import with_embedded
 from catchment.plan.graph import Graph
 from catchment.plan.jobs import Parts, Resolver
 from catchment.plan.model import JobPlan, Plan
@@ -18,6 +19,7 @@ from catchment.spec.model import Job, Workflow
 
 def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | None:
     """The plan, if the jobs can be ordered; it may be used only if the findings have no error."""
+    project = with_embedded(workflow, project)
     graph = _graph(workflow)
     findings.extend(_cycles(workflow, graph))
     findings.extend(_unknown_computes(workflow, project))

@@ -10,7 +10,7 @@ from catchment.errors import RequestError
 from catchment.formats.registry import held_by, traits_of
 from catchment.plan.model import Dataset
 from catchment.project import depots
-from catchment.project.address import BadAddress, is_identifier, parse
+from catchment.project.address import LOCALHOST, BadAddress, is_identifier, is_path, parse, parse_path
 from catchment.project.model import Address, Depot, Project
 
 _COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
@@ -20,7 +20,7 @@ Role = Literal["input", "output"]
 
 def of_input(text: str, given: str | None, project: Project) -> Dataset:
     """The dataset that an input reads; raises `RequestError` if the address cannot be resolved."""
-    address = parse(text)
+    address = address_of(text, project)
     if address.dataset is None:
         raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="append /dataset to the collection")
     return _resolve(address, given, "input", project)
@@ -28,7 +28,7 @@ def of_input(text: str, given: str | None, project: Project) -> Dataset:
 
 def of_output(text: str, name: str, given: str | None, project: Project) -> Dataset:
     """The dataset that an output writes; if the address has no dataset, the output's name is used."""
-    address = parse(text)
+    address = address_of(text, project)
     if address.acl == "r":
         raise RequestError(f"`{text}` may only be read", code="read-only-output", hint="use `?acl=rw` to write to it")
     if address.dataset is None:
@@ -36,6 +36,18 @@ def of_output(text: str, name: str, given: str | None, project: Project) -> Data
     dataset = _resolve(address, given, "output", project)
     _check_overlap(dataset, project)
     return dataset
+
+
+def address_of(text: str, project: Project) -> Address:
+    """The address that a dataset is named by; in a project without depots it may be a plain path."""
+    if not is_path(text):
+        return parse(text)
+    if depots.takes_paths(project):
+        return parse_path(text, project.root)
+    raise BadAddress(
+        f"`{text}` is a path, and this project has depots",
+        hint="add a depot of kind files whose location is its directory, and write dataos://depot:none/dataset",
+    )
 
 
 def nested(inner: str, outer: str) -> bool:
@@ -52,6 +64,12 @@ def same_place(one: Dataset, other: Dataset) -> bool:
 
 def _resolve(address: Address, given: str | None, role: Role, project: Project) -> Dataset:
     depot = depots.find(project, address.depot)
+    if depot.name == LOCALHOST and given and traits_of(given).is_table:
+        raise RequestError(
+            f"not supported yet: a table at a path, in the format {given}",
+            code="unsupported-table-path",
+            hint="name the table: dataos://lakehouse:collection/table; this depot needs no configuration",
+        )
     format = _format(address, given, role, depot)
     if traits_of(format).is_table:
         return _table(str(replace(address, depot=depot.name)), address, format, depot)
@@ -135,8 +153,9 @@ def _suffix(dataset: str) -> str:
 
 def _check_overlap(dataset: Dataset, project: Project) -> None:
     """Raise if files would be written over the location of tables of another depot."""
-    if dataset.path is None or dataset.depot not in project.depots:
-        return
+    location = depots.find(project, dataset.depot).location
+    if dataset.path is None or (project.file is None and nested(location, str(project.home))):
+        return  # in a catalog, or embedded
     others = (depot for depot in project.depots.values() if depots.holds_tables(depot) and depot.name != dataset.depot)
     tables = {f"depot `{depot.name}`": depot.warehouse for depot in others}
     for what, place in {**tables, "Catchment itself": str(project.home)}.items():

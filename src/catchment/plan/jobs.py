@@ -11,7 +11,8 @@ from catchment.plan import datasets
 from catchment.plan.changes import of_change
 from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
 from catchment.plan.options import check_options
-from catchment.project import address, depots
+from catchment.project import depots
+from catchment.project.address import is_path
 from catchment.project.model import Project
 from catchment.spec.findings import Findings
 from catchment.spec.model import Action, Input, Job, Output, SaveMode, Step, Toolbox
@@ -90,7 +91,7 @@ class Resolver:
         except RequestError as error:
             self._report(error, given.dataset_where)
             return None
-        if address.parse(given.dataset).acl is None:
+        if datasets.address_of(given.dataset, self.project).acl is None and not is_path(given.dataset):
             self._warn_no_acl(given)
         self._check_traits(given, dataset.format)
         return _output_plan(given, dataset, self._linger(given, dataset))
@@ -154,7 +155,7 @@ class Resolver:
             self.findings.error("unsupported-actions", f"not supported yet: {kind} on {format}", given.where, hint)
 
     def _check_writable(self, text: str, where: Position, kind: str) -> None:
-        acl, hint = address.parse(text).acl, "append ?acl=rw to the address"
+        acl, hint = datasets.address_of(text, self.project).acl, "append ?acl=rw to the address"
         if acl == "r":
             message = f"`{text}` may only be read, and {kind} changes it"
             self.findings.error("read-only-input", message, where, hint)

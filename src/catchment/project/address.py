@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Literal, NoReturn, cast
 
 from catchment.errors import RequestError
@@ -19,6 +21,10 @@ _FORM = re.compile(
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]+")
 # Lower layers might decode `%`; the others are glob, query and separator characters of Hadoop paths.
 _FORBIDDEN = re.compile(r"""[\\%#*{}\[\]^|<>"':]""")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PATH = re.compile(r"(?:\.{0,2}/)[^?]*(?:\?(?P<query>.*))?")
+LOCALHOST = "localhost"
+"""The depot of plain paths in a project without depots: the file system of this machine."""
 _SHAPE_HINT = "write dataos://depot:collection/dataset?acl=rw; collection `none` means no collection"
 
 
@@ -46,7 +52,7 @@ def parse(text: str) -> Address:
         raise AddressEscapes(f"the address {text!r} has control characters", hint="remove them")
     match = _FORM.fullmatch(text)
     if match is None:
-        raise BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
+        raise _no_address(text)
     depot, collection, dataset = match["depot"], match["collection"], (match["dataset"] or "").rstrip("/")
     if not is_depot_name(depot):
         raise BadAddress(f"`{depot}` in `{text}` is not a valid name for a depot", hint=_SHAPE_HINT)
@@ -54,6 +60,33 @@ def parse(text: str) -> Address:
     for segment in dataset.split("/") if dataset else ():
         _check_segment(segment, text)
     return Address(depot, None if collection == "none" else collection, dataset or None, _acl(match["query"], text))
+
+
+def is_path(text: str) -> bool:
+    """Whether a dataset is named by a plain path: absolute, or beginning with `./` or `../`."""
+    return _PATH.fullmatch(text) is not None
+
+
+def parse_path(text: str, root: Path) -> Address:
+    """The address of a plain path; relative ones start at `root`."""
+    match = _PATH.fullmatch(text)
+    if match is None:
+        raise _no_address(text)
+    place = os.path.normpath(root / text.partition("?")[0])
+    if place == os.sep:
+        raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="name a file or a directory")
+    query = "" if match["query"] is None else f"?{match['query']}"
+    return parse(f"dataos://{LOCALHOST}:none{place}{query}")
+
+
+def _no_address(text: str) -> BadAddress:
+    if not _URI.match(text) or text.startswith(("dataos://", "lake://")):
+        return BadAddress(f"`{text}` is not an address", hint=_SHAPE_HINT)
+    return BadAddress(
+        f"not supported yet: the location `{text}` as a dataset",
+        code="unsupported-location",
+        hint="give it to a depot of kind files in catchment.yaml, and write dataos://depot:none/dataset",
+    )
 
 
 def is_depot_name(text: str) -> bool:

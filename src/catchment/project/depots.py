@@ -8,8 +8,9 @@ from os.path import realpath
 from pathlib import Path
 
 from catchment.errors import RequestError
-from catchment.formats.registry import held_by
-from catchment.project.address import AddressEscapes, is_depot_name
+from catchment.formats.registry import all_traits, held_by
+from catchment.formats.traits import Traits
+from catchment.project.address import LOCALHOST, AddressEscapes, is_depot_name
 from catchment.project.model import EMBEDDED, Catalog, Depot, Project
 from catchment.spec.validation import did_you_mean
 
@@ -33,6 +34,8 @@ def find(project: Project, name: str) -> Depot:
     for candidate in (name, SYNONYMS.get(name, name)):
         if candidate in project.depots:
             return project.depots[candidate]
+    if name == LOCALHOST and takes_paths(project):
+        return Depot(LOCALHOST, next(each.name for each in held_by(EMBEDDED) if not each.is_table), "/")
     if project.file is None:
         _refuse_published(name)
         return embedded(project.root, name)
@@ -45,6 +48,29 @@ def embedded(root: Path, name: str) -> Depot:
     home = home_of(root, name)
     catalog = Catalog("jdbc", database=str(home / "catalog.db"))
     return Depot(name, EMBEDDED, str(home), catalog, publish=f"{name}{PUBLISHED}")
+
+
+def takes_paths(project: Project) -> bool:
+    """Whether datasets may be named by plain paths: only if no depot is configured that would hold them."""
+    return project.file is None or not project.depots
+
+
+def embedded_kinds() -> tuple[Traits, ...]:
+    """The formats whose tables need nothing but a directory, so that an embedded depot may be of their kind."""
+    return tuple(each for each in all_traits() if each.is_table and each.by_path and not each.catalog_required)
+
+
+def embedded_of_kind(root: Path, name: str, kind: str) -> Depot:
+    """An embedded depot that holds the tables of one format and nothing else."""
+    return Depot(name, kind, str(home_of(root, name) / kind))
+
+
+def kinds_on_disk(root: Path) -> dict[str, Depot]:
+    """The embedded depots of one format that earlier runs have created, by name."""
+    kinds = [each.name for each in embedded_kinds()]
+    homes = sorted(home_of(root, "x").parent.glob("*"))
+    found = [(home.name, kind) for home in homes for kind in kinds if (home / kind).is_dir()]
+    return {name: embedded_of_kind(root, name, kind) for name, kind in found if is_depot_name(name)}
 
 
 def _refuse_published(name: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.project.canonical import Canonical
+from catchment.project.depots import kinds_on_disk
 from catchment.project.grammar import DEFAULT_METASTORE, ProjectFile
 from catchment.project.model import Engine, Project
 from catchment.project.places import metastore_url
@@ -27,7 +28,8 @@ def load(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
     """The project that a file or directory belongs to; raises `InvalidFiles` with every problem of its file."""
     directory, file = find(start)
     if file is None:
-        return Project(directory, None, metastore_url(DEFAULT_METASTORE, directory), {}, {"default": Engine("default")})
+        metastore = metastore_url(DEFAULT_METASTORE, directory)
+        return Project(directory, None, metastore, kinds_on_disk(directory), {"default": Engine("default")})
     return _read(file, os.environ if env is None else env)
 
 

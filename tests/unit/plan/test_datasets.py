@@ -169,3 +169,45 @@ def test_outputs_that_may_not_be_written(text: str, name: str, code: str, tmp_pa
 def test_files_beside_the_tables_are_fine(tmp_path: Path) -> None:
     found = datasets.of_output("dataos://here:none/lake2?acl=rw", "out", None, configured(tmp_path.resolve()))
     assert found.path == f"{tmp_path.resolve()}/lake2"
+
+
+def test_a_plain_path_is_a_dataset_of_this_machine(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    project = bare(root)
+    for text in (f"{root}/city.csv", f"{root}/city.csv/", "./city.csv", "./x/../city.csv?acl=r"):
+        found = datasets.of_input(text, None, project)
+        assert (found.depot, found.format, found.path) == ("localhost", "csv", f"{root}/city.csv")
+    again = datasets.of_input(found.address, "csv", replace(project, file=root / "catchment.yaml"))
+    assert again == found
+    assert datasets.of_output("/dataout/city", "city", None, project).format == "parquet"
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "code"),
+    [
+        ("/", "csv", "no-dataset"),
+        ("/data/city", None, "no-format"),
+        ("/data/city", "iceberg", "unsupported-table-path"),
+        ("/data/../etc/*", "csv", "address-escapes-depot"),
+        ("data/city.csv", None, "bad-address"),
+        ("s3a://bucket/city.csv", None, "unsupported-location"),
+    ],
+)
+def test_paths_that_cannot_be_read(tmp_path: Path, text: str, format: str | None, code: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        datasets.of_input(text, format, bare(tmp_path))
+    assert refused.value.code == code
+    assert refused.value.hint
+
+
+def test_plain_paths_do_not_lead_past_depots(tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as refused:
+        datasets.of_input("/etc/passwd", "text", configured(tmp_path))
+    assert (refused.value.code, "depot" in (refused.value.hint or "")) == ("bad-address", True)
+
+
+@pytest.mark.parametrize("text", [".", "./.catchment", "./.catchment/depots/x/files/a", ".."])
+def test_no_path_leads_to_what_catchment_keeps(tmp_path: Path, text: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        datasets.of_output(text if text.startswith("./") else f"{text}/", "out", "json", bare(tmp_path))
+    assert refused.value.code in ("depots-overlap", "address-escapes-depot")

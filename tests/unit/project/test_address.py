@@ -34,7 +34,7 @@ def test_addresses_are_taken_apart(text: str, expected: Address) -> None:
         ("", "bad-address"),
         ("ny-taxi-data", "bad-address"),
         ("./dropzone/file.json", "bad-address"),
-        ("s3a://bucket/key", "bad-address"),
+        ("s3a://bucket/key", "unsupported-location"),
         ("dataos://lakehouse/raw01/t", "bad-address"),
         ("dataos://:raw01/t", "bad-address"),
         ("dataos://9lives:raw01/t", "bad-address"),

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
+
+from catchment import plan
 from catchment.errors import Position
 from catchment.spec import load
 from catchment.spec.model import PartitionField, Sort, SortColumn, Toolbox, Workflow
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
+
+
+FORMS = {
+    "sink-without-sequence": ["legacy-sink"],
+    "trailing-slash": [],
+    "plain-paths": [],
+    "typed-files": [],
+    "given-twice": ["given-twice", "ignored-key", "duplicate-key"],
+    "delta-depot": [],
+}
+"""Old and odd forms that published workflows use, and the warnings that each gets."""
 
 
 def found(name: str) -> list[tuple[str, str, int, int]]:
@@ -93,3 +108,19 @@ def test_seed_004_is_read_whole() -> None:
     assert tool.toolbox == Toolbox(
         address, "set_version", {"value": "latest"}, Position(file, 78, 18), Position(file, 75, 18)
     )
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_published_form_is_accepted(tmp_path: Path, name: str) -> None:
+    shutil.copy(WORKFLOWS / "forms" / f"{name}.yaml", tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cities.json").write_text("{}")
+    prepared = plan.prepare(tmp_path / f"{name}.yaml", env={})
+    assert prepared.plan
+    assert [each.code for each in prepared.diagnostics] == FORMS[name]
+
+
+def test_every_form_is_part_of_the_run_of_all() -> None:
+    assert {job.where.file for job in workflow("forms/all.yaml").jobs} == {
+        str(WORKFLOWS / "forms" / f"{name}.yaml") for name in FORMS
+    }

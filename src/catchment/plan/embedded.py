@@ -1,0 +1,41 @@
+"""Decides the kind of the depots that nobody configured, from the formats that a workflow uses in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from catchment.errors import RequestError
+from catchment.project import depots
+from catchment.project.address import parse
+from catchment.project.model import Project
+from catchment.spec.model import Workflow
+
+
+def with_embedded(workflow: Workflow, project: Project) -> Project:
+    """The project with the embedded depots that hold the tables of one format and nothing else.
+
+    A depot becomes one of them if a workflow uses such a format in it before anything else is there. From then on it
+    behaves like a configured depot of that kind: its datasets have that format, whether or not they say so.
+    """
+    if project.file is not None:
+        return project
+    kinds = {name: traits.name for traits in depots.embedded_kinds() for name in traits.formats}
+    asked = {name: kinds[format] for name, format in _formats(workflow) if format in kinds}
+    made = {
+        name: depots.embedded_of_kind(project.root, name, kind)
+        for name, kind in asked.items()
+        if name not in project.depots and not depots.home_of(project.root, name).exists()
+    }
+    return replace(project, depots={**project.depots, **made})
+
+
+def _formats(workflow: Workflow) -> Iterator[tuple[str, str]]:
+    """The depots of a workflow's datasets and the formats that it names for them."""
+    for job in workflow.jobs:
+        named = (*((each.dataset, each.format) for each in job.inputs), *((o.dataset, o.format) for o in job.outputs))
+        for text, format in named:
+            try:
+                yield parse(text).depot, format or ""
+            except RequestError:
+                continue  # reported where it is resolved
