@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,20 @@ import pytest
 
 from catchment.project import load
 from catchment.run.run_history import find
-from tests.cli import program, projects
+from tests.cli import pages, program, projects
 from tests.spark.hosts import Host
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "replay.md"
 MARKS = (
-    "SELECT vendor_id, sum(fare), min(loaded_at), max(loaded_at) FROM lakehouse.marts.trips "
-    "GROUP BY vendor_id ORDER BY vendor_id"
+    "SELECT region, sum(amount), min(loaded_at), max(loaded_at) FROM lakehouse.marts.orders_by_region "
+    "GROUP BY region ORDER BY region"
 )
 
 
 def correct(root: Path) -> None:
-    """Every fare is one more."""
-    place = root / "dropzone" / "trips.json"
-    trips = [json.loads(line) for line in place.read_text().splitlines()]
-    place.write_text("".join(json.dumps(trip | {"fare": trip["fare"] + 1}) + "\n" for trip in trips))
+    """Every amount is one more."""
+    place = root / "data" / "orders.json"
+    orders = [json.loads(line) for line in place.read_text().splitlines()]
+    place.write_text("".join(json.dumps(order | {"amount": order["amount"] + 1}) + "\n" for order in orders))
 
 
 def run(java: Host, root: Path, *arguments: str) -> str:
@@ -36,23 +34,23 @@ def run(java: Host, root: Path, *arguments: str) -> str:
 
 @pytest.mark.slow
 def test_one_partition_and_then_a_whole_run_are_replayed(lent: Host, tmp_path: Path) -> None:
-    [recipe] = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    projects.make(tmp_path)
-    (tmp_path / "vendor.yaml").write_text(recipe)
-    (tmp_path / "all.yaml").write_text(recipe.replace(" WHERE vendor_id = 1", ""))
+    recipe = pages.files("docs/how-to/replay.md")["replay.yaml"]
+    program.call("init", cwd=tmp_path)
+    (tmp_path / "replay.yaml").write_text(recipe)
+    (tmp_path / "all.yaml").write_text(recipe.replace(" WHERE region = 'north'", ""))
 
-    def vendors() -> list[Any]:
+    def regions() -> list[Any]:
         return list(program.call("query", MARKS, "-o", "json", cwd=tmp_path, java=lent).data["rows"])
 
     first = run(lent, tmp_path, "all.yaml")
-    [[_, one, began, _], [_, two, *_]] = vendors()
+    [[_, north, began, _], [_, south, *_]] = regions()
     correct(tmp_path)
-    run(lent, tmp_path, "vendor.yaml")
-    [[_, mended, later, _], other] = vendors()
-    assert (mended, other) == (one + 10, [2, two, began, began])
+    run(lent, tmp_path, "replay.yaml")
+    [[_, mended, later, _], other] = regions()
+    assert (mended, other) == (north + 2, ["south", south, began, began])
     assert later > began
     assert run(lent, tmp_path, "--from-run", first) != first
-    assert vendors() == [[1, one + 10, began, began], [2, two + 10, began, began]]
+    assert regions() == [["north", north + 2, began, began], ["south", south + 3, began, began]]
     assert Path(find(load(tmp_path), first).file) == tmp_path / "all.yaml"
 
 

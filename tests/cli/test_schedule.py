@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import catchment
-from tests.cli import program, projects
-from tests.cli.test_how_tos import example
+from tests.cli import pages, program, projects
 
 TICK = {"workflow", "tick", "status", "reason", "run_id", "starts", "seconds", "error", "scheduler"}
 
@@ -77,9 +76,11 @@ def test_a_tick_that_nobody_claimed_is_not_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_how_to(tmp_path: Path) -> None:
-    project = projects.make(tmp_path)
-    flow = example("schedule.md", project)
-    flow.write_text(flow.read_text().replace('"30 2 * * *"', '"*/2 * * * * *"'))
+    project = tmp_path
+    program.call("init", cwd=project)
+    text = pages.files("docs/how-to/schedule.md")["nightly.yaml"]
+    flow = project / "nightly.yaml"
+    flow.write_text(text.replace('"30 2 * * *"', '"*/2 * * * * *"'))
     with program.begin("schedule", flow.name, "-o", "json", cwd=project) as running:
         program.wait_until(lambda: _succeeded(project) or running.process.poll() is not None, "a tick succeeds", 120)
         running.process.send_signal(signal.SIGTERM)
@@ -88,22 +89,22 @@ def test_the_how_to(tmp_path: Path) -> None:
     settled = [json.loads(line) for line in answer.out.splitlines()]
     assert all(set(line) == TICK for line in settled)
     first = next(line for line in settled if line["run_id"])
-    assert (first["status"], first["workflow"], first["starts"]) == ("succeeded", "nightly-trips", 1)
+    assert (first["status"], first["workflow"], first["starts"]) == ("succeeded", "nightly-orders", 1)
     assert {line["status"] for line in settled} <= {"succeeded", "skipped", "cancelled"}
     assert "is not over" in next(line["reason"] for line in settled if line["status"] == "skipped")
     (day,) = {
-        row[0] for row in catchment.open(project).query("SELECT loaded_on FROM lakehouse.marts.trips_by_day").rows
+        row[0] for row in catchment.open(project).query("SELECT loaded_on FROM lakehouse.marts.orders_by_day").rows
     }
     assert str(day) == first["tick"][:10]
     assert (
-        f"run {first['run_id']} of nightly-trips: succeeded" in program.call("logs", first["run_id"], cwd=project).out
+        f"run {first['run_id']} of nightly-orders: succeeded" in program.call("logs", first["run_id"], cwd=project).out
     )
     assert f"starting run {first['run_id']}" in answer.err
     once = program.call("run", flow.name, cwd=project)
     assert once.code == 0
-    assert "nightly-trips runs once, now; `catchment schedule flow.yaml` follows its schedule" in once.err
+    assert "nightly-orders runs once, now; `catchment schedule nightly.yaml` follows its schedule" in once.err
 
 
 def _succeeded(project: Path) -> list[dict[str, Any]]:
-    ticks = program.call("ticks", "nightly-trips", "-o", "json", cwd=project).data["ticks"]
+    ticks = program.call("ticks", "nightly-orders", "-o", "json", cwd=project).data["ticks"]
     return [tick for tick in ticks if tick["status"] == "succeeded"]

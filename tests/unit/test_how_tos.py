@@ -1,35 +1,39 @@
-"""The workflows in the how-tos are workflows: they can be planned as they stand there."""
+"""The files and commands of the docs fit the project that `catchment init` makes."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from catchment import plan
+from tests.cli.pages import ROOT, blocks, files
 
-HOW_TOS = Path(__file__).parent.parent.parent / "docs" / "how-to"
-PROJECT = """\
-depots:
-  dropzone: {kind: files, location: ./dropzone}
-  lakehouse: {kind: iceberg, location: ./lake, publish: lakehouse_published}
-"""
-EXAMPLES = {
-    f"{page.stem}-{number}": text
-    for page in sorted(HOW_TOS.glob("*.md"))
-    for number, text in enumerate(re.findall(r"^```yaml\n(name: .*?)^```", page.read_text(), re.DOTALL | re.MULTILINE))
-}
+TEMPLATE = ROOT / "src" / "catchment" / "cli" / "template"
+PAGES = ["README.md", *(str(page.relative_to(ROOT)) for page in sorted(ROOT.glob("docs/**/*.md")))]
+EXAMPLES = {f"{page}: {name}": text for page in PAGES for name, text in files(page).items()}
 
 
 def test_there_are_examples() -> None:
-    assert "merge-0" in EXAMPLES
+    assert "docs/how-to/merge.md: accounts.yaml" in EXAMPLES
 
 
 @pytest.mark.parametrize("text", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_an_example_can_be_planned_without_a_warning(tmp_path: Path, text: str) -> None:
-    (tmp_path / "catchment.yaml").write_text(PROJECT)
+    shutil.copytree(TEMPLATE, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "data" / "changes.json").touch()  # made by a command of its page
     (tmp_path / "flow.yaml").write_text(text)
     prepared = plan.prepare(tmp_path / "flow.yaml", env={})
     assert prepared.diagnostics == ()
     assert prepared.plan
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_workflow_and_command_is_one_that_the_tests_run(page: str) -> None:
+    """A workflow has its file name in its first line, and commands are in blocks of `sh` or behind `$`."""
+    for block in blocks(page):
+        assert block.file or not re.match(r"(#.*\n)*name: ", block.text), block.text
+        if block.language != "sh":
+            assert not re.search(r"^catchment ", block.text, re.MULTILINE), block.text
