@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
 
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
@@ -28,7 +29,7 @@ def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write)
             _add(new_builder(schema), field, column).build()  # each field alone first, to know which one fails
             _add(whole, field, column)
         except Exception as error:
-            raise _invalid(field, error) from error
+            raise _invalid(field, error, hint_for(field.transform, column, frame.schema[column].dataType)) from error
     return whole.build()
 
 
@@ -83,13 +84,25 @@ def _add(builder: Any, field: PartitionField, column: str) -> Any:
     return getattr(builder, field.transform)(*arguments)
 
 
-def _invalid(field: PartitionField, error: Exception) -> JobError:
+def hint_for(transform: str, column: str, kind: DataType) -> str:
+    """What to do about a column that cannot be partitioned by a transform."""
+    if transform in FUNCTIONS and not isinstance(kind, (DateType, TimestampType, TimestampNTZType)):
+        function = "to_timestamp" if transform == "hour" else "to_date"
+        return (
+            f"{column} is a {kind.simpleString()}: convert it in the last step, for example with {function}({column})"
+        )
+    if transform == "hour" and isinstance(kind, DateType):
+        return f"{column} is a date, which has no hours: partition by day of it, or by hour of a timestamp"
+    return "choose another transform or column; the name of a partition must differ from every column"
+
+
+def _invalid(field: PartitionField, error: Exception, hint: str) -> JobError:
     problem = from_spark(error)
     return JobError(
         f"the rows cannot be partitioned by {field.transform} of {field.column}: {problem.message}",
         code="partition-invalid",
         where=field.where,
-        hint="year, month and day need a date or timestamp, hour a timestamp; names must differ from every column",
+        hint=hint,
         detail=problem.detail,
     )
 

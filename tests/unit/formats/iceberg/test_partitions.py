@@ -1,10 +1,11 @@
-"""Whether a write asks for one file at a time."""
+"""Whether a write asks for one file at a time, and what to do about columns that cannot be partitioned by."""
 
 from __future__ import annotations
 
 import pytest
+from pyspark.sql.types import DataType, DateType, LongType, StringType, TimestampType
 
-from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
+from catchment.formats.iceberg.partitions import ORDERING_OPTION, hint_for, without_fanout
 
 ONE, AUTO = {"fanout-enabled": "false"}, {"fanout-enabled": "auto"}
 AS_THEY_COME = {ORDERING_OPTION: "false"}
@@ -30,3 +31,19 @@ def test_one_file_at_a_time_unless_told_otherwise(
 ) -> None:
     assert without_fanout(options, properties, clustered=clustered, sortable=True) == {**options, **added}
     assert without_fanout(options, properties, clustered=clustered, sortable=False) == options
+
+
+@pytest.mark.parametrize(
+    ("transform", "kind", "hint"),
+    [
+        ("month", StringType(), "at is a string: convert it in the last step, for example with to_date(at)"),
+        ("hour", LongType(), "at is a bigint: convert it in the last step, for example with to_timestamp(at)"),
+        ("hour", DateType(), "at is a date, which has no hours: partition by day of it, or by hour of a timestamp"),
+        (
+            *("month", TimestampType()),
+            "choose another transform or column; the name of a partition must differ from every column",
+        ),
+    ],
+)
+def test_the_hint_fits_the_column(transform: str, kind: DataType, hint: str) -> None:
+    assert hint_for(transform, "at", kind) == hint
