@@ -123,12 +123,21 @@ class Project:
         return recovery.recover(self.settings, found, remove=remove)
 
     def query(
-        self, sql: str, *, limit: int | None = None, published: bool = False, engine: str = "default"
+        self,
+        sql: str,
+        *,
+        limit: int | None = None,
+        published: bool = False,
+        write: bool = False,
+        engine: str = "default",
     ) -> QueryResult:
-        """Run one SQL query; tables are `depot.collection.table`. `published` reads the published versions."""
+        """Run one SQL query; tables are `depot.collection.table`. `published` reads the published versions.
+
+        It only reads, unless `write` allows more: then it may be any statement.
+        """
         from catchment.run import lake
 
-        return lake.query(self.settings, sql, limit=limit, published=published, engine=engine)
+        return lake.query(self.settings, sql, limit=limit, published=published, write=write, engine=engine)
 
     def change(
         self, address: str, name: ChangeName, arguments: Mapping[str, Any], *, dry_run: bool = False

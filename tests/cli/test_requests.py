@@ -77,6 +77,7 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
         (("table", "show", "dataos://lakehouse:raw/../trips"), "address-escapes-depot"),
         (("query", "SELECT 1", "--engine", "nobody"), "unknown-engine"),
         (("query", "--file", "missing.sql"), "file-not-found"),
+        (("query", "DROP TABLE lakehouse.raw.t", "--write"), "not-confirmed"),
         (("table", "expire", "dataos://lakehouse:raw/t"), "not-confirmed"),
         (("table", "expire", "dataos://lakehouse:raw/t", "--older-than", "soon"), "bad-timestamp"),
         (

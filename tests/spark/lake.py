@@ -286,11 +286,11 @@ class LiveEngine:
     def fail(self, job: JobPlan, **more: Any) -> Failed:
         return self.start_job(job, **more).failed()
 
-    def start_query(self, sql: str, limit: int | None = None) -> Pending:
-        return self._send(lambda id: RunQuery(id, sql, limit))
+    def start_query(self, sql: str, limit: int | None = None, *, write: bool = True) -> Pending:
+        return self._send(lambda id: RunQuery(id, sql, limit, write=write))
 
-    def ask(self, sql: str, limit: int | None = None) -> QueryResult:
-        return self.start_query(sql, limit).result()
+    def ask(self, sql: str, limit: int | None = None, *, write: bool = True) -> QueryResult:
+        return self.start_query(sql, limit, write=write).result()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows as JSON has them."""
@@ -299,8 +299,8 @@ class LiveEngine:
     def value(self, sql: str) -> Any:
         return self.rows(sql)[0][0]
 
-    def refused_query(self, sql: str) -> Failed:
-        return self._send(lambda id: RunQuery(id, sql)).failed()
+    def refused_query(self, sql: str, *, write: bool = False) -> Failed:
+        return self.start_query(sql, write=write).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
         depot = next(each for each in self.plan.depots if each.name == dataset.depot)

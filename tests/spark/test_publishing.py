@@ -156,16 +156,6 @@ def test_what_is_not_there_is_named_at_its_place(engine: LiveEngine, fresh: str,
     assert [entry["readable"] for entry in versions(engine, fresh)] == [False, True]
 
 
-def test_neither_a_query_nor_a_step_writes_where_readers_look(engine: LiveEngine, fresh: str) -> None:
-    engine.run(appending(fresh, 1))
-    publish(engine, fresh)
-    write = f"INSERT INTO lake_published.raw.{fresh} VALUES (2)"
-    assert engine.refused_query(write).code == "published-read-only"
-    failed = engine.fail(writing(write, table(f"{fresh}_more")))
-    assert (failed.code, failed.retryable, bool(failed.where)) == ("published-read-only", False, True)
-    assert published(engine, fresh) == [1]
-
-
 def test_a_table_that_throws_its_metadata_away_is_not_published(engine: LiveEngine, fresh: str) -> None:
     forgetful = {"write.metadata.delete-after-commit.enabled": "true"}
     engine.run(appending(fresh, 1, properties=forgetful))

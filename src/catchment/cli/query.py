@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import options, printing, projects
+from catchment.cli import interaction, options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.run.query_result import QueryResult
@@ -29,27 +29,52 @@ ON_A_TERMINAL = 1000
     help=f"Print at most this many rows; 0 for all.  [default: {ON_A_TERMINAL} on a terminal, else all]",
 )
 @click.option("--published", is_flag=True, help="Read the published versions of the tables instead of the newest ones.")
+@click.option("--write", is_flag=True, help="Allow statements that change tables; asks first.")
+@click.option("--yes", is_flag=True, help="With --write, do not ask.")
 @click.option("--engine", default="default", show_default=True, help="The engine that runs the query.")
 @options.project
 @options.output("table", "json", "csv")
 @options.debug
 def query(
-    sql: str | None, file: Path | None, limit: int | None, engine: str, where: Path, output: str, *, published: bool
+    sql: str | None,
+    file: Path | None,
+    limit: int | None,
+    engine: str,
+    where: Path,
+    output: str,
+    *,
+    published: bool,
+    write: bool,
+    yes: bool,
 ) -> None:
     """Query the lake with SQL; tables are named depot.collection.table.
+
+    A query only reads. With --write any statement may run, outside the ledger: nothing keeps it from being repeated.
 
     Time travel works as in Spark: SELECT … FROM lakehouse.raw01.trips VERSION AS OF 123.
     """
     text = _statement(sql, file)
+    _check_write(write=write, yes=yes, published=published)
     project = projects.open_project(where)
     from catchment.run import lake
 
     if limit is None and sys.stdout.isatty():
         limit = ON_A_TERMINAL
-    rows = lake.query(project, text, limit=limit or None, published=published, engine=engine, tell=printing.tell)
+    rows = lake.query(
+        project, text, limit=limit or None, published=published, write=write, engine=engine, tell=printing.tell
+    )
     _echo(rows, output)
     if rows.truncated:
         printing.tell(f"only the first {len(rows.texts)} rows are shown; --limit 0 shows all")
+
+
+def _check_write(*, write: bool, yes: bool, published: bool) -> None:
+    if yes and not write:
+        raise click.UsageError("--yes confirms --write, and there is nothing else to confirm")
+    if write and published:
+        raise click.UsageError("--published only reads: published catalogs cannot be written")
+    if write and not yes:
+        interaction.require("Run this statement, whatever it changes?")
 
 
 def _statement(sql: str | None, file: Path | None) -> str:

@@ -63,6 +63,8 @@ class RunQuery:
     limit: int | None = None
     published: bool = False
     """Whether tables of depots are looked up in their published catalogs."""
+    write: bool = False
+    """Whether the statement may change more than its own session."""
     kind: Literal["run-query"] = "run-query"
 
 

@@ -290,14 +290,10 @@ class Maintains(Protocol):
 
 @runtime_checkable
 class RewritesSql(Protocol):
-    """A format whose tables have other names in Spark, or that must refuse some statements."""
+    """A format whose tables have other names in Spark."""
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterable[Edit]:
         """The replacements in a statement with which Spark finds the tables of these depots."""
-        ...
-
-    def check(self, sql: str, depots: Sequence[Depot]) -> None:
-        """Raise if a statement must not run."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Prepares SQL for Spark: formats replace the names of their tables and refuse statements."""
+"""Prepares SQL for Spark: formats replace the names of their tables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def rewrite_for_spark(sql: str, depots: Sequence[Depot]) -> Edited:
     return Edited.of(sql, [edit for format in formats for edit in format.edits(sql, depots)])
 
 
-def check_statement(sql: str, depots: Sequence[Depot]) -> None:
-    """Raise if a format refuses a statement."""
-    for format in open_all({depot.kind for depot in depots}, RewritesSql):
-        format.check(sql, depots)
+def published_catalogs(depots: Sequence[Depot]) -> tuple[str, ...]:
+    """The published catalogs of the depots, which nobody may write to."""
+    return tuple(depot.publish for depot in depots if depot.publish)
 
 
 def query_published(sql: str, depots: Sequence[Depot]) -> str:

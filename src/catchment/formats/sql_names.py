@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from catchment.plan.model import Dataset
+from catchment.sql_parser import parse
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -17,15 +18,7 @@ Edit = tuple[int, int, str]
 
 def parsed(sql: str, catalogs: Collection[str]) -> exp.Expr | None:
     """The parsed statement if it names one of these catalogs; None if it cannot be parsed, which Spark reports."""
-    if not any(name in sql for name in catalogs):
-        return None
-    import sqlglot  # slow to import, and needed only if the SQL names such a catalog
-    from sqlglot.errors import SqlglotError
-
-    try:
-        return sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
-        return None
+    return parse(sql) if any(name in sql for name in catalogs) else None
 
 
 def may_name(sql: str, dataset: Dataset) -> bool:
@@ -33,13 +26,10 @@ def may_name(sql: str, dataset: Dataset) -> bool:
     own = dataset.table or (dataset.path or "").rstrip("/").rpartition("/")[2]
     if own.lower() not in sql.lower() and "identifier" not in sql.lower():
         return False
-    import sqlglot  # slow to import, and needed only if the SQL contains the name
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
+    from sqlglot import exp  # slow to import, and needed only if the SQL contains the name
 
-    try:
-        statement = sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
+    statement = parse(sql)
+    if statement is None:
         return True
     tables = [f".{'.'.join(part.name for part in table.parts)}.".lower() for table in statement.find_all(exp.Table)]
     name = f".{dataset.namespace}.{dataset.table}.".lower()

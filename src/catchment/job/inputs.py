@@ -11,6 +11,7 @@ from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Source
 from catchment.formats.registry import open_format
+from catchment.job.views import create_view
 from catchment.job.windows import plan_window, read_window
 from catchment.plan.model import InputPlan
 from catchment.store.states import InputWindow, State
@@ -20,7 +21,7 @@ def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None)
     """Read an input, or one window of it, and create its views; returns all views by name."""
     with reading(source):
         frames = _frames(spark, source, part)
-        frames[source.name].createOrReplaceTempView(source.name)
+        create_view(frames[source.name], source.name)
         return frames
 
 

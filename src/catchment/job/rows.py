@@ -29,7 +29,8 @@ from pyspark.sql.types import (
 from catchment.engine.protocol import Rows, RunQuery
 from catchment.errors import CatchmentError, RequestError
 from catchment.formats.failures import from_spark
-from catchment.formats.sql import check_statement, explain_missing, query_published, rewrite_for_spark
+from catchment.formats.sql import explain_missing, published_catalogs, query_published, rewrite_for_spark
+from catchment.job.statements import Allowed, run_statement
 from catchment.project.model import Depot
 
 MESSAGE_CHARACTERS = 1024 * 1024
@@ -47,9 +48,9 @@ CYCLE = 146_097
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Iterator[Rows]:
     """Run a query over the tables of these depots; yields messages with at most `limit` rows, the last one last."""
     sql = query_published(query.sql, depots) if query.published else query.sql
-    check_statement(sql, depots)
+    allowed = Allowed(query.write, published_catalogs(depots), "allow it with --write")
     try:
-        frame = spark.sql(rewrite_for_spark(sql, depots).sql)
+        frame = run_statement(spark, rewrite_for_spark(sql, depots).sql, allowed)
         yield from _messages(query, frame, _fetched(frame, query.limit))
     except CatchmentError:
         raise
@@ -57,9 +58,13 @@ def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()
         raise _with_reason(spark, from_spark(error, otherwise="query-failed"), sql, depots) from error
 
 
+_MAY_BE_UNPUBLISHED = ("table-or-view-not-found", "query-failed")
+"""The second one if the catalog has no database yet."""
+
+
 def _with_reason(spark: SparkSession, problem: CatchmentError, sql: str, depots: Sequence[Depot]) -> CatchmentError:
     """The error, replaced by a better one if a table is missing because it was never published."""
-    known = explain_missing(spark, sql, depots) if problem.code == "table-or-view-not-found" else None
+    known = explain_missing(spark, sql, depots) if problem.code in _MAY_BE_UNPUBLISHED else None
     return known or problem
 
 

@@ -16,12 +16,14 @@ from catchment.errors import CatchmentError, CommitConflict, JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import EarlierWrite, Requester, Sink, Write, Written
 from catchment.formats.registry import open_format
+from catchment.formats.sql import published_catalogs
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input
 from catchment.job.links import check_links
 from catchment.job.places import refusal, with_space_left
+from catchment.job.statements import Allowed, check_setting
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.job.windows import check_outputs, described
@@ -223,6 +225,7 @@ def _prepare(attempt: _Attempt) -> None:
 
 
 def _set(attempt: _Attempt, key: str, value: str) -> None:
+    check_setting(key, published_catalogs(attempt.depots))
     try:
         attempt.spark.conf.set(key, value)
     except Exception as error:
@@ -249,11 +252,16 @@ def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
 def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
     for step in attempt.job.steps:
         attempt.story.tell("step", f"step {step.name}:\n{step.sql}", name=step.name)
-        views[step.name] = frame = run_step(attempt.spark, step, attempt.depots)
+        views[step.name] = frame = run_step(attempt.spark, step, attempt.depots, _allowed(attempt))
         if attempt.job.explain:
             _explain(attempt, step.name, frame)
         if attempt.job.preview_rows and frame.columns:
             _preview(attempt, step.name, frame)
+
+
+def _allowed(attempt: _Attempt) -> Allowed:
+    hint = "let an output write the rows; or set `sideEffects: true` in the job, which is then never retried by itself"
+    return Allowed(attempt.job.side_effects, published_catalogs(attempt.depots), hint)
 
 
 def _explain(attempt: _Attempt, name: str, frame: DataFrame) -> None:

@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats.failures import CHECK_FAILED, from_spark
-from catchment.formats.sql import check_statement, rewrite_for_spark
+from catchment.formats.sql import rewrite_for_spark
 from catchment.formats.sql_names import Edited
+from catchment.job.statements import Allowed, run_statement
+from catchment.job.views import create_view
 from catchment.jvm.causes import causes
 from catchment.plan.model import StepPlan
 from catchment.project.model import Depot
@@ -19,14 +21,13 @@ from catchment.spec.sql_tokens import code_of
 _CHECK = re.compile(r"\b(raise_error|assert_true)\s*\(", re.IGNORECASE)
 
 
-def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot]) -> DataFrame:
+def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot], allowed: Allowed) -> DataFrame:
     """Run a step's SQL over views and tables of these depots, and create a view of its result."""
     handed = rewrite_for_spark(step.sql, depots)
     try:
-        check_statement(step.sql, depots)
-        frame = spark.sql(handed.sql)
+        frame = run_statement(spark, handed.sql, allowed)
         if frame.columns:  # a command such as CACHE TABLE has no result
-            frame.createOrReplaceTempView(step.name)
+            create_view(frame, step.name)
     except Exception as error:
         problem = from_spark(error)
         raise _at_step(step, handed, problem, error) if isinstance(problem, JobError) else problem from error

@@ -13,6 +13,8 @@ from catchment.errors import CatchmentError, JobError, Position
 from catchment.formats.failures import from_spark
 from catchment.formats.model import History, Source
 from catchment.formats.registry import open_format
+from catchment.job.statements import Allowed, run_statement
+from catchment.job.views import create_view
 from catchment.plan.model import Incremental, InputPlan, JobPlan, Key, Template
 from catchment.store.states import FIRST, LAST, SNAPSHOT, InputWindow, State, Window
 from catchment.timestamps import as_written, in_utc_unless_zoned
@@ -139,7 +141,7 @@ def _plan_by_keys(spark: SparkSession, source: InputPlan, window: Incremental, s
 
 def _whole(spark: SparkSession, source: InputPlan, window: Incremental) -> DataFrame:
     frame = open_format(source.dataset.format, Source).read(spark, source)
-    frame.createOrReplaceTempView(window.context)
+    create_view(frame, window.context)
     return frame
 
 
@@ -234,7 +236,7 @@ def _plan_by_history(spark: SparkSession, source: InputPlan, state: State | None
 
 def _query(spark: SparkSession, template: Template, values: Mapping[str, str], what: str) -> DataFrame:
     try:
-        return spark.sql(template.filled(values))
+        return run_statement(spark, template.filled(values), Allowed())
     except Exception as error:
         raise _at(from_spark(error, otherwise="sql-failed"), what, template.where) from error
 

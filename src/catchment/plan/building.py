@@ -96,5 +96,6 @@ def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:
         log_level=job.log_level,
         explain=job.explain,
         preview_rows=job.preview_rows,
+        side_effects=job.side_effects,
         retry=job.retry,
     )

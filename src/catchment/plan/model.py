@@ -158,6 +158,8 @@ class JobPlan:
     log_level: LogLevel = "INFO"
     explain: bool = False
     preview_rows: int = 0
+    side_effects: bool = False
+    """Whether steps may change more than their own session; such a job is not retried by itself."""
     retry: Retry = field(default_factory=Retry)
 
     @property

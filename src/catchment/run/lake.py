@@ -86,9 +86,12 @@ class LakeSession:
         else:
             self._process.kill()  # its log stays: it may have something to explain
 
-    def query(self, sql: str, *, limit: int | None = None, published: bool = False) -> QueryResult:
-        """The rows of a SQL query over `depot.collection.table`; with `published`, over what was published of them."""
-        self._process.send(RunQuery(QUESTION, sql, limit, published))
+    def query(self, sql: str, *, limit: int | None = None, published: bool = False, write: bool = False) -> QueryResult:
+        """The rows of a SQL query over `depot.collection.table`; with `published`, over what was published of them.
+
+        With `write`, the statement may be more than a query.
+        """
+        self._process.send(RunQuery(QUESTION, sql, limit, published, write))
         messages = [self._await(Rows)]
         while messages[-1].more:
             messages.append(self._await(Rows))
@@ -135,13 +138,14 @@ def query(
     *,
     limit: int | None,
     published: bool = False,
+    write: bool = False,
     engine: str = "default",
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
 ) -> QueryResult:
-    """The rows of one SQL query; `tell` hears what takes time."""
+    """The rows of one SQL query; `tell` hears what takes time. With `write`, it may be more than a query."""
     with LakeSession(project, engine=engine, tell=tell, launch=launch) as reader:
-        return reader.query(sql, limit=limit, published=published)
+        return reader.query(sql, limit=limit, published=published, write=write)
 
 
 def inspect(

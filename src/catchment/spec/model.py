@@ -322,6 +322,10 @@ class Job:
     """`sparkConf`, with driver and executor settings under Spark's own keys."""
     explain: bool = False
     preview_rows: int = 0
+    side_effects: bool = False
+    """Whether steps may change more than their own session."""
+    names: frozenset[str] = frozenset()
+    """Every name that inputs and steps were given, in lower case, also of those that cannot be read."""
     inputs: tuple[Input, ...] = ()
     steps: tuple[Step, ...] = ()
     outputs: tuple[Output, ...] = ()

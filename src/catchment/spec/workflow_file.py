@@ -178,8 +178,16 @@ class _Loading:
         file = text(node.get("file"))
         jobs = self._sub_workflow(self._path.parent / file, follow(node, ["file"]).node.where) if file else ()
         retry = retry_of(given.retry if given else None)
-        return tuple(replace(job, retry=retry) if job.retry == Retry() else job for job in jobs)
+        for job in (each for each in jobs if each.side_effects and retry.count):
+            message = f"`retry` has no effect on job `{job.name}`: it has side effects"
+            self._findings.warning("ignored-key", message, node.key_where("retry"))
+        return tuple(replace(job, retry=retry) if _takes(job, retry) else job for job in jobs)
 
     def _sub_workflow(self, path: Path, asked_at: Position) -> tuple[Job, ...]:
         found = _Loading(path, self._surroundings, self).workflow(asked_at)
         return found.jobs if found else ()
+
+
+def _takes(job: Job, retry: Retry) -> bool:
+    """Whether a job takes the retry settings of the workflow file that it is part of."""
+    return job.retry == Retry() and not (job.side_effects and retry.count)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.errors import JobError, RequestError
-from catchment.formats.iceberg.published_names import published_tables, query_published, refuse_writing
+from catchment.errors import RequestError
+from catchment.formats.iceberg.published_names import published_tables, query_published
 from catchment.formats.sql import rewrite_for_spark
 from catchment.project.model import Catalog, Depot
 
@@ -78,56 +78,6 @@ def test_a_depot_without_a_published_catalog_is_named() -> None:
     with pytest.raises(RequestError) as caught:
         query_published("SELECT 1 FROM lake.raw.t JOIN events.raw.clicks", SHOWN)
     assert (caught.value.code, "events" in caught.value.message) == ("no-published-catalog", True)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT * FROM shown.raw.t",
-        "WITH c AS (SELECT 1) SELECT * FROM shown.raw.t, c",
-        "FROM shown.raw.t SELECT *",
-        "DESCRIBE TABLE shown.raw.t",
-        "EXPLAIN SELECT * FROM shown.raw.t",
-        "SHOW TABLES IN shown.raw",
-        "CACHE TABLE shown.raw.t",
-        "INSERT INTO lake.raw.t SELECT * FROM shown.raw.t",
-        "CREATE TABLE lake.raw.u AS SELECT * FROM shown.raw.t",
-        "MERGE INTO lake.raw.t u USING shown.raw.t s ON u.a = s.a WHEN MATCHED THEN DELETE",
-        "DROP TABLE lake.raw.t",
-    ],
-)
-def test_published_tables_are_read(sql: str) -> None:
-    refuse_writing(sql, SHOWN)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "INSERT INTO shown.raw.t VALUES (1)",
-        "INSERT INTO `shown`.raw.t SELECT * FROM lake.raw.t",
-        "INSERT OVERWRITE shown.raw.t SELECT 1",
-        "WITH c AS (SELECT 1) INSERT INTO shown.raw.t SELECT * FROM c",
-        "FROM x INSERT INTO shown.raw.t SELECT *",
-        "DELETE FROM shown.raw.t",
-        "UPDATE shown.raw.t SET a = 1",
-        "MERGE INTO shown.raw.t u USING x s ON u.a = s.a WHEN MATCHED THEN DELETE",
-        "DROP TABLE shown.raw.t",
-        "TRUNCATE TABLE shown.raw.t",
-        "CREATE OR REPLACE TABLE shown.raw.t AS SELECT 1",
-        "ALTER TABLE shown.raw.t ADD COLUMN z int",
-        "ALTER TABLE shown.raw.t WRITE ORDERED BY x",
-        "ALTER TABLE shown.raw.t CREATE BRANCH b",
-        "ALTER TABLE shown.raw.t SET TBLPROPERTIES ('a' = 'b')",
-        "CALL shown.system.rollback_to_snapshot('raw.t', 1)",
-        "CALL lake.system.register_table(table => 'shown.raw.t', metadata_file => 'x')",
-        "USE shown.raw",
-        "SELECT FROM WHERE shown",
-    ],
-)
-def test_published_tables_are_not_written(sql: str) -> None:
-    with pytest.raises(JobError) as caught:
-        refuse_writing(sql, SHOWN)
-    assert caught.value.code == "published-read-only"
 
 
 def test_what_a_query_names_of_published_catalogs() -> None:

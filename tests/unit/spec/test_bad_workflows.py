@@ -118,6 +118,18 @@ SHAPE = {
     "no stackSpec": ("missing-field", GOOD + "    - name: two\n      §spec: {stack: flare}\n"),
     "no job in stackSpec": ("missing-field", GOOD + "    - name: two\n      spec: {stack: flare, §stackSpec: {}}\n"),
     "spec and file": ("spec-and-file", node("      §file: other.yaml\n")),
+    "side effects that are retried": (
+        "side-effects-repeated",
+        changed(STACK, STACK + "            §sideEffects: true\n", node("      retry: {count: 2}\n")),
+    ),
+    "side effects that are rerun": (
+        "side-effects-repeated",
+        changed(
+            STACK,
+            STACK + "            §sideEffects: true\n",
+            changed(OPTIONS, "conflict: rerun, options: {saveMode: overwrite}"),
+        ),
+    ),
     "a flag that is none": (
         "wrong-type",
         stack("").replace("            inputs:", "            explain: §on\n            inputs:"),

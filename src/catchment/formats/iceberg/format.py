@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -18,7 +18,6 @@ from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
 from catchment.formats.iceberg.row_changes import delete_rows
 from catchment.formats.model import EarlierWrite, Facts, Needs, Requester, Write, Written
-from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store.writes import Base
@@ -96,14 +95,6 @@ class Iceberg:
     ) -> Written:
         """Delete rows in one commit."""
         return delete_rows(spark, condition, write, writer, listener)
-
-    def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
-        """No edits: a depot is a Spark catalog of the same name."""
-        return iter(())
-
-    def check(self, sql: str, depots: Sequence[Depot]) -> None:
-        """Raise if a statement writes to a published catalog."""
-        published_names.refuse_writing(sql, depots)
 
     def published(self, sql: str, depots: Sequence[Depot]) -> str:
         """The query over published versions."""

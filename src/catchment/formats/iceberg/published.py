@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.traits import read_only
 from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset
 
@@ -47,7 +48,8 @@ class PublishedTable:
 
     def pointer(self) -> Pointer | None:
         """The current pointer; None if the table was never published."""
-        catalogs.open_catalog(self.spark, self.catalog)  # creates the catalog's own tables if they are missing
+        # The depot's own catalog is in the same database; opening it creates the database's tables if they are missing.
+        catalogs.open_catalog(self.spark, self.dataset.depot)
         with self._prepared(_LOOK, *self._row) as statement:
             found = statement.executeQuery()
             return Pointer(str(found.getString(1)), found.getString(2)) if found.next() else None
@@ -64,14 +66,24 @@ class PublishedTable:
         return self.catalog, str(self.dataset.namespace), str(self.dataset.table)
 
     def _register(self, location: str) -> bool:
-        catalog = catalogs.open_catalog(self.spark, self.catalog)
         try:
-            catalog.registerTable(catalogs.identifier(self.spark, self.dataset), location)
+            with closing(self._writable()) as catalog:
+                catalog.registerTable(catalogs.identifier(self.spark, self.dataset), location)
         except Exception as error:
             if not is_a(error, *catalogs.LOST_RACES):
                 raise
             return False
         return True
+
+    def _writable(self) -> Any:
+        """The published catalog on a connection that may write, which nobody has but the one who publishes."""
+        jvm = Jvm.of(self.spark)
+        properties = jvm("java.util.HashMap")()
+        for key, value in self._settings().items():
+            properties.put(key, value)
+        session = self.spark._jsparkSession
+        conf = jvm.iceberg("spark.SparkUtil").hadoopConfCatalogOverrides(session, self.catalog)
+        return jvm.iceberg("CatalogUtil").buildIcebergCatalog(self.catalog, properties, conf)
 
     @contextmanager
     def _prepared(self, sql: str, *values: str) -> Iterator[Any]:
@@ -81,12 +93,18 @@ class PublishedTable:
             yield statement
 
     def _connect(self) -> Any:
-        jvm, prefix = Jvm.of(self.spark), f"spark.sql.catalog.{self.catalog}."
+        jvm, settings = Jvm.of(self.spark), self._settings()
         properties = jvm("java.util.Properties")()
+        for key, value in settings.items():
+            if key.startswith("jdbc."):
+                properties.setProperty(key.removeprefix("jdbc."), value)
+        return jvm("java.sql.DriverManager").getConnection(settings["uri"], properties)
+
+    def _settings(self) -> dict[str, str]:
+        """The settings of the published catalog, without those that make it read-only for everybody else."""
+        jvm, prefix = Jvm.of(self.spark), f"spark.sql.catalog.{self.catalog}."
         # The session's settings, where every catalog is found; they hold those of the application.
-        settings = self.spark._jsparkSession.conf().getAll()
-        conf = dict(jvm("scala.collection.JavaConverters").mapAsJavaMap(settings))
-        for key, value in conf.items():
-            if key.startswith(f"{prefix}jdbc."):
-                properties.setProperty(key.removeprefix(f"{prefix}jdbc."), value)
-        return jvm("java.sql.DriverManager").getConnection(conf[f"{prefix}uri"], properties)
+        conf = self.spark._jsparkSession.conf().getAll()
+        every = dict(jvm("scala.collection.JavaConverters").mapAsJavaMap(conf))
+        own = {key.removeprefix(prefix): value for key, value in every.items() if key.startswith(prefix)}
+        return {key: value for key, value in own.items() if key not in read_only(own["uri"])}

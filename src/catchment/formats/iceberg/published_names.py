@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -12,8 +12,6 @@ from catchment.formats.iceberg.traits import TRAITS
 from catchment.formats.sql_names import Edit, Edited, parsed
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
-
-_COMMANDS_THAT_READ = frozenset({"SHOW", "EXPLAIN", "DESC", "DESCRIBE"})
 
 
 def query_published(sql: str, depots: Sequence[Depot]) -> str:
@@ -57,30 +55,6 @@ def never_published(spark: SparkSession, sql: str, depots: Sequence[Depot]) -> C
                 f"no version of {dataset.address} was ever published in {catalog}", code="never-published", hint=hint
             )
     return None
-
-
-def refuse_writing(sql: str, depots: Sequence[Depot]) -> None:
-    """Raise if a statement writes, or might write, to a published catalog."""
-    catalogs = {depot.publish for depot in depots if depot.publish}
-    named = next((name for name in sorted(catalogs) if name in sql), None)
-    if named is not None and not _only_reads(sql, catalogs):
-        raise JobError(
-            f"a statement that names {named} may only read: published catalogs are read-only",
-            code="published-read-only",
-            hint="write to the depot, then publish with `catchment table publish`",
-        )
-
-
-def _only_reads(sql: str, catalogs: Collection[str]) -> bool:
-    """Whether a statement certainly does not write to these catalogs; False if it cannot be parsed."""
-    from sqlglot import exp
-
-    statement = parsed(sql, catalogs)
-    if isinstance(statement, exp.Insert | exp.Update | exp.Delete | exp.Merge | exp.Create):
-        return not any(table.catalog in catalogs for table in statement.this.find_all(exp.Table))
-    if isinstance(statement, exp.Command):
-        return statement.name.upper() in _COMMANDS_THAT_READ
-    return isinstance(statement, exp.Query | exp.Describe | exp.Show | exp.Cache | exp.Refresh)
 
 
 def _required(depot: str, published: Mapping[str, str | None]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import CommitConflict, JobError, Retryable
@@ -64,9 +64,24 @@ def _catalogs(depot: Depot) -> Iterator[tuple[str, str]]:
         **_of_store(depot),
         **depot.catalog.properties,
     }
-    for prefix in (f"spark.sql.catalog.{name}" for name in (depot.name, depot.publish) if name):
-        yield prefix, "org.apache.iceberg.spark.SparkCatalog"
-        yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
+    yield from _catalog(depot.name, properties)
+    if depot.publish:
+        yield from _catalog(depot.publish, {**properties, **read_only(_uri(depot))})
+
+
+def _catalog(name: str, properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    prefix = f"spark.sql.catalog.{name}"
+    yield prefix, "org.apache.iceberg.spark.SparkCatalog"
+    yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
+
+
+def read_only(uri: str) -> dict[str, str]:
+    """The properties of a catalog whose connections cannot write to its database, so that nobody commits through it."""
+    if uri.startswith("jdbc:sqlite:"):
+        return {"jdbc.open_mode": "1"}
+    if uri.startswith("jdbc:postgresql:"):
+        return {"jdbc.readOnly": "true", "jdbc.readOnlyMode": "always"}
+    return {}
 
 
 def _uri(depot: Depot) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import datetime, timezone
 
 from catchment.errors import CatchmentError, RequestError
@@ -17,7 +18,7 @@ from catchment.project.model import Project
 from catchment.run.execution import Execution
 from catchment.run.identity import RunFacts
 from catchment.run.leases import held_lease
-from catchment.run.results import Run
+from catchment.run.results import ErrorReport, Run
 from catchment.run.run_history import job_results, read_run
 from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest
@@ -49,8 +50,13 @@ def run_tick(
                 return None
             if record.settled:
                 return read_run(store, run_id) if store.runs.find(run_id) else None
+            facts = _facts(store, run_id, tick, plan)
+            if (job := _interrupted(facts)) is not None:
+                error = asdict(_not_repeated(job, run_id))
+                store.ticks.give_up(record, heartbeat.lease, "failed", error["message"], error)
+                return read_run(store, run_id)
             with _watching(store, record, end, options.stop):
-                return _carry_out(_facts(store, run_id, tick, plan), project, options, store, heartbeat)
+                return _carry_out(facts, project, options, store, heartbeat)
 
 
 def _facts(store: Store, run_id: str, tick: datetime, plan: Plan) -> RunFacts:
@@ -58,6 +64,21 @@ def _facts(store: Store, run_id: str, tick: datetime, plan: Plan) -> RunFacts:
     earlier = job_results(store, run_id) if begun else ()
     request = RunRequest(tick.astimezone(timezone.utc).isoformat())
     return RunFacts(run_id, plan, request, resumed=begun, earlier=earlier)
+
+
+def _interrupted(facts: RunFacts) -> str | None:
+    """A job with side effects that an earlier process has begun and not finished: only a person may repeat it."""
+    careful = {job.name for job in facts.plan.jobs if job.side_effects}
+    begun = (job for job in facts.earlier if job.attempts and job.status != "succeeded")
+    return next((job.name for job in begun if job.name in careful), None)
+
+
+def _not_repeated(job: str, run_id: str) -> ErrorReport:
+    return ErrorReport(
+        code="side-effects-interrupted",
+        message=f"job {job} has side effects and did not finish, and it is never repeated by itself",
+        hint=f"look at what it has changed; then `catchment resume {run_id}` runs it again",
+    )
 
 
 def _carry_out(facts: RunFacts, project: Project, options: RunOptions, store: Store, heartbeat: HeldLease) -> Run:

@@ -81,6 +81,9 @@ class FlareJob(Part):
     explain: Flag | None = optional("Log the plan of every output before it is written.")
     log_level: LogLevel | None = optional("Log level of the job: DEBUG, INFO, WARN or ERROR.")
     show_preview_lines: Whole | None = Field(default=None, ge=0, description="Log this many rows of every step.")
+    side_effects: Flag | None = optional(
+        "Steps may change more than their own session, such as INSERT or CALL; the job is never retried by itself."
+    )
     inputs: list[Any] | None = optional("Datasets to read.")
     steps: list[Any] | None = optional("Sequences of steps, or files that hold them.")
     outputs: list[Any] | None = optional("Datasets to write.")

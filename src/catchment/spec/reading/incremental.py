@@ -15,6 +15,7 @@ from catchment.spec.source_positions import position_at
 from catchment.spec.sql_template import Placeholder, Template
 from catchment.spec.tree import MapNode, Node, ScalarNode, follow, items
 from catchment.spec.validation import did_you_mean
+from catchment.sql_parser import nested, parse
 from catchment.timestamps import as_written
 
 CLOCKS = ("run_time", "current_timestamp", "current_date", "localtimestamp", "now", "curdate")
@@ -129,16 +130,12 @@ def without_end(window: Template, starts: frozenset[str]) -> Template | None:
 
     Whatever cannot be read here is no error: Spark reads the query itself, and then nobody knows what would be newer.
     """
-    from sqlglot import exp, parse_one  # slow to import, and few workflows have windows
-    from sqlglot.errors import SqlglotError
+    from sqlglot import exp  # slow to import, and few workflows have windows
 
-    try:
-        query = parse_one(_marked(window), dialect="spark")
-    except (SqlglotError, RecursionError):
+    query = parse(_marked(window))
+    if not isinstance(query, exp.Select) or query.args.get("where") is None or query.args.get("limit"):
         return None
-    where = query.args.get("where") if isinstance(query, exp.Select) else None
-    if where is None or query.args.get("limit"):
-        return None
+    where = query.args["where"]
     conditions = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
     left = [begun for begun in (_begun(each, starts) for each in conditions) if begun is not None]
     if len(left) == len(conditions) and all(a is b for a, b in zip(left, conditions, strict=True)):
@@ -146,7 +143,7 @@ def without_end(window: Template, starts: frozenset[str]) -> Template | None:
     if not any(_keys_in(each) for each in left):
         return None  # nothing begins it
     where.set("this", exp.and_(*left))
-    return _template(query.sql(dialect="spark"), window)
+    return _template(nested(lambda: query.sql(dialect="spark")), window)
 
 
 def _begun(condition: Any, starts: frozenset[str]) -> Any:

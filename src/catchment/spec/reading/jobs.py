@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.grammar import workflow as dag
-from catchment.spec.model import Job, Retry
+from catchment.spec.model import Job, Output, Retry
 from catchment.spec.reading.inputs import read_inputs, read_steps
 from catchment.spec.reading.outputs import read_outputs
 from catchment.spec.reading.table_actions import read_actions, read_toolbox
@@ -81,17 +81,29 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
         findings.warning("no-outputs", "the job writes nothing", stack.key_where("job"), "add `outputs:`")
     if job is None or given is None:
         return None
+    if given.job.side_effects:
+        _check_not_repeated(job, outputs, body, findings)
     return replace(
         job,
         log_level=given.job.log_level or job.log_level,
         spark_conf=_spark_conf(given, stack, findings),
         explain=bool(given.job.explain),
         preview_rows=given.job.show_preview_lines or 0,
+        side_effects=bool(given.job.side_effects),
+        names=frozenset(name.lower() for name, _ in (*views.inputs, *views.steps)),
         inputs=inputs,
         steps=steps,
         outputs=outputs,
         actions=actions,
     )
+
+
+def _check_not_repeated(job: Job, outputs: Sequence[Output], body: MapNode, findings: Findings) -> None:
+    """Report what would run a job again by itself although its side effects would be repeated."""
+    reruns = [output.name for output in outputs if output.conflict == "rerun"]
+    for what in (["`retry`"] if job.retry.count else []) + [f"`conflict: rerun` of output `{name}`" for name in reruns]:
+        message = f"a job with side effects is never repeated by itself, so {what} cannot be used"
+        findings.error("side-effects-repeated", message, body.key_where("sideEffects"), "remove it, or `sideEffects`")
 
 
 def _spark_conf(flare: grammar.FlareSpec, stack: MapNode, findings: Findings) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.model import Step
 from catchment.spec.tree import MapNode, Node, ScalarNode, items, maps
 from catchment.spec.validation import did_you_mean
+from catchment.sql_parser import parse
 
 Named = tuple[str, Position]
 
@@ -95,11 +96,4 @@ def _check_kind(kind: str, names: Iterable[Named], findings: Findings) -> dict[s
 
 
 def _selected(sql: str) -> set[str]:
-    import sqlglot  # slow to import, and needed only where a name looks suspicious
-    from sqlglot.errors import SqlglotError
-
-    try:
-        statement = sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
-        return set()
-    return {name.lower() for name in getattr(statement, "named_selects", ())}
+    return {name.lower() for name in getattr(parse(sql), "named_selects", ())}

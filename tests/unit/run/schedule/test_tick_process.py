@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from catchment.errors import LeaseHeld, RequestError
+from catchment.errors import LeaseHeld, LeaseLost, RequestError
+from catchment.events.hub import Event
 from catchment.run import Run
 from catchment.run.run_options import RunOptions
 from catchment.run.schedule.tick_process import ENDED, run_tick
@@ -17,7 +19,7 @@ from catchment.store import Store, open_store
 from catchment.store.records import TickRecord
 from catchment.store.runs import lease_name
 from catchment.store.ticks import Claim
-from tests.unit.run.conftest import QUICK, Lab, job, launch
+from tests.unit.run.conftest import QUICK, Lab, Recorder, job, launch
 
 TICK = datetime(2026, 5, 4, 3, tzinfo=timezone.utc)
 RUN = "20260504-030000-aaaaaa"
@@ -100,6 +102,29 @@ def test_a_run_does_not_begin_after_the_end_of_its_schedule(lab: Lab, store: Sto
     assert carry_out(lab, "", soon(-1.0)) is None
     assert (tick(store).status, tick(store).reason) == ("cancelled", ENDED)
     assert carry_out(lab) is None, "it is settled"
+
+
+def test_a_job_with_side_effects_is_not_repeated_by_the_scheduler(lab: Lab, store: Store) -> None:
+    def perform(script: str, *sinks: Recorder) -> Run | None:
+        options = RunOptions(None, sinks, threading.Event(), launch, replace(QUICK, lease=0.4))
+        return run_tick(TICK, lab.plan(replace(job("a", script), side_effects=True)), lab.project, options)
+
+    class TakesOver(Recorder):
+        def emit(self, event: Event) -> None:
+            if event.kind == "job-started":
+                leases("owner = 'you', fence = fence + 1")
+
+    def leases(change: str) -> None:
+        with store.database.writing() as connection:
+            connection.exec_driver_sql(f"UPDATE leases SET {change}")
+
+    with pytest.raises(LeaseLost):
+        perform("hang", TakesOver())
+    leases("expires = 0")
+    again, found = perform(""), tick(store)
+    assert again
+    assert (again.status, found.status, len(lab.trace("begin"))) == ("failed", "failed", 1)
+    assert (found.error or {})["code"] == "side-effects-interrupted"
 
 
 def test_a_tick_that_nobody_claimed_has_no_run(lab: Lab) -> None:

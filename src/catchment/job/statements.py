@@ -1,0 +1,202 @@
+"""Runs SQL that people have written, after Spark's own plan has shown what it does.
+
+A statement may read, and change its own session. Whatever may change more is refused unless somebody has allowed it.
+The plan decides, never the text: IDENTIFIER, WITH and comments hide nothing from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.errors import JobError
+from catchment.jvm.causes import causes
+from catchment.jvm.classes import Jvm
+
+_READ = ("Show", "Describe", "Explain", "List")
+"""The beginnings of the names of commands that only read."""
+_LOCAL = frozenset(
+    {
+        *("SetCommand", "ResetCommand", "SetCatalogAndNamespace", "SetCatalogCommand", "SetNamespaceCommand"),
+        *("CacheTable", "CacheTableAsSelect", "UncacheTable", "ClearCacheCommand", "RefreshTable", "RefreshResource"),
+        *("CreateVariable", "SetVariable", "DropVariable", "DropTempViewCommand"),
+    }
+)
+"""The names of commands that change nothing but their session."""
+_LOCAL_IF: Mapping[str, Callable[[Any], bool]] = {
+    "CreateViewCommand": lambda plan: str(plan.viewType().toString()) == "LocalTempView",
+    "CreateTempViewUsing": lambda plan: not getattr(plan, "global")(),
+    "CreateFunctionCommand": lambda plan: bool(plan.isTemp()),
+    "CreateSQLFunctionCommand": lambda plan: bool(plan.isTemp()),
+    "DropFunctionCommand": lambda plan: bool(plan.isTemp()),
+}
+"""The names of commands that change nothing but their session in one of their forms."""
+_CALLS = frozenset({"Call", "CallStatement"})
+_OPAQUE = frozenset({*_CALLS, "UnresolvedExecuteImmediate", "CompoundBody"})
+"""The names of parsed statements that Spark runs while it analyses them, or whose effect no plan shows."""
+_RUNS_PROGRAM = "ScriptTransformation"
+_READ_ONLY_STATE = "25006"
+_SQLITE_READ_ONLY = 8
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What the statements of a job or a query may do."""
+
+    side_effects: bool = False
+    """Whether they may change more than their session."""
+    published: Collection[str] = ()
+    """Catalogs that nobody may write to, whatever else is allowed."""
+    hint: str = "use a query here"
+    """How to allow more."""
+
+
+def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
+    """Run a statement; raises before it has any effect if it may do more than is allowed."""
+    plans = _Plans(spark)
+    parsed = plans.parse(sql)
+    stated = _explained(parsed)
+    _check_published(plans, stated, allowed)
+    if allowed.side_effects:
+        return _run_guarded(spark, sql, allowed)
+    if _name(stated) in _OPAQUE:
+        raise _refusal(_name(stated), allowed)
+    analysed = plans.analyse(parsed)
+    if not plans.has_command(analysed):
+        if _may_run_program(sql) and any(_name(node) == _RUNS_PROGRAM for node in _nodes(analysed)):
+            raise _refusal(_RUNS_PROGRAM, allowed)
+        return plans.frame(analysed)
+    if not _is_harmless(analysed):
+        raise _refusal(_name(analysed), allowed)
+    return spark.sql(sql)
+
+
+def check_setting(key: str, published: Collection[str]) -> None:
+    """Raise if a setting belongs to a published catalog, which it could make writable."""
+    for name in published:
+        if key == f"spark.sql.catalog.{name}" or key.startswith(f"spark.sql.catalog.{name}."):
+            raise _read_only(f"{key} is a setting of a published catalog")
+
+
+@dataclass(frozen=True)
+class _Plans:
+    """Spark's parser and analyser, which run no command here."""
+
+    spark: SparkSession
+
+    def parse(self, sql: str) -> Any:
+        return self._state.sqlParser().parsePlan(sql)
+
+    def analyse(self, parsed: Any) -> Any:
+        modes = Jvm.of(self.spark)("org.apache.spark.sql.execution.CommandExecutionMode")
+        return self._state.executePlan(parsed, modes.SKIP()).analyzed()
+
+    def has_command(self, plan: Any) -> bool:
+        return bool(
+            plan.containsPattern(Jvm.of(self.spark)("org.apache.spark.sql.catalyst.trees.TreePattern").COMMAND())
+        )
+
+    def frame(self, analysed: Any) -> DataFrame:
+        """The rows of a query that is analysed already."""
+        session = self.spark._jsparkSession
+        datasets = Jvm.of(self.spark)(f"{session.getClass().getPackageName()}.Dataset")
+        return DataFrame(datasets.ofRows(session, analysed), self.spark)
+
+    def current_catalog(self) -> str:
+        return str(self._state.catalogManager().currentCatalog().name())
+
+    @property
+    def _state(self) -> Any:
+        return self.spark._jsparkSession.sessionState()
+
+
+def _name(plan: Any) -> str:
+    return str(plan.getClass().getSimpleName()).rstrip("$")
+
+
+def _explained(parsed: Any) -> Any:
+    """The parsed statement; for EXPLAIN, the statement that it explains."""
+    while _name(parsed) == "ExplainCommand":
+        parsed = parsed.logicalPlan()
+    return parsed
+
+
+def _is_harmless(command: Any) -> bool:
+    name = _name(command)
+    decide = _LOCAL_IF.get(name)
+    return decide(command) if decide else name in _LOCAL or name.startswith(_READ)
+
+
+def _may_run_program(sql: str) -> bool:
+    """Whether a query may pass rows through a program, which it cannot without one of these; the plan decides."""
+    return "using" in sql.lower() or "${" in sql
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """The nodes of a plan and of its subqueries."""
+    left = [plan]
+    while left:
+        node = left.pop()
+        yield node
+        for below in (node.children(), node.subqueries()):
+            left += [below.apply(index) for index in range(below.size())]
+
+
+def _check_published(plans: _Plans, stated: Any, allowed: Allowed) -> None:
+    """Raise if a statement may get past the database connection of a published catalog, which refuses every commit."""
+    name = _name(stated)
+    if name == "SetCommand" and stated.kv().isDefined():
+        check_setting(str(stated.kv().get()._1()), allowed.published)
+    if not allowed.side_effects or not allowed.published or name not in _OPAQUE:
+        return
+    if name not in _CALLS:
+        raise _read_only("what this statement runs is known only when it runs, and this engine has a published catalog")
+    if _called_catalog(plans, stated) in (None, *allowed.published):
+        raise _read_only("this CALL may run a procedure of a published catalog")
+
+
+def _called_catalog(plans: _Plans, call: Any) -> str | None:
+    """The catalog of the procedure that is called; None if it is known only when it runs."""
+    if _name(call) == "CallStatement":
+        parts = call.name()
+    elif _name(call) == "Call" and _name(call.procedure()) == "UnresolvedProcedure":
+        parts = call.procedure().nameParts()
+    else:
+        return None
+    names = [str(parts.apply(index)) for index in range(parts.size())]
+    return names[0] if len(names) > 2 else plans.current_catalog()
+
+
+def _run_guarded(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
+    try:
+        return spark.sql(sql)
+    except Exception as error:
+        if allowed.published and any(map(_is_read_only, causes(error))):
+            raise _read_only("the database of the catalog refused to be written") from error
+        raise
+
+
+def _is_read_only(cause: Any) -> bool:
+    if "java.sql.SQLException" not in cause.classes:
+        return False
+    of_sqlite = "org.sqlite.SQLiteException" in cause.classes and int(cause.java.getErrorCode()) == _SQLITE_READ_ONLY
+    return of_sqlite or cause.java.getSQLState() == _READ_ONLY_STATE
+
+
+def _refusal(name: str, allowed: Allowed) -> JobError:
+    return JobError(
+        f"this is not a query: it may change more than its own session (Spark's plan is {name})",
+        code="side-effects",
+        hint=allowed.hint,
+    )
+
+
+def _read_only(what: str) -> JobError:
+    return JobError(
+        f"published catalogs are read-only: {what}",
+        code="published-read-only",
+        hint="write to the depot, then publish with `catchment table publish`",
+    )

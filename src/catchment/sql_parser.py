@@ -1,0 +1,60 @@
+"""Parses SQL outside Spark, to find names in it. Spark has the last word: it knows more SQL than this parser."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Result = TypeVar("Result")
+
+_FRAMES = 50_000
+_STACK_BYTES = 512 * 1024 * 1024
+"""Address space, of which only what is used takes memory."""
+_deep = threading.Lock()
+
+
+def parse(sql: str) -> exp.Expr | None:
+    """The first statement of a text; None if it cannot be read here."""
+    import sqlglot  # slow to import, and not every SQL has to be looked into
+
+    try:
+        return nested(lambda: sqlglot.parse_one(sql, read="spark"))
+    except Exception:  # besides errors of its own, sqlglot raises others for SQL that only Spark knows
+        return None
+
+
+def nested(work: Callable[[], Result]) -> Result:
+    """The result of work on SQL, which may be nested more deeply than Python's limit allows."""
+    try:
+        return work()
+    except RecursionError:
+        return _with_deep_stack(work)
+
+
+def _with_deep_stack(work: Callable[[], Result]) -> Result:
+    result: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    # Both limits are those of the process, so only one thread at a time may change them.
+    with _deep:
+        frames, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+        sys.setrecursionlimit(max(frames, _FRAMES))
+        try:
+            thread = threading.Thread(target=run, name="catchment-sql")
+            thread.start()
+            thread.join()
+        finally:
+            sys.setrecursionlimit(frames)
+            threading.stack_size(size)
+    return result.result()
