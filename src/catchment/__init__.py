@@ -55,7 +55,8 @@ class Project:
         """Every problem of a workflow file."""
         from catchment import plan
 
-        return plan.prepare(self.root / file, project=self.settings).diagnostics
+        prepared = plan.prepare(self.root / file, project=self.settings)
+        return (*prepared.diagnostics, *prepared.missing)
 
     def plan(self, file: str | os.PathLike[str]) -> Plan:
         """The plan of a run of the file; raises InvalidFiles if the file has errors."""
@@ -71,11 +72,16 @@ class Project:
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
     ) -> Run:
-        """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels."""
+        """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels.
+
+        Raises InvalidFiles before anything starts if the file has errors, or if an input is certainly not there.
+        """
         from catchment import plan, run
+        from catchment.plan.missing_inputs import require_inputs
 
         # With the secrets of the workflow, which must be masked too.
         project, made = plan.prepare(self.root / file, project=self.settings).require()
+        require_inputs(made)
         return run.start(made, project, jobs=jobs, sinks=sinks, stop=stop)
 
     def resume(

@@ -15,18 +15,16 @@ UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if o
 
 JOBS = {
     "good": projects.job("good", "SELECT trip_id, vendor_id, fare FROM trips"),
-    "missing-path": projects.job("missing-path", "SELECT trip_id FROM trips", source="dropzone:none/nothing-here.json"),
     "missing-column": projects.job("missing-column", "SELECT trip_id, no_such FROM trips"),
-    "missing-view": projects.job("missing-view", "SELECT trip_id FROM tripz"),
-    "bad-syntax": projects.job("bad-syntax", "SELECT trip_id\nFROM trips WHERE )"),
+    "missing-table": projects.job("missing-table", "SELECT trip_id FROM default.tripz"),
+    "bad-syntax": projects.job("bad-syntax", "SELECT trip_id\nFROM trips WHERE = 1"),
     "wrong-type": projects.job("wrong-type", "SELECT 'text' AS trip_id, vendor_id, fare FROM trips", after="good"),
     "no-permission": projects.job("no-permission", "SELECT trip_id FROM trips", to="locked:none/out", form="parquet"),
     "dependant": projects.job("dependant", "SELECT trip_id FROM trips", after="wrong-type"),
 }
 CODES = {
-    "missing-path": "input-not-found",
     "missing-column": "column-not-found",
-    "missing-view": "table-or-view-not-found",
+    "missing-table": "table-or-view-not-found",
     "bad-syntax": "sql-syntax",
     "wrong-type": "schema-mismatch",
     "no-permission": "no-permission",
@@ -72,7 +70,11 @@ def test_each_failure_is_one_paragraph_with_a_hint(answer: program.Answer, error
 
 def test_sql_errors_point_into_the_yaml(project: Path, errors: dict[str, Any]) -> None:
     lines = (project / "bad.yaml").read_text().splitlines()
-    for job, word in (("bad-syntax", ")"), ("missing-column", "no_such"), ("missing-view", "tripz")):
+    for job, word in (
+        ("bad-syntax", "= 1"),
+        ("missing-column", "no_such"),
+        ("missing-table", "default.tripz"),
+    ):
         number, text = next((number, text) for number, text in enumerate(lines, 1) if word in text)
         assert (errors[job]["line"], errors[job]["column"]) == (number, text.rindex(word) + 1)
 

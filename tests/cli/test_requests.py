@@ -58,6 +58,26 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
     assert not (tmp_path / ".catchment").exists()
 
 
+def test_what_spark_would_refuse_is_refused_before_it_starts(tmp_path: Path) -> None:
+    projects.make(tmp_path)
+    jobs = (
+        projects.job("one", "SELECT * FROM tripz"),
+        projects.job("two", "SELECT (1 FROM trips"),
+        projects.job("three", "SELECT * FROM trips", source="dropzone:none/nothing-here.json"),
+    )
+    (tmp_path / "a.yaml").write_text(projects.workflow("a", *jobs))
+    expected = [(18, "unknown-view"), (37, "sql-syntax"), (51, "input-not-found")]
+    for verb, count in (("validate", 3), ("run", 2)):
+        answer = program.call(verb, "a.yaml", "-o", "json", cwd=tmp_path)
+        assert answer.code == 2
+        assert [(d["line"], d["code"]) for d in answer.data["diagnostics"]] == expected[:count]
+    (tmp_path / "a.yaml").write_text(projects.workflow("a", jobs[2]))
+    assert program.call("validate", "a.yaml", "-o", "json", cwd=tmp_path).code == 0
+    answer = program.call("run", "a.yaml", "-o", "json", cwd=tmp_path)
+    assert (answer.code, [d["code"] for d in answer.data["diagnostics"]]) == (2, ["input-not-found"])
+    assert not (tmp_path / ".catchment").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

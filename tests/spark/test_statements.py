@@ -10,7 +10,19 @@ import pytest
 
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import ids
-from tests.spark.lake import UNPREPARED, LiveEngine, changing, job, lake_depot, output, step, table, windowed, writing
+from tests.spark.lake import (
+    UNPREPARED,
+    LiveEngine,
+    changing,
+    delta_table,
+    job,
+    lake_depot,
+    output,
+    step,
+    table,
+    windowed,
+    writing,
+)
 
 WRITES = (
     "INSERT INTO IDENTIFIER('lake' || '.raw.{1}') VALUES (2)",
@@ -144,6 +156,18 @@ def test_views_may_have_names_that_must_be_quoted(engine: LiveEngine, fresh: str
     steps = [step("größe", "SELECT 1 AS id"), step("1", "SELECT * FROM `größe`"), step("select", "SELECT * FROM `1`")]
     engine.run(job(output("1", table(fresh)), output("select", table(f"{fresh}_b"), name="two"), steps=steps))
     assert ids(engine, fresh) == ids(engine, f"{fresh}_b") == [1]
+
+
+def test_sql_may_be_nested_deeply(engine: LiveEngine, fresh: str, root: Path) -> None:
+    engine.run(writing("SELECT 1 AS id", delta_table(fresh, root)))
+    for depth in (50, 100):
+        brackets = f"SELECT {'(' * depth}id{')' * depth} FROM events.raw.{fresh}"
+        queries = f"SELECT * FROM {'(SELECT * FROM ' * depth}events.raw.{fresh}{')' * depth}"
+        assert engine.rows(brackets) == engine.rows(queries) == [(1,)]
+        engine.run(writing(brackets, table(fresh)))
+    assert ids(engine, fresh) == [1]
+    for depth in (500, 5000):
+        assert engine.refused_query(f"SELECT {'(' * depth}1{')' * depth}").code == "sql-too-deep"
 
 
 PUBLISHED_WRITES = (

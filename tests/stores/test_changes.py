@@ -24,7 +24,11 @@ def test_versions_are_published_in_the_database_of_the_catalog(on_s3: Lake, fres
     for number, move in enumerate(moves):
         assert engines[number % 2].change(move)["changed"]
     shown = [row[0] for row in on_s3.there.rows(f"SELECT id FROM lake_published.raw.{fresh} ORDER BY id")]
+    for sql in ("DELETE FROM {0}", "INSERT INTO IDENTIFIER('{0}') SELECT * FROM {0}", "DROP TABLE {0} PURGE"):
+        refused = on_s3.there.refused_query(sql.format(f"lake_published.raw.{fresh}"), write=True)
+        assert refused.code == "published-read-only", refused
     assert (shown, ids(on_s3.here, fresh)) == (list(range(20)), list(range(30)))
+    assert ids(on_s3.there, fresh, "lake_published") == shown
     listed = on_s3.there.inspect("versions", table(fresh))["versions"]
     assert [entry["published"] for entry in listed] == [False, False, True, False]
     for engine in engines:

@@ -25,8 +25,8 @@ def plan(file: Path, output: str) -> None:
     if output == "json":
         printing.echo_json(hide.data(_data(made)))
         return
-    if prepared.diagnostics:
-        click.echo(hide.text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
+    if told := (*prepared.diagnostics, *prepared.missing):
+        click.echo(hide.text(error_report.diagnostics_text(told)), err=True)
     click.echo(hide.text(f"workflow {made.workflow} ({made.file})\n"))
     printing.echo_table(("job", "after", "engine", "reads", "writes"), hide.data([_row(job) for job in made.jobs]))
     click.echo(hide.text(_footer(made)))

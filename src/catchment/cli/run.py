@@ -93,8 +93,11 @@ def run_file(
     file: Path, request: RunRequest, project: Project | None = None, *, jobs: int | None, quiet: bool, output: str
 ) -> None:
     """Run one workflow file, print its result and exit with its exit code."""
+    from catchment.plan.missing_inputs import require_inputs
+
     prepared = projects.prepare(file, project)
     project, plan = prepared.require()
+    require_inputs(plan)
     _check_incremental(plan, options.given(*INCREMENTAL))
     if prepared.diagnostics and not quiet:
         click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)

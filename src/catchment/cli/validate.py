@@ -15,7 +15,8 @@ from catchment.cli import error_report, options, printing, projects
 @options.debug
 def validate(files: tuple[Path, ...], output: str) -> None:
     """Check workflow files and the project they belong to, and report every problem at once."""
-    found = [diagnostic for file in files for diagnostic in projects.prepare(file).diagnostics]
+    prepared = [projects.prepare(file) for file in files]
+    found = [diagnostic for each in prepared for diagnostic in (*each.diagnostics, *each.missing)]
     found = list(dict.fromkeys(found))  # files of one project share its problems
     errors = sum(diagnostic.is_error for diagnostic in found)
     hide = projects.redactor()

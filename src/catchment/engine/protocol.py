@@ -21,7 +21,7 @@ NoteEvent = Literal[
     "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
 ]
 
-VERSION = 6
+VERSION = 7
 HEARTBEAT_SECONDS = 2.0
 
 

@@ -50,6 +50,7 @@ UNAVAILABLE = Rule(
     f"check that it is running and can be reached from this machine; {VARIABLES}",
 )
 
+SPLIT = "split it into several steps, or raise Java's stack with -Xss in spark.driver.extraJavaOptions"
 RULES = (
     Rule(
         frozenset({"java.lang.OutOfMemoryError"}),
@@ -57,6 +58,13 @@ RULES = (
         "out-of-memory",
         "the engine ran out of memory",
         "raise spark.driver.memory (or spark.executor.memory) of the engine, or run fewer jobs at once with --jobs",
+    ),
+    Rule(
+        frozenset({"java.lang.StackOverflowError"}),
+        JobError,
+        "sql-too-deep",
+        "the SQL is nested too deeply for Spark",
+        SPLIT,
     ),
     Rule(
         frozenset({"java.net.BindException"}),
@@ -91,6 +99,7 @@ CHECK_FAILED = "check-failed"
 AFTER_A_CHECK = "nothing was written; look at the rows that the check refuses, or change the check"
 CONDITIONS = {
     "PARSE_SYNTAX_ERROR": ("sql-syntax", "correct the SQL at this place"),
+    "FAILED_TO_PARSE_TOO_COMPLEX": ("sql-too-deep", SPLIT),
     "UNRESOLVED_COLUMN": ("column-not-found", "check the spelling, and that the input or step before has this column"),
     "UNRESOLVED_FIELD": ("column-not-found", "check the spelling of the field"),
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (

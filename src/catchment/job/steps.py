@@ -48,19 +48,19 @@ def _blamed(error: BaseException, step: StepPlan, handed: Edited) -> Iterator[Po
     for cause in causes(error):
         for start, fragment in cause.fragments:
             if fragment and handed.sql.startswith(fragment, start):
-                yield _at_offset(step, handed.origin(start))
+                yield step.at_offset(handed.origin(start))
 
 
 def _checks(step: StepPlan) -> Iterator[Position]:
     """Where a step raises errors itself: Spark does not say which of these has failed."""
     for found in _CHECK.finditer(code_of(step.sql) or ""):
-        yield _at_offset(step, found.start())
+        yield step.at_offset(found.start())
 
 
 def _at_step(step: StepPlan, handed: Edited, problem: JobError, error: Exception) -> JobError:
     place = next((cause.place for cause in causes(error) if cause.place), None)
     if place:
-        where = _at_offset(step, handed.origin(_offset(handed.sql, *place)))
+        where = step.at_offset(handed.origin(_offset(handed.sql, *place)))
     else:
         where = problem.where or next(_blamed(error, step, handed), step.sql_where)
     return problem.changed(message=f"step {step.name}: {problem.message}", where=where)
@@ -68,8 +68,3 @@ def _at_step(step: StepPlan, handed: Edited, problem: JobError, error: Exception
 
 def _offset(sql: str, line: int, column: int) -> int:
     return sum(len(text) + 1 for text in sql.split("\n")[: line - 1]) + column
-
-
-def _at_offset(step: StepPlan, offset: int) -> Position:
-    before = step.sql[:offset]
-    return step.position(before.count("\n") + 1, offset - (before.rfind("\n") + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from graphlib import CycleError
 
 from catchment.errors import Diagnostic, Severity
@@ -10,7 +10,8 @@ from catchment.plan import engines, settings, sharing
 from catchment.plan.embedded import with_embedded
 from catchment.plan.graph import Graph
 from catchment.plan.jobs import Parts, Resolver
-from catchment.plan.model import JobPlan, Plan
+from catchment.plan.model import EnginePlan, JobPlan, Plan
+from catchment.plan.sql_checks import check_steps
 from catchment.project import depots
 from catchment.project.model import Engine, Project
 from catchment.spec.findings import Findings
@@ -33,6 +34,7 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     needs = [_need(jobs[name], parts[name], project) for name in order]
     keys, processes = engines.assign(needs, project.engines, project.metastore, project.settings)
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
+    findings.extend(_sql_errors(workflow, plans, processes))
     shared, problems = sharing.examine(plans, graph)
     findings.extend(problems)
     findings.extend(sharing.lingering_alone(workflow, plans, graph))
@@ -68,6 +70,13 @@ def _unknown_computes(workflow: Workflow, project: Project) -> Iterator[Diagnost
             message = f"the project has no engine `{job.compute}`; job `{job.name}` runs on `default`"
             hint = f"add it to `engines` in the project file, or use one of {', '.join(sorted(project.engines))}"
             yield Diagnostic("unknown-compute", message, job.where, hint, Severity.WARNING)
+
+
+def _sql_errors(workflow: Workflow, plans: Sequence[JobPlan], engines: Sequence[EnginePlan]) -> Iterator[Diagnostic]:
+    jobs, keyed = {job.name: job for job in workflow.jobs}, {engine.key: engine for engine in engines}
+    makes_tables = any(job.side_effects for job in workflow.jobs)
+    for plan in (each for each in plans if each.steps):
+        yield from check_steps(jobs[plan.name], plan, keyed[plan.engine], makes_tables=makes_tables)
 
 
 def _need(job: Job, parts: Parts, project: Project) -> engines.Need:

@@ -94,6 +94,11 @@ class StepPlan:
         """The position in the file of a place in the SQL; lines count from 1 and columns from 0, as in Spark."""
         return sql_position(self.sql, self.sql_where, self.sql_lines, line, column)
 
+    def at_offset(self, offset: int) -> Position:
+        """The position in the file of a character of the SQL."""
+        before = self.sql[:offset]
+        return self.position(before.count("\n") + 1, offset - (before.rfind("\n") + 1))
+
 
 @dataclass(frozen=True)
 class OutputPlan:

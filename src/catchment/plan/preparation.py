@@ -9,6 +9,7 @@ from pathlib import Path
 from catchment import spec
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.plan.building import draft
+from catchment.plan.missing_inputs import warn_missing
 from catchment.plan.model import Plan
 from catchment.project import loading
 from catchment.project.model import Project
@@ -27,8 +28,11 @@ class Prepared:
     plan: Plan | None
     """None if there are errors."""
     diagnostics: tuple[Diagnostic, ...]
+    """The problems of the files."""
     secrets: tuple[str, ...] = ()
     """The secrets of workflow and project; those of a project with errors are in no diagnostic."""
+    missing: tuple[Diagnostic, ...] = ()
+    """A warning for each input that is not there now; the files are right, but a run would fail."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` if there are errors."""
@@ -51,9 +55,11 @@ def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Projec
         project = replace(project, secrets=tuple(dict.fromkeys(secrets)))
     workflow = loaded.workflow
     plan = draft(workflow, project, findings) if workflow and project else None
-    diagnostics = Redactor(secrets).diagnostics(findings.in_order(str(file)))
+    hide = Redactor(secrets)
+    diagnostics = hide.diagnostics(findings.in_order(str(file)))
+    missing = hide.diagnostics(tuple(warn_missing(plan)) if plan else ())
     failed = any(each.is_error for each in diagnostics)
-    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets)
+    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets, missing)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

@@ -74,14 +74,26 @@ def test_delta_tables_of_a_catalog_are_in_sparks_own() -> None:
     assert settings(Depot("events", "delta", "/events"))["spark.sql.catalogImplementation"] == "in-memory"
 
 
-def test_a_published_catalog_is_another_name_in_the_same_database() -> None:
-    found = settings(Depot("lake", "iceberg", "/lake", Catalog(database="/c.db"), publish="shown"))
+@pytest.mark.parametrize(
+    ("catalog", "read_only"),
+    [
+        (Catalog(database="/c.db"), {".jdbc.open_mode": "1"}),
+        (
+            Catalog(uri="jdbc:postgresql://host/db", properties={"jdbc.readOnly": "false"}),
+            {".jdbc.readOnly": "true", ".jdbc.readOnlyMode": "always"},
+        ),
+    ],
+)
+def test_a_published_catalog_is_another_name_in_the_same_database_which_it_can_only_read(
+    catalog: Catalog, read_only: dict[str, str]
+) -> None:
+    found = settings(Depot("lake", "iceberg", "/lake", catalog, publish="shown"))
     ours, theirs = (
         {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
         for prefix in ("spark.sql.catalog.lake", "spark.sql.catalog.shown")
     )
-    assert ours == theirs
-    assert theirs[".uri"] == "jdbc:sqlite:/c.db"
+    assert theirs == {**ours, **read_only}
+    assert ours[".uri"] in ("jdbc:sqlite:/c.db", "jdbc:postgresql://host/db")
 
 
 def test_an_embedded_depot_keeps_tables_and_files_apart() -> None:
