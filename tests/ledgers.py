@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select, update
 from catchment.plan.model import Dataset
 from catchment.store import Lease, Store
 from catchment.store.descriptors import Lines, packed
-from catchment.store.schema import leases, readers, seals, writes
+from catchment.store.schema import leases, readers, seals, states, window_runs, windows, writes
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
 TARGET = "dataos://lake:raw/t"
@@ -112,6 +112,20 @@ def forget_tail(store: Store, target: str, write_ids: Sequence[str]) -> None:
         newest = select(func.max(writes.c.number)).where(writes.c.target == target).scalar_subquery()
         number = func.coalesce(newest, 0)
         connection.execute(update(seals).where(seals.c.target == target).values(number=number))
+
+
+def fall_back(store: Store, job: str, newest: int) -> None:
+    """A job's windows after this one are lost with their writes, and the state is back where this one left it."""
+    with store.database.writing() as connection:
+        later = windows.c.job == job, windows.c.number > newest
+        for identity in connection.scalars(select(windows.c.identity).where(*later)).all():
+            connection.execute(delete(writes).where(writes.c.write_id.startswith(f"{identity}/{job}/")))
+        connection.execute(delete(windows).where(*later))
+        connection.execute(delete(window_runs).where(window_runs.c.job == job, window_runs.c.number > newest))
+        left = connection.scalar(select(windows.c.inputs).where(windows.c.job == job, windows.c.number == newest))
+        keys = next(iter((left or {}).values()), {"after": None})["after"]
+        this = states.c.job == job
+        connection.execute(update(states).where(this).values({"keys": keys}) if keys else delete(states).where(this))
 
 
 def spoil(filled: Filled, write_id: str) -> None:

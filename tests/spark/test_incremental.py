@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from catchment.plan.model import Commits, InputPlan, JobPlan
 from catchment.run_model import Backfill
 from catchment.store.states import InputWindow, State, lease_name
 from tests.concurrency.invariants import check, ids
-from tests.ledgers import Filled
+from tests.ledgers import Filled, fall_back
 from tests.spark.lake import (
     HERE,
     LiveEngine,
     Pending,
     by,
+    delta_table,
     job,
     merging,
     output,
@@ -497,3 +499,44 @@ def test_changed_rows_are_merged_by_commit(engine: LiveEngine, fresh: str) -> No
 
 
 INSERTS = "NOT MATCHED THEN INSERT *"
+
+
+LIVE = {"start": "select 0", "end": "select max(id) from all_source"}
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_windows_that_the_metastore_has_lost_are_not_read_again(
+    engine: LiveEngine, fresh: str, filled: Filled, kept: int
+) -> None:
+    """The next window would end later than the lost one did, because rows have arrived since."""
+    for last in (10, 20, 30):
+        arrive(engine, fresh, last - 9, last)
+        engine.run(reading_job(fresh, source_of(fresh, keys=LIVE)))
+    arrive(engine, fresh, 31, 35)
+    fall_back(filled.store, fresh, kept)
+    pending = engine.start_job(reading_job(fresh, source_of(fresh, keys=LIVE)), windows=100)
+    pending.done()
+    assert told(pending, "warning")[0]["code"] == "metastore-behind"
+    assert ids(engine, fresh) == list(range(1, 36))
+    assert state(filled, fresh) == {"start": "35"}
+    check(engine, fresh)
+
+
+def test_a_lost_window_with_two_outputs_is_finished_in_both(
+    engine: LiveEngine, root: Path, fresh: str, filled: Filled
+) -> None:
+    """A Delta table and a direct commit; only the first one was committed before the metastore fell back."""
+    arrive(engine, fresh, 1, 10)
+    first = output("source", delta_table(f"{fresh}_delta", root), name="first", mode="append")
+    second = output("source", table(fresh), name="second", mode="append", commit="direct")
+    work = job(first, second, inputs=[source_of(fresh, keys=LIVE)], name=fresh)
+    engine.run(job(first, inputs=work.inputs, name=fresh))
+    fall_back(filled.store, fresh, 0)
+    arrive(engine, fresh, 11, 15)
+    for _ in range(2):
+        engine.run(work, windows=100)
+        fall_back(filled.store, fresh, 0)
+    engine.run(work, windows=100)
+    assert sorted(row[0] for row in engine.rows(f"SELECT id FROM delta.`{first.dataset.path}`")) == list(range(1, 16))
+    assert ids(engine, fresh) == list(range(1, 16))
+    assert state(filled, fresh) == {"start": "15"}

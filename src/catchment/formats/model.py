@@ -40,6 +40,8 @@ class Write:
     """The state of the dataset when the job began, if later changes of it count as conflicts."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """The versions of the job's inputs by name, if a later attempt may have to compare them."""
+    window: Mapping[str, Any] | None = None
+    """The window of an incremental job that the rows come from; the table's history keeps it."""
 
     @property
     def id(self) -> str:
@@ -117,6 +119,15 @@ class History(Protocol):
 
     def read_commits(self, spark: SparkSession, source: InputPlan, first: str | None, last: str) -> DataFrame:
         """The rows that were added after one commit, up to another."""
+        ...
+
+
+@runtime_checkable
+class RemembersWindows(Protocol):
+    """A format whose history tells which windows of incremental jobs a table has."""
+
+    def windows(self, spark: SparkSession, dataset: Dataset, since: float) -> Iterable[Facts]:
+        """The windows of the writes that were committed since a time (seconds since 1970), the newest first."""
         ...
 
 

@@ -72,14 +72,20 @@ def supporting(trait: str, value: str | None = None) -> str:
 
 def open_format(format: str, ability: type[Ability]) -> Ability:
     """The code of a format as one of the protocols of `formats.model`; raises if it does not implement that one."""
-    found = _load(format)
-    if not isinstance(found, ability):
+    found = find_format(format, ability)
+    if found is None:
         raise RequestError(
             f"the format {format} does not support this: {ability.__name__}",
             code="unsupported-by-format",
             hint="the reference of workflow files lists what each format supports",
         )
     return found
+
+
+def find_format(format: str, ability: type[Ability]) -> Ability | None:
+    """The code of a format as one of the protocols; None if it does not implement that one."""
+    found = _load(format)
+    return found if isinstance(found, ability) else None
 
 
 def open_all(kinds: Collection[str], ability: type[Ability]) -> Iterator[Ability]:

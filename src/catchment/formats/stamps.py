@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from catchment.formats.model import Write
 from catchment.store.writes import Contents, Entry
@@ -13,6 +14,8 @@ WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
 WRITE_BYTES, WRITE_FILES = "catchment.write-bytes", "catchment.write-files"
 METASTORE, SEALS = "catchment.metastore", "catchment.seals"
 """The metastore that has the ledger of these writes, and the numbers of their seals in it."""
+WINDOWS = "catchment.windows"
+"""The windows of the writes of incremental jobs, as JSON."""
 MODE = "catchment.mode"
 """The mode of a row-level commit: the meaning of its row counts depends on it."""
 
@@ -20,7 +23,8 @@ MODE = "catchment.mode"
 def stamp(write: Write) -> dict[str, str]:
     """The stamp of a commit that holds one write."""
     inputs = {INPUTS: json.dumps(dict(write.inputs))} if write.inputs else {}
-    return {WORKFLOW: write.workflow, JOB: write.job, RUN: write.run_id, WRITES: write.id, **inputs}
+    named = {WORKFLOW: write.workflow, JOB: write.job, RUN: write.run_id, WRITES: write.id}
+    return {**named, **inputs, **windows_stamp([write.window])}
 
 
 def group_stamp(group: Sequence[Entry]) -> dict[str, str]:
@@ -35,7 +39,19 @@ def group_stamp(group: Sequence[Entry]) -> dict[str, str]:
         WRITE_ROWS: _listed(str(each.rows) for each in counts),
         WRITE_BYTES: _listed(str(each.bytes) for each in counts),
         WRITE_FILES: _listed(str(each.files) for each in counts),
+        **windows_stamp(write.intent.window for write in group),
     }
+
+
+def windows_stamp(windows: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:
+    """The stamp of a commit about the windows of its writes; empty if none belongs to a window."""
+    known = [dict(window) for window in windows if window]
+    return {WINDOWS: json.dumps(known)} if known else {}
+
+
+def windows_in(stamp: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The windows that the stamp of a commit tells of."""
+    return list(json.loads(stamp.get(WINDOWS, "[]")))
 
 
 def split(listed: str | None) -> tuple[str, ...]:

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
+from catchment.commit.publisher import BEHIND
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
 from catchment.errors import CatchmentError
 from catchment.job.inputs import next_window
 from catchment.job.lease import job_lease
+from catchment.job.lost_windows import lost_window
 from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, ends_after
@@ -44,6 +46,7 @@ class WindowLoop:
         """Run as many windows as requested, or as there are; windows that this run finished before count."""
         reports: list[tuple[OutputResult, ...]] = []
         with job_lease(self.writer, self.command, self.story) as lease:
+            self._catch_up(lease)
             done = [window for window in self._own() if window.status == "done"]
             while len(done) + len(reports) < self.command.request.windows:
                 window = self._open_window(lease) or self._open_next(lease)
@@ -53,6 +56,13 @@ class WindowLoop:
             if done and not reports:
                 reports.append(self.run_window(done[-1]))  # the run died after its last window: report that one
         return added_up(reports)
+
+    def _catch_up(self, lease: Lease) -> None:
+        """Open the newest window again that the metastore has lost; it is then finished as any that was left open."""
+        if (lost := lost_window(self.spark, self.command, self.writer)) is not None:
+            text = f"window {lost.number} ({lost.opened_by}) is in the table, and the metastore has lost it"
+            self.story.warn(f"{text}, as after a failover or a restored backup; it is finished first", code=BEHIND)
+            self._states.reopen(lease, lost)
 
     def _open_window(self, lease: Lease) -> Window | None:
         """The open window of a dead attempt, to be finished; if it is committed already, only the state moves."""

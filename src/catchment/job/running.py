@@ -32,7 +32,7 @@ from catchment.maintain.changes import make_change
 from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.run_model import OutputResult, snapshot_name
-from catchment.store.states import Window
+from catchment.store.states import Window, record_of
 from catchment.who import who
 
 MAX_RERUNS = 3
@@ -167,7 +167,7 @@ def _compute(
         warn_changed_inputs(attempt.story, attempt.job, earlier, states)
         _read(attempt, views)
         _transform(attempt, views)
-        writes = [replace(write, inputs=states) for write in begun]
+        writes = [replace(write, inputs=states, window=_window_record(attempt)) for write in begun]
         return {write.output.name: _write(attempt, write, views[write.output.source]) for write in writes}
     finally:
         for name in views:
@@ -177,6 +177,12 @@ def _compute(
 def _window_texts(attempt: _Attempt) -> dict[str, str]:
     parts = attempt.window.inputs if attempt.window else {}
     return {name: described(part) for name, part in parts.items()}
+
+
+def _window_record(attempt: _Attempt) -> Mapping[str, Any] | None:
+    """What the history of the outputs keeps of the window; nobody goes on from those of backfills."""
+    window = attempt.window
+    return record_of(window, attempt.writer.ledger.metastore) if window and window.cause == "run" else None
 
 
 def _is_committed(attempt: _Attempt, window: Window) -> bool:

@@ -64,6 +64,7 @@ def row_of(intent: Intent) -> dict[str, Any]:
         "base_snapshot": intent.base.snapshot_id,
         "opened": database_time(),
         "inputs": dict(intent.inputs),
+        "window_record": dict(intent.window) if intent.window else None,
     }
 
 
@@ -76,6 +77,7 @@ def entry_of(row: Row[Any]) -> Entry:
         inputs=row.inputs or {},
         buffered=row.buffered,
         place=row.place,
+        window=row.window_record,
     )
     contents = None
     if row.sealed is not None:

@@ -124,6 +124,7 @@ writes: TableClause = table(
     column("snapshot_id", BigInteger),
     column("error", JSON(none_as_null=True)),
     column("inputs", JSON(none_as_null=True)),
+    column("window_record", JSON(none_as_null=True)),
 )
 
 UNFINISHED = writes.c.state.in_((literal_column("'open'"), literal_column("'sealed'")))

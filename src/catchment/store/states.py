@@ -82,6 +82,21 @@ class State:
     changed_by: str = ""
 
 
+def record_of(window: Window, metastore: str) -> dict[str, Any]:
+    """A window as the history of its outputs keeps it: enough to open it again in a metastore that has lost it."""
+    named = {"metastore": metastore, "workflow": window.workflow, "job": window.job, "number": window.number}
+    begun = {"identity": window.identity, "runs": list(window.runs), "outputs": _plain(window.outputs)}
+    return {**named, **begun, "inputs": _inputs(window)}
+
+
+def window_of(record: Mapping[str, Any]) -> Window:
+    """The window of a record, open again."""
+    inputs = {name: InputWindow(**part) for name, part in record["inputs"].items()}
+    named = record["workflow"], record["job"], record["number"]
+    begun = {"identity": record["identity"], "runs": tuple(record["runs"]), "outputs": record["outputs"]}
+    return Window(*named, cause="run", status="open", inputs=inputs, **begun)
+
+
 def lease_name(workflow: str, job: str) -> str:
     """The lease of whoever moves the state of a job."""
     return f"job/{workflow}/{job}"
@@ -149,6 +164,13 @@ class States:
             return tuple(_known(connection, each) or _added(connection, each) for each in wanted)
 
     @repeatable
+    def reopen(self, lease: Lease, window: Window) -> None:
+        """Open a window again that the metastore has lost, under its old number."""
+        with self._leases.holding(lease) as connection:
+            if _status(connection, window) is None:
+                _insert(connection, window)
+
+    @repeatable
     def take_over(self, lease: Lease, left: Sequence[Window], run_id: str) -> tuple[Window, ...]:
         """Remember, with the windows of a backfill that another run has left, who goes on with them."""
         with self._leases.holding(lease) as connection:
@@ -205,30 +227,35 @@ def _known(connection: Connection, wanted: Window) -> Window | None:
 def _added(connection: Connection, wanted: Window) -> Window:
     # The lease's row is locked: nobody else gives numbers to the windows of this job.
     newest = select(func.max(windows.c.number)).where(*_of(wanted.workflow, wanted.job))
-    number = (connection.scalar(newest) or 0) + 1
-    inputs = {
-        name: {"values": dict(part.values), "after": _plain(part.after), "zone": part.zone}
-        for name, part in wanted.inputs.items()
-    }
+    return _insert(connection, replace(wanted, number=(connection.scalar(newest) or 0) + 1))
+
+
+def _insert(connection: Connection, wanted: Window) -> Window:
     row = {
         "workflow": wanted.workflow,
         "job": wanted.job,
-        "number": number,
+        "number": wanted.number,
         "cause": wanted.cause,
         "identity": wanted.identity,
         "engine": wanted.engine,
         "backfill_first": wanted.backfill.first if wanted.backfill else None,
         "backfill_last": wanted.backfill.last if wanted.backfill else None,
         "person": wanted.person,
-        "inputs": inputs,
+        "inputs": _inputs(wanted),
         "outputs": _plain(wanted.outputs),
     }
     opened = insert(windows).values(row | {"status": wanted.status, "opened": database_time()})
     connection.execute(opened if wanted.status == "open" else opened.values(finished=database_time()))
-    added = replace(wanted, number=number)
     for run_id in wanted.runs:
-        _add_run(connection, added, run_id)
-    return _windows(connection, select(windows).where(*_this(wanted, number)))[0]
+        _add_run(connection, wanted, run_id)
+    return _windows(connection, select(windows).where(*_this(wanted, wanted.number)))[0]
+
+
+def _inputs(window: Window) -> dict[str, Any]:
+    return {
+        name: {"values": dict(part.values), "after": _plain(part.after), "zone": part.zone}
+        for name, part in window.inputs.items()
+    }
 
 
 def _add_run(connection: Connection, window: Window, run_id: str) -> None:

@@ -54,6 +54,8 @@ class Intent:
     """Whether the files wait in a buffer to be published. Otherwise the format commits them itself."""
     place: str | None = None
     """Where the table lies, if its lease is named after that and not after the target."""
+    window: Mapping[str, Any] | None = None
+    """The window of an incremental job that the write belongs to, as `store.states.record_of` has it."""
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ def _intent(log: Log, head: Head, write: Write, owner: str) -> Intent:
         base=head.base,
         dataset=asdict(output.dataset),
         inputs=write.inputs,
+        window=write.window,
         place=log.path,
     )
 

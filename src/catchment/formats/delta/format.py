@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +61,10 @@ class Delta:
         dataset = located(spark, write.output.dataset)
         here = replace(write, output=replace(write.output, dataset=dataset))
         return writing.commit(spark, frame, here, writer, listener)
+
+    def windows(self, spark: SparkSession, dataset: Dataset, since: float) -> Iterable[Facts]:
+        """The windows of incremental jobs in the versions since a time."""
+        return history.windows_since(spark, located(spark, dataset), since)
 
     def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
         """Every table of a depot."""

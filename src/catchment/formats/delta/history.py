@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +13,10 @@ from catchment.commit.writer import Writer
 from catchment.formats import reading_by_commits
 from catchment.formats.delta.conflicts import validates
 from catchment.formats.delta.log import NO_TABLE, Log, log_of, require_head
-from catchment.formats.model import EarlierWrite, Write, written
+from catchment.formats.model import EarlierWrite, Facts, Write, written
+from catchment.formats.stamps import windows_in
 from catchment.jvm.causes import is_a
-from catchment.plan.model import InputPlan, OutputPlan
+from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.store.writes import Base
 
 ADD, REMOVE = "AddFile", "RemoveFile"
@@ -90,6 +92,16 @@ def _additions(source: InputPlan, log: Log, first: int, newest: int) -> list[Any
 
 def _changes_data(action: Any, kind: str) -> bool:
     return str(action.getClass().getSimpleName()) == kind and bool(action.dataChange())
+
+
+def windows_since(spark: SparkSession, dataset: Dataset, since: float) -> Iterator[Facts]:
+    """The windows of incremental jobs in the versions since a time, the newest first."""
+    log = log_of(spark, dataset)
+    head = log.head()
+    for commit in log.commits(head.version) if head else ():
+        if commit.info.get("timestamp", 0) / 1000 < since:
+            return
+        yield from reversed(windows_in(commit.stamp))
 
 
 FIXED_VERSION_OPTIONS = frozenset({"versionasof", "timestampasof"})

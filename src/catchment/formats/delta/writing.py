@@ -103,6 +103,7 @@ def _intent(log: Log, write: Write, owner: str) -> Intent:
         *(write.id, write.workflow, output.dataset.address, BRANCH, output.mode, output.conflict, owner, name, base),
         dataset=asdict(output.dataset),
         inputs=write.inputs,
+        window=write.window,
         buffered=False,
         place=log.path,
     )

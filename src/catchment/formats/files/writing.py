@@ -83,6 +83,7 @@ def _intent(write: Write, shape: Shape, owner: str, stage: str) -> Intent:
         base=NO_BASE,
         dataset=asdict(output.dataset),
         inputs=write.inputs,
+        window=write.window,
     )
 
 

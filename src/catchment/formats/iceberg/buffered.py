@@ -136,6 +136,7 @@ def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:
         base=base,
         dataset=asdict(output.dataset),
         inputs=write.inputs,
+        window=write.window,
     )
 
 

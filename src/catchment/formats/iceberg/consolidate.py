@@ -25,7 +25,7 @@ from catchment.formats.iceberg.conflicts import Fit, anything_changed, partition
 from catchment.formats.iceberg.fence import fence, table_is_same
 from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
 from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
-from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES
+from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES, windows_stamp
 from catchment.jvm.causes import JVM_ERRORS
 from catchment.run_model import began_millis
 from catchment.store.descriptors import Lines, lines_of
@@ -305,6 +305,7 @@ def _summary(group: list[Entry], metastore: str) -> dict[str, str]:
         WORKFLOW: ",".join(dict.fromkeys(write.intent.workflow for write in group)),
         JOB: ",".join(dict.fromkeys(jobs)),
         RUN: ",".join(dict.fromkeys(runs)),
+        **windows_stamp(write.intent.window for write in group),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -12,7 +12,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
-from catchment.formats.iceberg import catalogs, history, inspection, published_names, writing
+from catchment.formats.iceberg import catalogs, history, inspection, published_names, snapshots, writing
 from catchment.formats.iceberg.changes.kinds import make_change
 from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
@@ -58,6 +58,11 @@ class Iceberg:
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
         """Commit the rows, unless this write is committed already."""
         return writing.commit(spark, frame, write, writer, listener)
+
+    def windows(self, spark: SparkSession, dataset: Dataset, since: float) -> Iterable[Facts]:
+        """The windows of incremental jobs in the snapshots since a time."""
+        table = catalogs.find_table(spark, dataset)
+        return snapshots.windows_since(spark, table, since) if table is not None else ()
 
     def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
         """Every table that the depot's catalog knows."""

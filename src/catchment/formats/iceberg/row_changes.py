@@ -93,6 +93,7 @@ class _RowChange:
             base=self._since(now),
             dataset=asdict(output.dataset),
             inputs=write.inputs,
+            window=write.window,
             buffered=False,
         )
 

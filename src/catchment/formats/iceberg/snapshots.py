@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -15,7 +15,7 @@ from catchment.commit.own_commit import Committed
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.model import Written
-from catchment.formats.stamps import INPUTS, MODE, WRITE_ROWS, WRITES
+from catchment.formats.stamps import INPUTS, MODE, WINDOWS, WRITE_ROWS, WRITES, windows_in
 
 
 def current(metadata: Mapping[str, Any]) -> int | None:
@@ -128,6 +128,16 @@ def find_write(spark: SparkSession, table: Table, write_id: str) -> Snapshot | N
     if json.dumps(write_id)[1:-1] not in text:
         return None
     return next((snapshot for snapshot in reversed(snapshots(text)) if write_id in snapshot.write_ids), None)
+
+
+def windows_since(spark: SparkSession, table: Table, since: float) -> Iterator[Mapping[str, Any]]:
+    """The windows of incremental jobs in the snapshots since a time, the newest first."""
+    text = metadata(spark, table)
+    if WINDOWS not in text:
+        return
+    for entry in reversed(json.loads(text).get("snapshots", ())):
+        if entry["timestamp-ms"] / 1000 >= since:
+            yield from reversed(windows_in(entry.get("summary", {})))
 
 
 def _snapshot(entry: Mapping[str, Any]) -> Snapshot:

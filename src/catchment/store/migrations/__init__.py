@@ -8,11 +8,16 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import m0001_metastore, m0002_upkeep, m0003_identity
+from catchment.store.migrations import m0001_metastore, m0002_upkeep, m0003_identity, m0004_window_records
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: Mapping[int, Migration] = {1: m0001_metastore.apply, 2: m0002_upkeep.apply, 3: m0003_identity.apply}
+MIGRATIONS: Mapping[int, Migration] = {
+    1: m0001_metastore.apply,
+    2: m0002_upkeep.apply,
+    3: m0003_identity.apply,
+    4: m0004_window_records.apply,
+}
 NEWEST = max(MIGRATIONS)
 
 _LOCK = 0x6361746368
