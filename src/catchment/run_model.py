@@ -1,4 +1,4 @@
-"""What a run is asked for and what an output came to: one value each, from the command line to the worker and back."""
+"""What a run is asked for, and what its jobs came to: plain values, from the command line to the worker and back."""
 
 from __future__ import annotations
 
@@ -68,3 +68,21 @@ class OutputResult:
     files: int | None
     snapshot_id: str | None
     write_id: str
+
+
+@dataclass(frozen=True)
+class InputResult:
+    """What was found in one input of a job. The order of the fields is their order in the JSON of `catchment run`."""
+
+    name: str
+    dataset: str
+    bad_rows: int | None
+    """How many rows could not be parsed; None if its format has no such rows, or if nothing was read."""
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """What one attempt of a job came to."""
+
+    outputs: tuple[OutputResult, ...] = ()
+    inputs: tuple[InputResult, ...] = ()

@@ -53,7 +53,7 @@ def test_a_full_disk_for_files(damaged: LiveEngine, mount: Callable[[str, str], 
     place = mount("tiny", "size=4m") / "csv"
     damaged.run(writing("SELECT 0L AS id, 'a' AS a, 'b' AS b, 'c' AS c", files(place, "csv")))
     assert damaged.fail(writing(NOISE, files(place, "csv"), mode="overwrite")).code == "disk-full"
-    assert damaged.rows(f"SELECT * FROM csv.`{place}`") == [("0", "a", "b", "c")]
+    assert damaged.rows(f"SELECT * FROM csv.`{place}`") == [("id", "a", "b", "c"), ("0", "a", "b", "c")]
     assert list(place.parent.glob(".catchment-stage/.csv/*")) == []
 
 

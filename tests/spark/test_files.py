@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from catchment.plan.model import InputPlan, Sort
+from catchment.plan.model import FileAddress, InputPlan, Sort
 from catchment.spec.model import SortColumn
 from tests.spark.lake import HERE, LiveEngine, by, files, job, output, table, writing
 
@@ -21,9 +22,9 @@ def read_back(engine: LiveEngine, path: Path, format: str, name: str, **more: st
 
 @pytest.mark.parametrize("format", ["json", "parquet", "orc", "avro", "csv"])
 def test_every_format_comes_back(engine: LiveEngine, fresh: str, tmp_path: Path, format: str) -> None:
-    options = {"header": "true", "inferSchema": "true"} if format == "csv" else {}
+    options = {"inferSchema": "true"} if format == "csv" else {}
     sql = "SELECT CAST(id AS INT) AS id, concat('n', id) AS text FROM range(3)"
-    [report] = engine.run(writing(sql, files(tmp_path / "d", format), options=options))
+    [report] = engine.run(writing(sql, files(tmp_path / "d", format)))
     assert (report.rows, report.snapshot_id) == (3, None)
     assert report.files == len(list((tmp_path / "d").glob("part-*")))
     assert read_back(engine, tmp_path / "d", format, fresh, **options) == [(0, "n0"), (1, "n1"), (2, "n2")]
@@ -55,7 +56,7 @@ def test_modes_and_partitions(engine: LiveEngine, fresh: str, tmp_path: Path) ->
 def test_sorted_files(engine: LiveEngine, tmp_path: Path) -> None:
     sort = Sort("global", (SortColumn("id", descending=True),))
     engine.run(writing("SELECT id FROM range(50)", files(tmp_path / "d", "csv"), sort=sort))
-    written = [[int(line) for line in part.read_text().split()] for part in sorted((tmp_path / "d").glob("part-*"))]
+    written = [[int(line) for line in part.read_text().split()[1:]] for part in sorted((tmp_path / "d").glob("part-*"))]
     assert list(chain(*written)) == list(range(49, -1, -1))
 
 
@@ -85,6 +86,18 @@ def test_given_schemas(engine: LiveEngine, fresh: str, tmp_path: Path, schema: s
     source = InputPlan("rows", files(tmp_path / "a.json", "json"), HERE, schema=schema, schema_type=kind)  # type: ignore[arg-type]
     engine.run(job(output("rows", table(fresh)), inputs=[source]))
     assert engine.ask(f"SELECT * FROM lake.raw.{fresh}").columns == ("id", "text")
+
+
+def test_a_schema_in_a_file(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1, "text": "x", "more": true}\n')
+    (tmp_path / "a.ddl").write_text("id BIGINT, text STRING")
+    place = FileAddress("dataos://drop:none/a.ddl", "drop", str(tmp_path / "a.ddl"))
+    source = InputPlan("rows", files(tmp_path / "a.json", "json"), HERE, schema_file=place)
+    engine.run(job(output("rows", table(fresh)), inputs=[source]))
+    assert engine.ask(f"SELECT * FROM lake.raw.{fresh}").columns == ("id", "text")
+    for bad in (tmp_path / "missing.ddl", tmp_path):
+        lost = replace(source, schema_file=replace(place, path=str(bad)))
+        assert engine.fail(job(output("rows", table(fresh)), inputs=[lost])).code == "schema-not-found"
 
 
 def test_a_broken_schema(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:

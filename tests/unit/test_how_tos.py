@@ -23,7 +23,8 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("text", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_an_example_can_be_planned_without_a_warning(tmp_path: Path, text: str) -> None:
     shutil.copytree(TEMPLATE, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "data" / "changes.json").touch()  # made by a command of its page
+    for made in ("changes.json", "sales.csv"):  # by a command of its page
+        (tmp_path / "data" / made).touch()
     (tmp_path / "flow.yaml").write_text(text)
     prepared = plan.prepare(tmp_path / "flow.yaml", env={})
     assert prepared.diagnostics == ()

@@ -56,6 +56,9 @@ def echo(run: Run, output: str) -> None:
         return
     click.echo(f"run {run.run_id} of {run.workflow}: {run.status} after {run.seconds:.1f} s\n")
     printing.echo_table(_COLUMNS, (row for job in run.jobs for row in _rows(job)))
+    if bad := [(job.name, each.dataset, each.bad_rows) for job in run.jobs for each in job.inputs if each.bad_rows]:
+        click.echo()
+        printing.echo_table(("job", "input", "bad rows"), bad)
 
 
 def echo_errors(run: Run) -> None:

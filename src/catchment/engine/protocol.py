@@ -15,10 +15,20 @@ from pydantic import Field, TypeAdapter
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
 from catchment.project.model import Depot
-from catchment.run_model import OutputResult, RunRequest
+from catchment.run_model import InputResult, OutputResult, RunRequest
 
 NoteEvent = Literal[
-    "input", "step", "writing", "output", "progress", "warning", "preview", "explain", "window", "nothing-new"
+    "input",
+    "step",
+    "writing",
+    "output",
+    "progress",
+    "warning",
+    "preview",
+    "explain",
+    "window",
+    "nothing-new",
+    "bad-rows",
 ]
 
 VERSION = 7
@@ -185,6 +195,7 @@ class Sealed:
 class Done:
     attempt: str
     outputs: tuple[OutputResult, ...]
+    inputs: tuple[InputResult, ...] = ()
     kind: Literal["done"] = "done"
 
 

@@ -58,9 +58,18 @@ def _note(event: Event) -> str | None:
         case "window":
             values = ", ".join(f"{key} = {value}" for key, value in event.data["values"].items())
             return f"input {event.data['name']}: {values}"
+        case "bad-rows":
+            return _bad_rows(event.data)
         case "nothing-new":
             return f"nothing new since {event.data['since']}" if event.data["since"] else "nothing new"
     return None
+
+
+def _bad_rows(data: Mapping[str, Any]) -> str | None:
+    if data["policy"] == "fail":
+        return None  # the error of the job says more
+    what = f"written to {data['quarantine']}" if data.get("quarantine") else "dropped"
+    return f"warning: input {data['name']}: {_count(data['rows'], 'bad row')} {what}"
 
 
 def _retrying(event: Event) -> str:

@@ -130,13 +130,18 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
 
 
 def _rule_error(rule: Rule, cause: Throwable, detail: str) -> CatchmentError:
-    message = f"{rule.message}: {first_line(cause)}" if rule.message else first_line(cause)
+    said = "; ".join(line.strip(" .") for line in cause.message.splitlines()) if rule.thrown_by else first_line(cause)
+    message = f"{rule.message}: {said}" if rule.message else said
     return rule.error(message, code=rule.code, hint=rule.hint, detail=detail)
 
 
 def _by_rule(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
-    found = ((rule, cause) for rule in RULES for cause in chain if cause.classes & rule.classes)
+    found = ((rule, cause) for rule in RULES for cause in chain if _applies(rule, cause))
     return next((_rule_error(rule, cause, detail) for rule, cause in found), None)
+
+
+def _applies(rule: Rule, cause: Throwable) -> bool:
+    return bool(cause.classes & rule.classes) and rule.thrown_by in ("", cause.thrown_by)
 
 
 def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
@@ -156,11 +161,12 @@ def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None
 
 
 def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error: BaseException) -> CatchmentError:
-    for cause in chain:
+    for cause in reversed(chain):  # an inner condition is more specific
         if cause.condition == RAISED:
             return JobError(f"a check failed: {first_line(cause)}", code=CHECK_FAILED, hint=AFTER_A_CHECK)
-        if cause.condition and (known := CONDITIONS.get(cause.condition.partition(".")[0])):
-            return JobError(first_line(cause), code=known[0], hint=known[1], detail=detail)
+        if cause.condition and (known := _known_condition(cause.condition)):
+            return JobError(_reason(cause, chain[-1]), code=known[0], hint=known[1], detail=detail)
+    for cause in chain:
         if "org.apache.spark.sql.catalyst.parser.ParseException" in cause.classes:
             return JobError(first_line(cause), code="sql-syntax", hint="correct the SQL at this place", detail=detail)
     if not chain:
@@ -168,6 +174,15 @@ def _by_condition(chain: Sequence[Throwable], detail: str, otherwise: str, error
     # The innermost cause with a condition is the most specific; the outermost often only says "job aborted".
     specific = [cause for cause in chain if cause.condition] or chain
     return JobError(first_line(specific[-1]), code=otherwise, hint="the job's log has the details", detail=detail)
+
+
+def _known_condition(condition: str) -> tuple[str, str] | None:
+    return CONDITIONS.get(condition) or CONDITIONS.get(condition.partition(".")[0])
+
+
+def _reason(cause: Throwable, innermost: Throwable) -> str:
+    known = first_line(cause)
+    return known if cause is innermost else f"{known.rstrip('.')}: {first_line(innermost)}"
 
 
 def first_line(cause: Throwable) -> str:

@@ -12,7 +12,10 @@ from pyspark.sql.types import StructType
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
-from catchment.plan.model import InputPlan
+from catchment.plan.model import FileAddress, InputPlan
+
+MAX_SCHEMA = 2 * 1024 * 1024
+"""As many bytes as a workflow file may have."""
 
 
 def sorted_rows(frame: DataFrame, write: Write, partitions: Sequence[Column]) -> DataFrame:
@@ -40,10 +43,11 @@ def sorted_rows(frame: DataFrame, write: Write, partitions: Sequence[Column]) ->
 
 def given_schema(spark: SparkSession, source: InputPlan) -> StructType | None:
     """The schema that an input declares; None if it declares none."""
-    if source.schema is None:
+    text = source.schema if source.schema_file is None else _read_schema(spark, source, source.schema_file)
+    if text is None:
         return None
     try:
-        kind = _from_avro(spark, source.schema) if source.schema_type == "avro" else _from_spark(spark, source.schema)
+        kind = _from_avro(spark, text) if source.schema_type == "avro" else _from_spark(spark, text)
     except Exception as error:
         problem = from_spark(error)
         raise JobError(
@@ -54,6 +58,27 @@ def given_schema(spark: SparkSession, source: InputPlan) -> StructType | None:
             detail=problem.detail,
         ) from error
     return kind
+
+
+def _read_schema(spark: SparkSession, source: InputPlan, file: FileAddress) -> str:
+    jvm = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(file.path)
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not system.exists(path) or not system.getFileStatus(path).isFile():
+        raise _no_schema(source, f"there is no file {file.address} ({file.path})", "check the address in `schemaPath`")
+    if system.getFileStatus(path).getLen() > MAX_SCHEMA:
+        raise _no_schema(source, f"{file.address} is larger than {MAX_SCHEMA:,} bytes", "name the file of the schema")
+    stream = system.open(path)
+    try:
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+    except UnicodeDecodeError as error:
+        raise _no_schema(source, f"{file.address} is not UTF-8 text", "name the file of the schema") from error
+    finally:
+        stream.close()
+
+
+def _no_schema(source: InputPlan, what: str, hint: str) -> JobError:
+    return JobError(f"input {source.name}: {what}", code="schema-not-found", where=source.where, hint=hint)
 
 
 def _from_spark(spark: SparkSession, text: str) -> StructType:

@@ -88,6 +88,51 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be parsed."""
+
+    file: str
+    reason: str
+    line: int | None = None
+    """From 1; None if records of the file are not lines."""
+
+    def __str__(self) -> str:
+        return f"{self.file}{f':{self.line}' if self.line else ''} ({self.reason})"
+
+
+@dataclass(frozen=True)
+class FoundBadRows:
+    """How many rows of an input cannot be parsed, and the first ones of them."""
+
+    rows: int
+    files: int
+    """How many files have such rows."""
+    first: tuple[BadRow, ...]
+
+
+@dataclass(frozen=True)
+class SeparatedRows:
+    """The rows of an input, which one listing of its files gave."""
+
+    good: DataFrame
+    bad: DataFrame
+    """One row for each bad one, with the columns `file`, `reason` and `record`, the text that cannot be parsed."""
+
+
+@runtime_checkable
+class FindsBadRows(Protocol):
+    """A format whose records are parsed from text, so that some of them may be bad; its traits list the names."""
+
+    def separate(self, spark: SparkSession, source: InputPlan) -> SeparatedRows:
+        """The good and the bad rows of an input."""
+        ...
+
+    def find_bad_rows(self, spark: SparkSession, source: InputPlan, show: int) -> FoundBadRows:
+        """Count the bad rows of an input, which reads all of it, and describe the first ones."""
+        ...
+
+
 @runtime_checkable
 class Sink(Protocol):
     """A format that can be written."""

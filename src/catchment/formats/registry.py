@@ -70,6 +70,11 @@ def supporting(trait: str, value: str | None = None) -> str:
     return ", ".join(each.name for each in able) or "no format"
 
 
+def supporting_formats(trait: str) -> str:
+    """The names of the formats that some folder of formats lists in a trait, for messages."""
+    return ", ".join(sorted(name for each in all_traits() for name in getattr(each, trait)))
+
+
 def open_format(format: str, ability: type[Ability]) -> Ability:
     """The code of a format as one of the protocols of `formats.model`; raises if it does not implement that one."""
     found = find_format(format, ability)

@@ -58,6 +58,8 @@ class Rule:
     message: str
     """Put before the message of the cause; empty if that message is enough."""
     hint: str
+    thrown_by: str = ""
+    """The class that throws the exception, if its own class does not tell enough; its whole message is then shown."""
 
 
 Settings = Mapping[str, str]
@@ -122,6 +124,8 @@ class Traits:
     `*` stands for any characters. Every other option is refused, because Spark would ignore it.
     """
     branches: bool = False
+    bad_rows: frozenset[str] = frozenset()
+    """Formats whose records are parsed from text, so that some of them may be bad (`badRows`)."""
     evolving: frozenset[str] = frozenset()
     """Formats whose datasets can get new columns."""
     history: bool = False

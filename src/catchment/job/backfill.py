@@ -26,7 +26,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, is_before, window_with
 from catchment.plan.model import Incremental, InputPlan, JobPlan
-from catchment.run_model import Backfill, OutputResult
+from catchment.run_model import Backfill, JobReport
 from catchment.store import Lease
 from catchment.store.states import InputWindow, States, Window
 
@@ -34,7 +34,7 @@ AT_ONCE = 4
 MAX_WINDOWS = 10_000
 POLL_SECONDS = 0.2
 
-RunWindow = Callable[[SparkSession, Story, Window], tuple[OutputResult, ...]]
+RunWindow = Callable[[SparkSession, Story, Window], JobReport]
 Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 
@@ -48,7 +48,7 @@ class Backfiller:
     writer: Writer
     run_window: RunWindow
 
-    def run(self, wanted: Backfill) -> tuple[OutputResult, ...]:
+    def run(self, wanted: Backfill) -> JobReport:
         """Run all windows of the range that are not done yet."""
         source, window = _only_window(self.command.job)
         with job_lease(self.writer, self.command, self.story) as lease:
@@ -103,7 +103,7 @@ class Backfiller:
         ]
         return self._states.open(lease, windows)
 
-    def _run_all(self, lease: Lease, windows: Sequence[Window]) -> list[tuple[OutputResult, ...]]:
+    def _run_all(self, lease: Lease, windows: Sequence[Window]) -> list[JobReport]:
         """Run a few windows at a time in threads; each one seals after its predecessor is done."""
         done = [threading.Event() for _ in windows]
         failed: list[int] = []
@@ -115,7 +115,7 @@ class Backfiller:
                 if any(each < number for each in failed):
                     raise Cancelled("a window before this one failed")
 
-        def run_one(number: int, window: Window) -> tuple[OutputResult, ...]:
+        def run_one(number: int, window: Window) -> JobReport:
             try:
                 if at_once == 1 or failed:
                     wait_to_seal(number)
@@ -133,7 +133,7 @@ class Backfiller:
         _raise_first([error for future in futures if (error := future.exception())])
         return [future.result() for future in futures]
 
-    def _run_window(self, window: Window, wait_to_seal: Callable[[], None]) -> tuple[OutputResult, ...]:
+    def _run_window(self, window: Window, wait_to_seal: Callable[[], None]) -> JobReport:
         for name, part in window.inputs.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
         with self.sessions() as session:

@@ -23,7 +23,7 @@ from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.windows import check_fits, described, ends_after
 from catchment.plan.model import InputPlan
-from catchment.run_model import OutputResult
+from catchment.run_model import JobReport
 from catchment.store import Lease
 from catchment.store.states import InputWindow, State, States, Window
 from catchment.store.writes import FATE_UNKNOWN, Entry
@@ -37,14 +37,14 @@ class WindowLoop:
     command: RunJob
     story: Story
     writer: Writer
-    run_window: Callable[[Window], tuple[OutputResult, ...]]
+    run_window: Callable[[Window], JobReport]
     """Runs the job for a window until all outputs are committed; what is committed is not written again."""
     is_committed: Callable[[Window], bool]
     """Whether every output of a window is committed."""
 
-    def run(self) -> tuple[OutputResult, ...]:
+    def run(self) -> JobReport:
         """Run as many windows as requested, or as there are; windows that this run finished before count."""
-        reports: list[tuple[OutputResult, ...]] = []
+        reports: list[JobReport] = []
         with job_lease(self.writer, self.command, self.story) as lease:
             self._catch_up(lease)
             done = [window for window in self._own() if window.status == "done"]
@@ -95,7 +95,7 @@ class WindowLoop:
         faults.point("window-opened")
         return opened
 
-    def _run_to_end(self, lease: Lease, window: Window) -> tuple[OutputResult, ...]:
+    def _run_to_end(self, lease: Lease, window: Window) -> JobReport:
         try:
             reports = self.run_window(window)
         except BaseException:

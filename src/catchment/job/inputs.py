@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
-from catchment.formats.model import Source
+from catchment.formats.model import FindsBadRows, Source
 from catchment.formats.registry import open_format
+from catchment.job.bad_rows import has_bad_rows
 from catchment.job.views import create_view
 from catchment.job.windows import plan_window, read_window
 from catchment.plan.model import InputPlan
 from catchment.store.states import InputWindow, State
 
 
-def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
-    """Read an input, or one window of it, and create its views; returns all views by name."""
+@dataclass(frozen=True)
+class Opened:
+    """An input whose views exist."""
+
+    views: Mapping[str, DataFrame]
+    """By name."""
+    bad: DataFrame | None = None
+    """The bad rows, if they are dropped or quarantined."""
+
+
+def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> Opened:
+    """Read an input, or one window of it, and create its views."""
     with reading(source):
-        frames = _frames(spark, source, part)
-        create_view(frames[source.name], source.name)
-        return frames
+        opened = _opened(spark, source, part)
+        create_view(opened.views[source.name], source.name)
+        return opened
 
 
 def next_window(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:
@@ -41,10 +53,15 @@ def reading(source: InputPlan) -> Iterator[None]:
         raise _at(source, problem) if isinstance(problem, JobError) else problem from error
 
 
-def _frames(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> dict[str, DataFrame]:
+def _opened(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> Opened:
+    name = source.dataset.format
+    rows = None
+    if has_bad_rows(source) and source.bad_rows != "fail":
+        rows = open_format(name, FindsBadRows).separate(spark, source)
+    bad = rows.bad if rows else None
     if source.incremental is not None or source.commits is not None:
-        return read_window(spark, source, part)
-    return {source.name: open_format(source.dataset.format, Source).read(spark, source)}
+        return Opened(read_window(spark, source, part), bad)
+    return Opened({source.name: rows.good if rows else open_format(name, Source).read(spark, source)}, bad)
 
 
 def _at(source: InputPlan, problem: JobError) -> JobError:

@@ -18,9 +18,10 @@ from catchment.formats.model import EarlierWrite, Requester, Sink, Write, Writte
 from catchment.formats.registry import open_format
 from catchment.formats.sql import published_catalogs
 from catchment.job.backfill import Backfiller, Sessions
+from catchment.job.bad_rows import BAD_ROWS, as_quarantined, explained, has_bad_rows, tell
 from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
-from catchment.job.inputs import open_input
+from catchment.job.inputs import open_input, reading
 from catchment.job.links import check_links
 from catchment.job.places import refusal, with_space_left
 from catchment.job.statements import Allowed, check_setting
@@ -29,9 +30,9 @@ from catchment.job.story import Story
 from catchment.job.windows import check_outputs, described
 from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
-from catchment.plan.model import ChangePlan, JobPlan, OutputPlan
+from catchment.plan.model import ChangePlan, InputPlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
-from catchment.run_model import OutputResult, snapshot_name
+from catchment.run_model import InputResult, JobReport, OutputResult, snapshot_name
 from catchment.store.states import Window, record_of
 from catchment.who import who
 
@@ -70,12 +71,22 @@ def run_job(
     writer: Writer,
     sessions: Sessions,
     depots: Sequence[Depot],
-) -> tuple[OutputResult, ...]:
+) -> JobReport:
     """Run one attempt in the given session, and drop its views afterwards.
 
     `sessions` opens further sessions for windows that run at the same time.
     """
-    attempt = _Attempt(spark, command, story, writer, depots)
+    try:
+        return _run(_Attempt(spark, command, story, writer, depots), sessions)
+    except Exception as error:
+        problem = from_spark(error)
+        if problem.code != BAD_ROWS:
+            raise
+        raise explained(spark, command.job, story, problem) from error
+
+
+def _run(attempt: _Attempt, sessions: Sessions) -> JobReport:
+    spark, command, story, writer = attempt.spark, attempt.command, attempt.story, attempt.writer
     if attempt.job.moves and command.request.backfill is not None:
         filling = Backfiller(
             partial(_prepared, attempt, sessions), command, story, writer, partial(_backfill_window, attempt)
@@ -83,7 +94,7 @@ def run_job(
         return filling.run(command.request.backfill)
     _prepare(attempt)
     if command.job.change is not None:
-        return (_change(attempt, command.job.change),)
+        return JobReport((_change(attempt, command.job.change),))
     if not attempt.job.moves:
         return _run_with_reruns(attempt)
     run_window, is_committed = (
@@ -93,9 +104,7 @@ def run_job(
     return WindowLoop(spark, command, story, writer, run_window, is_committed).run()
 
 
-def _backfill_window(
-    attempt: _Attempt, session: SparkSession, story: Story, window: Window
-) -> tuple[OutputResult, ...]:
+def _backfill_window(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> JobReport:
     """Run one window of a backfill in its own session."""
     return _run_with_reruns(replace(attempt, spark=session, story=story, window=window))
 
@@ -107,7 +116,7 @@ def _prepared(attempt: _Attempt, sessions: Sessions) -> Iterator[SparkSession]:
         yield session
 
 
-def _run_with_reruns(attempt: _Attempt) -> tuple[OutputResult, ...]:
+def _run_with_reruns(attempt: _Attempt) -> JobReport:
     """Run the job once, and again after a conflict if an output asks for that (`conflict: rerun`)."""
     if attempt.window is not None:
         check_outputs(attempt.job, attempt.window)
@@ -144,28 +153,37 @@ def _reruns(job: JobPlan) -> bool:
     return any(output.conflict == "rerun" for output in job.outputs)
 
 
-def _run_once(attempt: _Attempt) -> tuple[OutputResult, ...]:
+def _run_once(attempt: _Attempt) -> JobReport:
     """Compute the outputs that no earlier attempt has committed."""
     outputs = attempt.job.writes
     earlier = {name: left for name, left in ((each.name, _earlier(attempt, each)) for each in outputs) if left}
     done = {
         each.name: _report_earlier(attempt, each, earlier[each.name]) for each in outputs if _is_done(earlier, each)
     }
+    bad: dict[str, int] = {}
     if len(done) < len(outputs) or not outputs:
-        done.update(_compute(attempt, [each for each in outputs if each.name not in done], earlier))
-    return tuple(done[each.name] for each in outputs)
+        done.update(_compute(attempt, [each for each in outputs if each.name not in done], earlier, bad))
+    return JobReport(
+        tuple(done[each.name] for each in outputs), tuple(_found(each, done, bad) for each in attempt.job.inputs)
+    )
+
+
+def _found(source: InputPlan, done: Mapping[str, OutputResult], bad: Mapping[str, int]) -> InputResult:
+    rows = done[source.quarantine].rows if source.quarantine else bad.get(source.name)
+    return InputResult(source.name, source.dataset.address, rows)
 
 
 def _compute(
-    attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, EarlierWrite]
+    attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, EarlierWrite], bad: dict[str, int]
 ) -> dict[str, OutputResult]:
+    """Write these outputs; `bad` gets the numbers of bad rows that are dropped or not there, by input."""
     views: dict[str, DataFrame] = {}
     try:
         # Before anything is read: later commits of others are changes that the job has not seen.
         begun = [_begin(attempt, output) for output in outputs]
         states = input_versions(attempt.spark, attempt.job) | _window_texts(attempt)
         warn_changed_inputs(attempt.story, attempt.job, earlier, states)
-        _read(attempt, views)
+        _read(attempt, views, bad)
         _transform(attempt, views)
         writes = [replace(write, inputs=states, window=_window_record(attempt)) for write in begun]
         return {write.output.name: _write(attempt, write, views[write.output.source]) for write in writes}
@@ -245,14 +263,26 @@ def _set(attempt: _Attempt, key: str, value: str) -> None:
         ) from error
 
 
-def _read(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
+def _read(attempt: _Attempt, views: dict[str, DataFrame], bad: dict[str, int]) -> None:
     for source in attempt.job.inputs:
         dataset = source.dataset
         text = f"input {source.name}: {dataset.format} {dataset.address} {dataset.path or ''}"
         attempt.story.tell("input", text.rstrip(), name=source.name, dataset=dataset.address)
         check_links(dataset, attempt.depots, source.where)
         part = attempt.window.inputs.get(source.name) if attempt.window else None
-        views.update(open_input(attempt.spark, source, part))
+        opened = open_input(attempt.spark, source, part)
+        views.update(opened.views)
+        if opened.bad is not None and source.quarantine:
+            views[source.quarantine] = as_quarantined(opened.bad, source, attempt.job, attempt.command.run_id)
+        elif has_bad_rows(source):
+            bad[source.name] = _count_dropped(attempt, source, opened.bad) if opened.bad is not None else 0
+
+
+def _count_dropped(attempt: _Attempt, source: InputPlan, bad: DataFrame) -> int:
+    with reading(source):
+        rows = int(bad.count())
+    tell(attempt.story, source, rows, None)
+    return rows
 
 
 def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
@@ -293,6 +323,8 @@ def _write(attempt: _Attempt, write: Write, frame: DataFrame) -> OutputResult:
             written = act(attempt.spark, action, write, attempt.writer, story)
         else:
             written = open_format(dataset.format, Sink).write(attempt.spark, frame, write, attempt.writer, story)
+    for source in (each for each in attempt.job.inputs if each.quarantine == output.name):
+        tell(story, source, written.rows or 0, dataset.address)
     return _report(attempt, write, written)
 
 

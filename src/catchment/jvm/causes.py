@@ -67,6 +67,12 @@ class Throwable:
         except Py4JError:
             return None  # py4j does not see methods that only an interface defines
 
+    @cached_property
+    def thrown_by(self) -> str:
+        """The full name of the class that threw it; empty if Java does not know."""
+        frames = self.java.getStackTrace()
+        return str(frames[0].getClassName()) if len(frames) else ""
+
     @property
     def message(self) -> str:
         return str(self.java.getMessage() or "")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from catchment.errors import RequestError
 from catchment.formats.registry import held_by, traits_of
-from catchment.plan.model import Dataset
+from catchment.plan.model import Dataset, FileAddress
 from catchment.project import depots
 from catchment.project.address import LOCALHOST, BadAddress, is_identifier, is_path, parse, parse_path
 from catchment.project.model import Address, Depot, Project
@@ -48,6 +48,15 @@ def address_of(text: str, project: Project) -> Address:
         f"`{text}` is a path, and this project has depots",
         hint="add a depot of kind files whose location is its directory, and write dataos://depot:none/dataset",
     )
+
+
+def of_file(text: str, project: Project) -> FileAddress:
+    """The file that an address names; raises `RequestError` if it cannot be resolved."""
+    address = parse(text)
+    if address.dataset is None:
+        raise BadAddress(f"`{text}` names no file", code="no-dataset", hint="append /file to the collection")
+    depot = depots.find(project, address.depot)
+    return FileAddress(_of_files(address, depot), depot.name, place_of_files(address, depot))
 
 
 def nested(inner: str, outer: str) -> bool:

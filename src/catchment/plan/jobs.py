@@ -8,8 +8,9 @@ from catchment.errors import Position, RequestError
 from catchment.formats.registry import format_names, supporting, traits_of
 from catchment.formats.traits import Traits
 from catchment.plan import datasets
+from catchment.plan.bad_rows import bad_rows_of, quarantine_of, without_mode
 from catchment.plan.changes import of_change
-from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, InputPlan, OutputPlan, StepPlan
+from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, FileAddress, InputPlan, OutputPlan, StepPlan
 from catchment.plan.options import check_options
 from catchment.project import depots
 from catchment.project.address import is_path
@@ -32,9 +33,10 @@ class Parts:
     def depots(self) -> tuple[str, ...]:
         """The names of the depots that the job reads or writes."""
         read = (source.dataset.depot for source in self.inputs)
+        schemas = (source.schema_file.depot for source in self.inputs if source.schema_file)
         written = (output.dataset.depot for output in self.outputs)
         changed = (self.change.dataset.depot,) if self.change else ()
-        return tuple(dict.fromkeys((*read, *written, *changed)))
+        return tuple(dict.fromkeys((*read, *schemas, *written, *changed)))
 
 
 @dataclass
@@ -46,15 +48,25 @@ class Resolver:
 
     def parts(self, job: Job) -> Parts:
         """Inputs, steps and outputs of one job."""
-        inputs = tuple(filter(None, map(self._input, job.inputs)))
-        outputs = tuple(filter(None, map(self._output, job.outputs)))
+        quarantines = self._quarantines(job)
+        inputs = tuple(filter(None, (self._input(each, quarantines.get(each.name)) for each in job.inputs)))
+        outputs = tuple(filter(None, map(self._output, (*job.outputs, *quarantines.values()))))
         for output in outputs:
             self._check_own_input(output, inputs)
         change = self._change(job.toolbox) if job.toolbox else None
         actions = tuple(filter(None, (self._action(action, job, inputs) for action in job.actions)))
         return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions, change)
 
-    def _input(self, given: Input) -> InputPlan | None:
+    def _quarantines(self, job: Job) -> dict[str, Output]:
+        """The outputs for bad rows by the name of their input; they come last, so that they are written last."""
+        taken, found = [output.name for output in job.outputs], {}
+        for source in job.inputs:
+            if (output := quarantine_of(source, taken)) is not None:
+                found[source.name] = output
+                taken.append(output.name)
+        return found
+
+    def _input(self, given: Input, quarantine: Output | None) -> InputPlan | None:
         if not _is_known(given.format):
             return None
         try:
@@ -62,16 +74,29 @@ class Resolver:
         except RequestError as error:
             self._report(error, given.dataset_where)
             return None
-        if given.schema is not None and traits_of(dataset.format).is_table:
+        if (given.schema is not None or given.schema_path is not None) and traits_of(dataset.format).is_table:
             message = f"input `{given.name}` is a {dataset.format} table, which has a schema of its own"
             self.findings.error("unsupported-by-format", message, given.where, "remove the schema from the input")
         if given.commits is not None:
             self._check_commits(given, dataset, given.commits.where)
+        bad_rows = bad_rows_of(given, dataset.format, self.findings)
         return InputPlan(
-            *(given.name, dataset, given.where, given.options, given.schema, given.schema_type),
+            *(given.name, dataset, given.where, without_mode(given, bad_rows), given.schema, given.schema_type),
             incremental=given.incremental,
             commits=given.commits,
+            bad_rows=bad_rows,
+            quarantine=quarantine.name if quarantine else None,
+            schema_file=self._schema_file(given),
         )
+
+    def _schema_file(self, given: Input) -> FileAddress | None:
+        if given.schema_path is None:
+            return None
+        try:
+            return datasets.of_file(given.schema_path, self.project)
+        except RequestError as error:
+            self._report(error, given.places["schemaPath"])
+            return None
 
     def _check_commits(self, given: Input, dataset: Dataset, where: Position) -> None:
         traits = traits_of(dataset.format)

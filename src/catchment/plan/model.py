@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
+from catchment.spec.model import BadRows as BadRows
 from catchment.spec.model import ChangeName as ChangeName
 from catchment.spec.model import Clause as Clause
 from catchment.spec.model import Commits as Commits
@@ -65,6 +66,16 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class FileAddress:
+    """The resolved address of one file."""
+
+    address: str
+    depot: str
+    path: str
+    """Absolute path or URI."""
+
+
+@dataclass(frozen=True)
 class InputPlan:
     name: str
     dataset: Dataset
@@ -74,6 +85,12 @@ class InputPlan:
     schema_type: Literal["avro", "spark"] = "spark"
     incremental: Incremental | None = None
     commits: Commits | None = None
+    bad_rows: BadRows = "fail"
+    """What happens to rows that cannot be parsed; formats whose rows are not parsed have none."""
+    quarantine: str | None = None
+    """The name of the output that bad rows are written to, if they are quarantined."""
+    schema_file: FileAddress | None = None
+    """The file that holds the schema, if `schema` is not given."""
 
     @property
     def moves(self) -> bool:

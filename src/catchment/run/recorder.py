@@ -79,8 +79,8 @@ class RunRecorder:
 
     def succeeded(self, job: str, done: Done) -> None:
         """A job has written all of its outputs."""
-        at = self._end(job, status="succeeded", outputs=done.outputs)
-        self._progress.job_ends(job, self.attempts(job), "succeeded", at=at, written=done.outputs)
+        at = self._end(job, status="succeeded", outputs=done.outputs, inputs=done.inputs)
+        self._progress.job_ends(job, self.attempts(job), "succeeded", at=at, written=done.outputs, read=done.inputs)
         self._tell("job-succeeded", job, _success(self._jobs[job]))
 
     def failed(self, job: str, failure: Failed | EngineLost) -> None:
@@ -147,7 +147,8 @@ def _outcome(jobs: Iterable[JobResult]) -> RunStatus:
 
 
 def _success(job: JobResult) -> dict[str, Any]:
-    return {"seconds": job.seconds, "outputs": [asdict(output) for output in job.outputs]}
+    outputs, inputs = map(asdict, job.outputs), map(asdict, job.inputs)
+    return {"seconds": job.seconds, "outputs": list(outputs), "inputs": list(inputs)}
 
 
 def report(failure: Failed | EngineLost) -> ErrorReport:

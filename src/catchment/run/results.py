@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from catchment.run_model import OutputResult
+from catchment.run_model import InputResult, OutputResult
 
 JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
 RunStatus = Literal["succeeded", "failed", "cancelled", "running", "dead"]
@@ -30,6 +30,7 @@ class JobResult:
     seconds: float
     error: ErrorReport | None
     outputs: tuple[OutputResult, ...]
+    inputs: tuple[InputResult, ...] = ()
 
 
 @dataclass(frozen=True)

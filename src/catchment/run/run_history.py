@@ -96,7 +96,8 @@ def _job(record: JobRecord) -> JobResult:
     began, ended = record.started, record.finished
     seconds = ended - began if began is not None and ended is not None else 0.0
     error = ErrorReport(**record.error) if record.error else None
-    return JobResult(record.name, cast(JobStatus, record.status), record.attempts, seconds, error, record.outputs)
+    status = cast(JobStatus, record.status)
+    return JobResult(record.name, status, record.attempts, seconds, error, record.outputs, record.inputs)
 
 
 def _status(record: RunRecord) -> RunStatus:

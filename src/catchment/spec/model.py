@@ -16,6 +16,8 @@ CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
 """What a dynamic overwrite does when somebody committed to its partitions since the job began."""
+BadRows = Literal["fail", "drop", "quarantine", "keep"]
+"""What happens to rows of an input that cannot be parsed. `keep` is Spark's mode PERMISSIVE: they get NULLs."""
 Concurrency = Literal["Allow", "Forbid", "Replace"]
 """What happens to a tick while the run of an earlier tick is still running."""
 Catchup = Literal["none", "last", "all"]
@@ -100,8 +102,16 @@ class Input:
     format: str | None = None
     """Lower case; None if the file names no format."""
     options: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Position] = field(default_factory=dict)
+    """Where `badRows`, `quarantine`, `schemaPath` and the options are given."""
+    bad_rows: BadRows | None = None
+    """None if the file does not say it."""
+    quarantine: str | None = None
+    """Address of the dataset for bad rows; given if and only if they are quarantined."""
     schema: str | None = None
     """Text of the schema given as `schemaString` (or `schema`), as written."""
+    schema_path: str | None = None
+    """Address of the file that holds the schema; at most one of the two is given."""
     schema_type: Literal["avro", "spark"] = "spark"
     incremental: Incremental | None = None
     commits: Commits | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from catchment.run_model import OutputResult, RunRequest
+from catchment.run_model import InputResult, OutputResult, RunRequest
 from catchment.store.leases import Lease, Leases
-from catchment.store.schema import attempts, jobs, outputs, runs
+from catchment.store.schema import attempts, inputs, jobs, outputs, runs
 
 
 class Progress:
@@ -70,6 +71,7 @@ class Progress:
         at: float,
         error: Mapping[str, Any] | None = None,
         written: Iterable[OutputResult] = (),
+        read: Iterable[InputResult] = (),
     ) -> None:
         """A job came to its end; `number` is its last attempt, 0 where it never had one."""
         with self._leases.holding(self._lease) as connection:
@@ -77,6 +79,9 @@ class Progress:
             connection.execute(update(jobs).where(*self._job(job)).values(status=status, finished=at, error=error))
             for position, output in enumerate(written):
                 connection.execute(insert(outputs).values(self._output(job, position, output)))
+            for position, source in enumerate(read):
+                row = {"run_id": self._run_id, "job": job, "position": position, **asdict(source)}
+                connection.execute(insert(inputs).values(row))
 
     def finish(self, status: str, at: float) -> None:
         """The run came to its end."""

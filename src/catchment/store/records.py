@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from catchment.run_model import OutputResult, RunRequest
+from catchment.run_model import InputResult, OutputResult, RunRequest
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class JobRecord:
     finished: float | None
     error: Mapping[str, Any] | None
     outputs: tuple[OutputResult, ...] = ()
+    inputs: tuple[InputResult, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, func, or_, select
 
-from catchment.run_model import Backfill, OutputResult, RunRequest, snapshot_name
+from catchment.run_model import Backfill, InputResult, OutputResult, RunRequest, snapshot_name
 from catchment.store.database import Database, database_time
 from catchment.store.leases import is_held
 from catchment.store.records import AttemptRecord, JobRecord, RunRecord
-from catchment.store.schema import attempts, jobs, leases, outputs, runs
+from catchment.store.schema import attempts, inputs, jobs, leases, outputs, runs
 
 
 def lease_name(run_id: str) -> str:
@@ -19,7 +20,7 @@ def lease_name(run_id: str) -> str:
 
 
 class Runs:
-    """Runs, jobs, attempts and outputs, for reading."""
+    """Runs, jobs, attempts, outputs and inputs, for reading."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -43,7 +44,8 @@ class Runs:
             written = connection.execute(
                 select(outputs).where(outputs.c.run_id == run_id).order_by(outputs.c.position)
             ).all()
-        return [_job(row, tuple(_output(o) for o in written if o.job == row.name)) for row in rows]
+            read = connection.execute(select(inputs).where(inputs.c.run_id == run_id).order_by(inputs.c.position)).all()
+        return [_job(row, written, read) for row in rows]
 
     def attempts(self, run_id: str) -> list[AttemptRecord]:
         """Every attempt of a run, in the order in which they began."""
@@ -89,8 +91,10 @@ def _run(row: Row[Any]) -> RunRecord:
     return RunRecord(**columns, request=request)
 
 
-def _job(row: Row[Any], written: tuple[OutputResult, ...]) -> JobRecord:
-    return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, written)
+def _job(row: Row[Any], written: Iterable[Row[Any]], read: Iterable[Row[Any]]) -> JobRecord:
+    outputs = tuple(_output(each) for each in written if each.job == row.name)
+    inputs = tuple(InputResult(each.name, each.dataset, each.bad_rows) for each in read if each.job == row.name)
+    return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, outputs, inputs)
 
 
 def _output(row: Row[Any]) -> OutputResult:

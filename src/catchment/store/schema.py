@@ -57,6 +57,16 @@ outputs: TableClause = table(
     column("snapshot_id", BigInteger),
 )
 
+inputs: TableClause = table(
+    "inputs",
+    column("run_id", String),
+    column("job", String),
+    column("name", String),
+    column("position", Integer),
+    column("dataset", String),
+    column("bad_rows", BigInteger),
+)
+
 events: TableClause = table(
     "events",
     column("run_id", String),

@@ -147,7 +147,8 @@ class Attempt:
             try:
                 story = Story(self.id, log, self._channel.send, self._cancelled, self._lingering)
                 sessions, depots = self._sessions(application), self._start.engine.depots
-                return Done(self.id, run_job(session, work, story, application.writer, sessions, depots))
+                report = run_job(session, work, story, application.writer, sessions, depots)
+                return Done(self.id, report.outputs, report.inputs)
             except Exception as error:
                 problem = self._to_catchment_error(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from catchment.errors import LeaseLost
-from catchment.run_model import Backfill, OutputResult, RunRequest
+from catchment.run_model import Backfill, InputResult, OutputResult, RunRequest
 from catchment.store import Progress, Store
 from catchment.store.records import EventRecord
 from catchment.store.runs import lease_name
 
 ERROR = {"code": "sql-syntax", "message": "no"}
 OUTPUT = OutputResult("out", "dataos://lake:raw/t", 3, 1, str(2**62), "r1/a/out")
+INPUTS = (InputResult("z", "dataos://drop:none/z.csv", 2), InputResult("a", "dataos://lake:raw/a", None))
 REQUEST = RunRequest("2024", windows=5, backfill=Backfill("1", "9"))
 
 
@@ -35,12 +36,12 @@ def test_an_unknown_run_is_none(store: Store) -> None:
     assert store.runs.find("r1") is None
 
 
-def test_attempts_outputs_and_errors_are_kept(store: Store) -> None:
+def test_attempts_outputs_inputs_and_errors_are_kept(store: Store) -> None:
     progress = _begin(store)
     progress.attempt_begins("a", 1, "default", 101.0)
     progress.attempt_fails("a", 1, ERROR, 102.0)
     progress.attempt_begins("a", 2, "default", 103.0)
-    progress.job_ends("a", 2, "succeeded", at=104.0, written=[OUTPUT])
+    progress.job_ends("a", 2, "succeeded", at=104.0, written=[OUTPUT], read=INPUTS)
     progress.attempt_begins("b", 1, "default", 101.5)
     progress.job_ends("b", 1, "failed", at=105.0, error=ERROR)
     progress.finish("failed", 106.0)
@@ -49,7 +50,8 @@ def test_attempts_outputs_and_errors_are_kept(store: Store) -> None:
         *("succeeded", 2, 101.0, 104.0, None),
         (OUTPUT,),
     )
-    assert (b.status, b.attempts, b.error, b.outputs) == ("failed", 1, ERROR, ())
+    assert a.inputs == INPUTS
+    assert (b.status, b.attempts, b.error, b.outputs, b.inputs) == ("failed", 1, ERROR, (), ())
     told = [(t.job, t.number, t.status, t.error) for t in store.runs.attempts("r1")]
     assert told == [("a", 1, "failed", ERROR), ("b", 1, "failed", ERROR), ("a", 2, "succeeded", None)]
     run = store.runs.find("r1")

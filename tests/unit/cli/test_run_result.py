@@ -5,10 +5,11 @@ import pytest
 
 from catchment.cli import run_result
 from catchment.run.results import ErrorReport, JobResult, Run, RunStatus
-from catchment.run_model import OutputResult
+from catchment.run_model import InputResult, OutputResult
 
 WRITTEN = OutputResult("trips", "dataos://lake:raw/trips", 5, 2, str(2**62 + 1), "r1/one/trips")
-DONE = JobResult("one", "succeeded", 1, 2.04, None, (WRITTEN, WRITTEN))
+READ = (InputResult("rows", "dataos://drop:none/a.csv", 3), InputResult("more", "dataos://lake:raw/more", None))
+DONE = JobResult("one", "succeeded", 1, 2.04, None, (WRITTEN, WRITTEN), READ)
 BROKEN = JobResult("two", "failed", 3, 0.5, ErrorReport("sql-syntax", "bad SQL", "mend it", "t.yaml", 4, 7), ())
 
 
@@ -26,7 +27,9 @@ def test_json_has_the_documented_shape(capsys: pytest.CaptureFixture[str]) -> No
     run_result.echo(a_run("failed"), "json")
     answer = json.loads(capsys.readouterr().out)
     assert set(answer) == {"run_id", "workflow", "status", "seconds", "jobs"}
-    assert [set(job) for job in answer["jobs"]] == [{"name", "status", "attempts", "seconds", "error", "outputs"}] * 2
+    fields = {"name", "status", "attempts", "seconds", "error", "outputs", "inputs"}
+    assert [set(job) for job in answer["jobs"]] == [fields] * 2
+    assert answer["jobs"][0]["inputs"][0] == {"name": "rows", "dataset": "dataos://drop:none/a.csv", "bad_rows": 3}
     assert answer["jobs"][0]["outputs"][0] == {
         "name": "trips",
         "dataset": "dataos://lake:raw/trips",
@@ -42,11 +45,12 @@ def test_text_has_a_line_per_output(capsys: pytest.CaptureFixture[str]) -> None:
     run_result.echo(a_run("failed"), "text")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "run r1 of taxi: failed after 3.3 s"
-    assert [line.split()[:2] for line in lines[4:]] == [
+    assert [line.split()[:2] for line in lines[4:7]] == [
         ["one", "succeeded"],
         ["dataos://lake:raw/trips", "5"],
         ["two", "failed"],
     ]
+    assert [line.split() for line in lines[8:] if "dataos" in line] == [["one", "dataos://drop:none/a.csv", "3"]]
     assert str(2**62 + 1) in lines[4]
 
 

@@ -41,6 +41,21 @@ def test_a_pipe_gets_plain_numbered_lines() -> None:
     assert stream.getvalue() == PLAIN
 
 
+def test_bad_rows_are_told_unless_the_error_tells_them() -> None:
+    stream = io.StringIO()
+    console = Console(stream)
+    console.emit(event("run-started", workflow="w", jobs=["a"], resumed=False))
+    table = "dataos://lake:raw/bad"
+    for policy, rows, quarantine in (("fail", 3, None), ("drop", 1, None), ("quarantine", 3, table)):
+        console.emit(
+            event("job-note", "a", event="bad-rows", name="in", rows=rows, policy=policy, quarantine=quarantine)
+        )
+    assert stream.getvalue().splitlines()[1:] == [
+        "[1/1] a: warning: input in: 1 bad row dropped",
+        f"[1/1] a: warning: input in: 3 bad rows written to {table}",
+    ]
+
+
 def test_skipped_and_cancelled_jobs_are_told() -> None:
     stream = io.StringIO()
     console = Console(stream)

@@ -31,9 +31,10 @@ def test_a_run_that_succeeds_tells_what_was_written(lab: Lab, recorder: Recorder
 def test_what_is_in_the_metastore_is_what_was_returned(lab: Lab) -> None:
     result = lab.run(job("a"), job("b", "fail job"), job("c", "", "b"))
     kept = run_history.show(lab.project, result.run_id)
-    assert [(j.name, j.status, j.attempts, j.error, j.outputs) for j in kept.jobs] == [
-        (j.name, j.status, j.attempts, j.error, j.outputs) for j in result.jobs
+    assert [(j.name, j.status, j.attempts, j.error, j.outputs, j.inputs) for j in kept.jobs] == [
+        (j.name, j.status, j.attempts, j.error, j.outputs, j.inputs) for j in result.jobs
     ]
+    assert [[source.bad_rows for source in j.inputs] for j in kept.jobs] == [[3], [], []]
     (summary,) = run_history.runs(lab.project, 10)
     assert (summary.run_id, summary.status, summary.jobs, summary.succeeded) == (result.run_id, "failed", 3, 1)
 

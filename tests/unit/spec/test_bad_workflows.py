@@ -217,6 +217,10 @@ MEANING = {
         changed("              - sequence:\n", "              - §{}\n              - sequence:\n"),
     ),
     "stackSpec twice": ("given-twice", changed(SPEC, SPEC + "        §flare: {}\n")),
+    "schema twice": (
+        "given-twice",
+        changed("format: json}", "format: json, schemaString: a INT, §schemaPath: 'dataos://a:b/c'}"),
+    ),
     "format twice": ("given-twice", changed("format: json}", "format: json, §type: csv}")),
     "a file that is not there": ("file-not-found", GOOD + "    - name: two\n      file: §nowhere.yaml\n"),
     "a file that names itself": ("file-cycle", GOOD + "    - name: two\n      file: §workflow.yaml\n"),
@@ -321,11 +325,6 @@ NOT_YET = {
     "a stream as input": ("unsupported-streaming", "format: json", "format: json, §isStream: true"),
     "a query as input": ("unsupported-query-input", "format: json", "format: json, §query: select 1"),
     "a schema registry": ("unsupported-schema-registry", "format: json", "format: json, §schemaId: 3"),
-    "a schema at an address": (
-        "unsupported-schema-path",
-        "format: json",
-        "format: json, §schemaPath: 'dataos://a:b/c'",
-    ),
     "a Paimon input": ("unsupported-format", "format: json", "format: §Paimon"),
     "a typed input": ("unsupported-format", DATASET, "inputType: §bigquery, bigquery: {project: p, table: t}"),
     "a typed output": ("unsupported-format", TARGET, "outputType: §Pulsar, pulsar: {topic: t}"),

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered, keep_buffers, recover
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
+from catchment.formats.files.bad_rows import find_bad_rows, separate
 from catchment.formats.files.filling import Shape
+from catchment.formats.files.reading import read_files, written_options
 from catchment.formats.files.writing import publisher_of, write_files
-from catchment.formats.frames import given_schema, sorted_rows
-from catchment.formats.model import EarlierWrite, Write, Written, written
+from catchment.formats.frames import sorted_rows
+from catchment.formats.model import EarlierWrite, FoundBadRows, SeparatedRows, Write, Written, written
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.store.writes import Base
 
@@ -33,9 +35,15 @@ class Files:
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of all files at a path."""
-        reader: DataFrameReader = spark.read.format(self.name).options(**source.options)
-        schema = given_schema(spark, source)
-        return (reader.schema(schema) if schema else reader).load(source.dataset.path)
+        return read_files(spark, source)
+
+    def separate(self, spark: SparkSession, source: InputPlan) -> SeparatedRows:
+        """The good and the bad rows of all files at a path."""
+        return separate(spark, source)
+
+    def find_bad_rows(self, spark: SparkSession, source: InputPlan, show: int) -> FoundBadRows:
+        """Count the bad rows of all files at a path, and describe the first ones."""
+        return find_bad_rows(spark, source, show)
 
     def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The number and total size of the files; None if the path is a pattern or does not exist."""
@@ -72,8 +80,8 @@ class Files:
 
 def _shape(write: Write, format: str, columns: Sequence[str]) -> Shape:
     output = write.output
-    options = {**output.options, "compression": output.compression} if output.compression else dict(output.options)
-    return Shape(format, tuple(columns), options)
+    options = {**output.options, "compression": output.compression} if output.compression else output.options
+    return Shape(format, tuple(columns), written_options(format, options))
 
 
 def _partition_columns(frame: DataFrame, write: Write) -> list[str]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from catchment.formats.traits import Package, Traits
+from catchment.errors import JobError
+from catchment.formats.traits import Package, Rule, Traits
 
 FORMATS = ("parquet", "json", "csv", "orc", "avro", "text")
 """Parquet is first because it is the default."""
+PARSED = frozenset({"csv", "json"})
+"""The formats whose records are parsed from text, so that some of them may be bad rows."""
+
+DAMAGED = ("input-damaged", "replace the file, or remove it; check too that it is of the format of its input")
+"""Code and hint for a file that cannot be read."""
 
 _OF_EVERY_FORMAT = frozenset({"compression", "maxrecordsperfile", "timezone", "*.*"})
 """Names with a dot are settings of Hadoop, such as `parquet.block.size`."""
@@ -36,6 +42,7 @@ TRAITS = Traits(
     is_table=False,
     embedded=True,
     write_options=write_options,
+    bad_rows=PARSED,
     evolving=frozenset({"json"}),
     suffixes={
         **{f".{name}": name for name in FORMATS},
@@ -48,4 +55,22 @@ TRAITS = Traits(
         "3.5": (Package("org.apache.spark:spark-avro_2.12:3.5.7", alone=True),),
     },
     always_installed=True,
+    rules=(
+        Rule(
+            frozenset({"java.lang.IllegalArgumentException"}),
+            JobError,
+            "header-mismatch",
+            "the header of a file is not the expected one",
+            "give the schema the columns of the file, in their order; if the files have no header line, give the input "
+            'the option `header: "false"`',
+            thrown_by="org.apache.spark.sql.catalyst.csv.CSVHeaderChecker",
+        ),
+    ),
+    conditions={
+        "MALFORMED_RECORD_IN_PARSING": ("bad-rows", "correct the file, or give the input `badRows: drop`"),
+        "FAILED_READ_FILE.NO_HINT": DAMAGED,
+        "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER": DAMAGED,
+        "CANNOT_READ_FILE_FOOTER": DAMAGED,  # Spark 3.5, and the next one too
+        "_LEGACY_ERROR_TEMP_2064": DAMAGED,
+    },
 )

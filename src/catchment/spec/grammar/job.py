@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from catchment.formats.registry import format_names
-from catchment.spec.grammar.fields import LogLevel, Memory, Part, ViewName, optional, required
+from catchment.spec.grammar.fields import BadRows, LogLevel, Memory, Part, ViewName, optional, required
 from catchment.spec.validation import Flag, Text, Whole
 
 
@@ -47,11 +47,17 @@ class Input(Part):
     format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
     is_stream: Flag | None = optional("Read as a stream.")
     schema_type: Text | None = optional("How schemaString is written: avro or spark.")
-    schema_path: Text | None = optional("File that holds the schema, relative to the workflow file.")
+    schema_path: Text | None = optional(
+        "File that holds the schema: a path relative to the workflow file, or an address."
+    )
     schema_string: Text | None = optional("Schema of the dataset.")
     schema_subject: Text | None = optional("Subject in a schema registry.")
     schema_id: Whole | None = optional("Id in a schema registry.")
     options: dict[str, Text] | None = optional("Options of Spark's reader, such as header or multiLine.")
+    bad_rows: BadRows | None = optional("What happens to rows that cannot be parsed: fail (default), drop, quarantine.")
+    quarantine: Text | None = optional(
+        "Address of the dataset that bad rows are written to with `badRows: quarantine`."
+    )
     driver: Text | None = optional("JDBC driver class.")
     connection_props: dict[str, Text] | None = optional("Connection properties of JDBC or MongoDB.")
     incremental: Incremental | None = optional("Read only a window of the dataset.")

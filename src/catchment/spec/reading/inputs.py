@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from catchment.errors import Position
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import job as grammar
 from catchment.spec.model import Input, Step
@@ -37,22 +38,52 @@ def _input(node: Node, findings: Findings) -> Input | None:
         dataset_where=follow(node, ["dataset"]).node.where,
         format=given.format.lower() if given.format else None,
         options=dict(given.options or {}),
+        places=_places(node, given.options or {}),
+        bad_rows=given.bad_rows,
+        quarantine=_quarantine(given, node, findings),
         schema=given.schema_string,
+        schema_path=_schema_path(given, node, findings),
         schema_type=_schema_type(given, node, findings),
         incremental=read_incremental(given.incremental, node, findings),
         commits=read_commits(given.incremental, node, findings),
     )
 
 
+def _places(node: MapNode, options: Iterable[str]) -> dict[str, Position]:
+    addresses = {name: follow(node, [name]).node.where for name in ("quarantine", "schemaPath")}
+    keys = [["badRows"], *(["options", name] for name in options)]
+    return {**addresses, **{path[-1]: follow(node, path).key_where for path in keys}}
+
+
+def _quarantine(given: grammar.Input, node: MapNode, findings: Findings) -> str | None:
+    """The address of the dataset for bad rows."""
+    if given.bad_rows == "quarantine" and given.quarantine is None:
+        where, hint = node.key_where("badRows"), "add `quarantine:` with the address of a dataset for the bad rows"
+        findings.error("missing-field", "`quarantine` is missing", where, hint)
+    if given.bad_rows != "quarantine" and given.quarantine is not None:
+        where, hint = node.key_where("quarantine"), "add `badRows: quarantine`, or remove the address"
+        findings.error("misplaced-key", "`quarantine` has an effect only with `badRows: quarantine`", where, hint)
+    return given.quarantine
+
+
+def _schema_path(given: grammar.Input, node: MapNode, findings: Findings) -> str | None:
+    """The address of a schema; the text of a schema in a local file is in place already."""
+    if given.schema_path is not None and given.schema_string is not None:
+        message, where = "`schemaPath` and `schemaString` mean the same", node.key_where("schemaPath")
+        findings.error("given-twice", message, where, "keep one of them")
+    return given.schema_path
+
+
 def _schema_type(given: grammar.Input, node: MapNode, findings: Findings) -> Literal["avro", "spark"]:
     """The dialect's default is avro; `sparkJson` is another name for spark."""
     name, at = (given.schema_type or "avro").lower(), follow(node, ["schemaType"])
+    has_schema = given.schema_string is not None or given.schema_path is not None
     if name not in ("avro", "spark", "sparkjson"):
         message = f"there is no schemaType `{given.schema_type}`"
         findings.error("bad-value", message, at.node.where, "use `avro` or `spark`")
-    elif given.schema_string is None and given.schema_type is not None:
+    elif not has_schema and given.schema_type is not None:
         findings.warning("ignored-key", "`schemaType` has no effect without a schema", at.key_where, "remove it")
-    return "avro" if name == "avro" and given.schema_string is not None else "spark"
+    return "avro" if name == "avro" and has_schema else "spark"
 
 
 def read_steps(job: MapNode, findings: Findings) -> tuple[Step, ...]:

@@ -33,7 +33,6 @@ _INPUT = {
     "query": ("unsupported-query-input", "a query as input"),
     "schemaSubject": ("unsupported-schema-registry", "a schema registry"),
     "schemaId": ("unsupported-schema-registry", "a schema registry"),
-    "schemaPath": ("unsupported-schema-path", "a schema at an address"),
     "connectionProps": ("unsupported-jdbc", "connectionProps"),
 }
 _OUTPUT = {"assertions": ("unsupported-assertions", "assertions")}

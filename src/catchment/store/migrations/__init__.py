@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import m0001_metastore, m0002_upkeep, m0003_identity, m0004_window_records
+from catchment.store.migrations import m0001_metastore, m0002_upkeep, m0003_identity, m0004_window_records, m0005_inputs
 
 Migration = Callable[[Connection], None]
 
@@ -17,6 +17,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     2: m0002_upkeep.apply,
     3: m0003_identity.apply,
     4: m0004_window_records.apply,
+    5: m0005_inputs.apply,
 }
 NEWEST = max(MIGRATIONS)
 
