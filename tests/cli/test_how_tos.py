@@ -96,7 +96,7 @@ def test_write_audit_publish(project: Path, lent: Host) -> None:
     assert rows(project, COUNT) == [(10,)]
     drop(project, "orders.json", [{"order_id": 6, "region": "north", "amount": -5.0, "ordered_on": "2024-01-06"}])
     failed = program.call("run", "audited.yaml", cwd=project, java=lent)
-    assert (failed.code, "an order has a negative amount" in failed.err) == (1, True)
+    assert (failed.code, "1 of 11 orders have a negative amount" in failed.err) == (1, True)
     assert rows(project, COUNT) == [(10,)]
     asked = program.call("table", "branch", "delete", ORDERS, "audit", cwd=project, java=lent)
     assert (asked.code, "would delete branch audit" in asked.err, "not-confirmed" in asked.err) == (2, True, True)
