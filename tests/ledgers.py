@@ -72,7 +72,7 @@ class Filled:
 
     def commit(self, write_id: str, snapshot: int | None, **more: Any) -> Entry:
         self.seal(write_id, **more)
-        self.ledger.mark_committed({write_id: snapshot})
+        self.ledger.mark_committed(more.get("target", TARGET), {write_id: snapshot})
         return self.find(write_id)
 
     def abandon(self, write_id: str, error: Mapping[str, Any] = REFUSED, **more: Any) -> Entry:

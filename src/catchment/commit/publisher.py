@@ -236,7 +236,7 @@ class Publisher(Generic[Into]):
         self.news.tell()
 
     def _mark(self, batch: Sequence[Entry], outcome: Outcome, tell: Tell) -> None:
-        forgotten = self.ledger.mark_committed(outcome.committed)
+        forgotten = self.ledger.mark_committed(self.target, outcome.committed)
         if forgotten:
             published = [_published(write, outcome) for write in batch if write.write_id in forgotten]
             self.ledger.learn(self.target, batch[0].intent.dataset, published)

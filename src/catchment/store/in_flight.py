@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from catchment.store.database import now
+from catchment.store.engines import not_gone
 from catchment.store.schema import UNFINISHED, leftovers, writes
 from catchment.store.writes import FATE_UNKNOWN
 
@@ -53,9 +54,15 @@ def is_used(connection: Connection, target: str, table_uuid: str) -> bool:
 
 
 def is_unused() -> ColumnElement[bool]:
-    """Whether nobody will publish a buffer that was left: it is no longer that of its write, or that was given up."""
-    in_use = writes.c.write_id == leftovers.c.write_id, writes.c.buffer == leftovers.c.buffer
-    return ~select(writes.c.write_id).where(*in_use, writes.c.state != "abandoned").exists()
+    """Whether nobody will publish a buffer that was left: it is no longer that of its write, or that has ended.
+
+    A write that is committed and was never sealed here was learned from the table, which may have the files of another
+    attempt. Its engine may still be filling the buffer.
+    """
+    learned = and_(writes.c.state == "committed", writes.c.number.is_(None), writes.c.owner.not_in(not_gone()))
+    has_ended = or_(writes.c.state == "abandoned", learned)
+    same = writes.c.write_id == leftovers.c.write_id, writes.c.buffer == leftovers.c.buffer
+    return ~select(writes.c.write_id).where(*same, ~has_ended).exists()
 
 
 def _name(buffer: str) -> str:

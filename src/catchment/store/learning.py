@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from catchment.store.database import database_time, insert_missing
+from catchment.store.ledger_rows import entry_of, leave
 from catchment.store.schema import done, seals, writes
-from catchment.store.writes import Published
+from catchment.store.writes import Entry, Published
 
 AT_ONCE = 500
 """How many ids one statement asks for."""
@@ -20,34 +21,50 @@ def learn(
 ) -> tuple[str, ...]:
     """Record as committed what the ledger does not have, or has as open or given up; says which.
 
-    Sealed writes stay as they are: whoever publishes them finds them in the history.
+    Sealed writes stay as they are: whoever publishes them finds them in the history. So does a write whose output was
+    given another address since: the history of one table says nothing about what another one is to get.
     """
-    known = known_ids(connection, [each.write_id for each in published])
+    ids = sorted(each.write_id for each in published)
+    known, behind = known_ids(connection, ids), _behind(connection, target, ids)
     lost = [each for each in published if each.write_id not in known]
+    found = [each for each in published if each.write_id in behind]
     for each in lost:
         insert_missing(connection, writes, _row(target, dataset, each))
-    behind = [each for each in published if each.write_id in known and _finish(connection, each)]
+    for each in found:
+        _finish(connection, behind[each.write_id], each)
     _number_on(connection, target, max((each.number for each in published), default=0))
-    return tuple(each.write_id for each in (*lost, *behind))
+    return tuple(each.write_id for each in (*lost, *found))
 
 
-def _finish(connection: Connection, known: Published) -> bool:
-    """Record the end of a write that the ledger has as open or given up; False if it has not."""
-    unaware = writes.c.write_id == known.write_id, writes.c.state.in_(("open", "abandoned"))
-    ended = connection.execute(update(writes).where(*unaware).values({**_end(known), "error": None}))
-    return ended.rowcount == 1
+def _behind(connection: Connection, target: str, ids: Sequence[str]) -> dict[str, Entry]:
+    """Those of these writes to a table that the ledger has as open or given up; their rows are locked."""
+    unaware = writes.c.target == target, writes.c.state.in_(("open", "abandoned"))
+    asked = select(writes).where(*unaware).order_by(writes.c.write_id).with_for_update()
+    found = (connection.execute(asked.where(writes.c.write_id.in_(these))) for these in _chunks(ids))
+    return {row.write_id: entry_of(row) for rows in found for row in rows}
+
+
+def _finish(connection: Connection, before: Entry, known: Published) -> None:
+    """Record the end of a write that the ledger had as open or given up."""
+    this = writes.c.write_id == known.write_id
+    connection.execute(update(writes).where(this).values({**_end(known), "error": None}))
+    if before.state == "open":
+        # The table may have these files or those of another attempt: recovery asks it before it removes any.
+        leave(connection, before, None)
 
 
 def known_ids(connection: Connection, ids: Sequence[str]) -> frozenset[str]:
     """Those of these writes that the ledger knows."""
 
-    def found() -> Iterator[str]:
-        for first in range(0, len(ids), AT_ONCE):
-            these = ids[first : first + AT_ONCE]
-            for table in (writes, done):
-                yield from connection.scalars(select(table.c.write_id).where(table.c.write_id.in_(these)))
+    asked = (select(table.c.write_id).where(table.c.write_id.in_(these)) for these in _chunks(ids) for table in _KNOW)
+    return frozenset(write_id for each in asked for write_id in connection.scalars(each))
 
-    return frozenset(found())
+
+_KNOW = writes, done
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[first : first + AT_ONCE] for first in range(0, len(ids), AT_ONCE))
 
 
 def _number_on(connection: Connection, target: str, newest: int) -> None:

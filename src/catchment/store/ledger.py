@@ -185,8 +185,8 @@ class Ledger:
                 raise WritesMoved
 
     @repeatable
-    def mark_committed(self, snapshots: Mapping[str, int | None]) -> tuple[str, ...]:
-        """Record which snapshot holds each write. The table's history is the truth; this only remembers it.
+    def mark_committed(self, target: str, snapshots: Mapping[str, int | None]) -> tuple[str, ...]:
+        """Record which snapshot of a table holds each write. Its history is the truth; this only remembers it.
 
         Says which writes the ledger does not have: somebody has replaced the metastore by an older copy since they were
         read from it.
@@ -196,7 +196,8 @@ class Ledger:
             return ()
         statement = (
             update(writes)
-            .where(writes.c.write_id == bindparam("id"), writes.c.state != "committed")
+            # A resumed run may write this id to another table by now; that one has not got it yet.
+            .where(writes.c.write_id == bindparam("id"), writes.c.target == target, writes.c.state != "committed")
             .values(
                 state="committed",
                 finished=database_time(),
@@ -205,7 +206,7 @@ class Ledger:
                 error=None,
             )
         )
-        live = select(writes.c.buffer).where(writes.c.write_id.in_(ids))
+        live = select(writes.c.buffer).where(writes.c.write_id.in_(ids), writes.c.target == target)
         with self._database.writing() as connection:
             connection.execute(statement, [{"id": write_id, "snapshot": snapshots[write_id]} for write_id in ids])
             # Somebody may have given one of them up before it was found in the history: its files stay now.

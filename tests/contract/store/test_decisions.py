@@ -36,7 +36,7 @@ def test_a_write_that_is_set_aside_leaves_the_queue_and_is_kept(filled: Filled) 
 
 def test_only_what_is_still_sealed_is_set_aside(filled: Filled) -> None:
     seen = filled.seal("r/j/1")
-    filled.ledger.mark_committed({"r/j/1": 7})
+    filled.ledger.mark_committed(TARGET, {"r/j/1": 7})
     filled.ledger.set_aside(seen, SPOILT)
     assert (filled.find("r/j/1").state, filled.find("r/j/1").error) == ("committed", None)
 
@@ -131,7 +131,7 @@ def test_a_ledger_learns_what_it_has_lost(filled: Filled) -> None:
 
 def test_what_is_marked_and_not_in_the_ledger_is_told(filled: Filled) -> None:
     filled.seal("r/j/known")
-    assert filled.ledger.mark_committed({"r/j/known": 1, "r/j/lost": 2}) == ("r/j/lost",)
+    assert filled.ledger.mark_committed(TARGET, {"r/j/known": 1, "r/j/lost": 2}) == ("r/j/lost",)
 
 
 def test_every_copy_of_a_metastore_has_its_identity(filled: Filled) -> None:

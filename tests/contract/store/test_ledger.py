@@ -106,7 +106,7 @@ def test_an_attempt_that_did_not_hear_the_answer_asks_again_and_changes_nothing(
     ledger.seal(begun, CONTENTS)
     ledger.seal(begun, NOTHING)
     assert _found(ledger, begun.write_id).contents == CONTENTS
-    ledger.mark_committed({begun.write_id: 7})
+    ledger.mark_committed(TABLE, {begun.write_id: 7})
     ledger.seal(begun, CONTENTS)
     assert (_found(ledger, begun.write_id).state, _found(ledger, begun.write_id).snapshot_id) == ("committed", 7)
 
@@ -123,7 +123,7 @@ def test_what_is_sealed_or_committed_stays_when_it_is_opened_again(ledger: Ledge
     begun = _sealed(ledger, "r1/a/out")
     again = intent("r1/a/out", attempt=2)
     assert ledger.open(again) == Entry(begun, "sealed", False, CONTENTS, None, None, number=1)
-    ledger.mark_committed({"r1/a/out": 7})
+    ledger.mark_committed(TABLE, {"r1/a/out": 7})
     assert (ledger.open(again).state, ledger.open(again).snapshot_id) == ("committed", 7)
     assert _found(ledger, "r1/a/out").intent == begun
     assert ledger.leftovers(TABLE) == ()
@@ -137,7 +137,7 @@ def test_a_write_that_is_sent_to_another_table_begins_anew_there_once_its_promis
     with pytest.raises(JobError) as refused:
         ledger.open(second)
     assert refused.value.code == "write-elsewhere"
-    ledger.mark_committed({first.write_id: 7})
+    ledger.mark_committed(TABLE, {first.write_id: 7})
     assert ledger.open(second).state == "open"
     assert ledger.leftovers(TABLE) == ()
 
@@ -154,7 +154,7 @@ def test_sealed_writes_come_in_the_order_of_their_seals(ledger: Ledger, store: S
 
 def test_numbers_grow_on_after_everything_was_published(ledger: Ledger, store: Store) -> None:
     _sealed(ledger, "r1/a/out")
-    ledger.mark_committed({"r1/a/out": 7})
+    ledger.mark_committed(TABLE, {"r1/a/out": 7})
     _sealed(ledger, "r1/b/out")
     assert _numbers(store) == {"r1/a/out": 1, "r1/b/out": 2}
 
@@ -193,7 +193,7 @@ def test_what_files_will_change_is_recorded_once_before_the_first_change(ledger:
     assert (known.tried, known.contents) == (True, plan)
     with pytest.raises(WritesMoved):  # somebody who slept since he read it
         ledger.mark_planned(read, CONTENTS)
-    ledger.mark_committed({"r1/a/out": None})
+    ledger.mark_committed(TABLE, {"r1/a/out": None})
     with pytest.raises(WritesMoved):
         ledger.mark_planned(known, CONTENTS)
 
@@ -201,7 +201,7 @@ def test_what_files_will_change_is_recorded_once_before_the_first_change(ledger:
 def test_committed_writes_wait_no_more_and_know_their_snapshot(ledger: Ledger) -> None:
     for name in ("a", "b", "c"):
         _sealed(ledger, f"r1/{name}/out")
-    ledger.mark_committed({"r1/c/out": 2**62, "r1/a/out": None})
+    ledger.mark_committed(TABLE, {"r1/c/out": 2**62, "r1/a/out": None})
     assert [write.write_id for write in ledger.pending(TABLE, limit=10)] == ["r1/b/out"]
     done = _found(ledger, "r1/c/out")
     assert (done.state, done.snapshot_id) == ("committed", 2**62)
@@ -211,11 +211,11 @@ def test_committed_writes_wait_no_more_and_know_their_snapshot(ledger: Ledger) -
 
 def test_marking_committed_again_changes_nothing(ledger: Ledger, store: Store) -> None:
     _sealed(ledger, "r1/a/out")
-    ledger.mark_committed({})
-    ledger.mark_committed({"r1/a/out": 7})
+    ledger.mark_committed(TABLE, {})
+    ledger.mark_committed(TABLE, {"r1/a/out": 7})
     with store.database.reading() as connection:
         before = connection.execute(select(writes)).all()
-    ledger.mark_committed({"r1/a/out": 8})
+    ledger.mark_committed(TABLE, {"r1/a/out": 8})
     with store.database.reading() as connection:
         assert connection.execute(select(writes)).all() == before
 
@@ -261,7 +261,7 @@ def test_an_older_attempt_cannot_abandon_its_successor(ledger: Ledger) -> None:
 def test_what_is_in_the_history_is_committed_even_if_it_was_given_up(ledger: Ledger) -> None:
     _sealed(ledger, "r1/a/out")
     ledger.abandon(_found(ledger, "r1/a/out"), ERROR)
-    ledger.mark_committed({"r1/a/out": 7})
+    ledger.mark_committed(TABLE, {"r1/a/out": 7})
     write = _found(ledger, "r1/a/out")
     assert (write.state, write.snapshot_id, write.error) == ("committed", 7, None)
     assert ledger.leftovers(TABLE) == ()
@@ -270,7 +270,7 @@ def test_what_is_in_the_history_is_committed_even_if_it_was_given_up(ledger: Led
 def test_a_committed_write_is_never_abandoned(ledger: Ledger) -> None:
     _sealed(ledger, "r1/a/out")
     seen = _found(ledger, "r1/a/out")
-    ledger.mark_committed({"r1/a/out": 7})
+    ledger.mark_committed(TABLE, {"r1/a/out": 7})
     assert not ledger.abandon(seen, ERROR)
     assert not ledger.abandon(_found(ledger, "r1/a/out"), ERROR)
     assert ledger.state("r1/a/out") == "committed"
@@ -306,7 +306,7 @@ def test_a_table_has_something_to_recover_until_all_is_done(ledger: Ledger) -> N
     ledger.open(intent(attempt=1))
     ledger.open(intent(attempt=2))
     ledger.seal(intent(attempt=2), CONTENTS)
-    ledger.mark_committed({intent().write_id: 7})
+    ledger.mark_committed(TABLE, {intent().write_id: 7})
     assert tuple(ledger.unfinished()) == (TABLE,)
     ledger.forget(buffer for _, buffer in ledger.leftovers(TABLE))
     assert ledger.unfinished() == {}
@@ -315,7 +315,7 @@ def test_a_table_has_something_to_recover_until_all_is_done(ledger: Ledger) -> N
 def test_times_are_the_databases(ledger: Ledger, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 0.0)
     _sealed(ledger, "r1/a/out")
-    ledger.mark_committed({"r1/a/out": 7})
+    ledger.mark_committed(TABLE, {"r1/a/out": 7})
     with store.database.reading() as connection:
         row = connection.execute(select(writes.c.opened, writes.c.sealed, writes.c.finished)).one()
     assert 1.7e9 < row.opened <= row.sealed <= row.finished

@@ -7,7 +7,7 @@ import pytest
 from catchment.errors import JobError
 from catchment.store.ledger import WritesMoved
 from catchment.store.writes import FATE_UNKNOWN
-from tests.ledgers import ALIVE, LOST, REFUSED, Filled, contents
+from tests.ledgers import ALIVE, LOST, REFUSED, TARGET, Filled, contents
 
 UNKNOWN = {"code": FATE_UNKNOWN, "message": "nobody can tell"}
 
@@ -39,7 +39,7 @@ def test_a_swap_is_sent_only_for_writes_that_are_as_they_were_read(filled: Fille
 def test_no_swap_is_sent_for_a_write_that_is_settled(filled: Filled, end: str) -> None:
     seen, other = filled.seal("r/j/1"), filled.seal("r/j/2")
     if end == "committed":
-        filled.ledger.mark_committed({"r/j/1": 5})
+        filled.ledger.mark_committed(TARGET, {"r/j/1": 5})
     else:
         filled.ledger.abandon(seen, REFUSED)
     with pytest.raises(WritesMoved):

@@ -135,7 +135,7 @@ def _mark(url: str, number: int, barrier: Barrier) -> None:
             barrier.wait()
             with suppress(WritesMoved):
                 ledger.mark_tried(batch)
-            ledger.mark_committed({write.write_id: n for write in batch if f"/round{n}/" in write.write_id})
+            ledger.mark_committed(TABLE, {write.write_id: n for write in batch if f"/round{n}/" in write.write_id})
 
 
 def test_two_consolidators_with_the_same_batch_do_not_wait_for_each_other_for_ever(url: str) -> None:

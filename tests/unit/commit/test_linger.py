@@ -81,7 +81,7 @@ def test_the_wait_ends_when_somebody_has_published_the_write(filled: Filled, pub
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(publisher.linger, "r/a/out", Linger(LONG, announce))
         assert begun.wait(60)
-        filled.ledger.mark_committed({"r/a/out": 7})
+        filled.ledger.mark_committed(TARGET, {"r/a/out": 7})
         waiting.result(60)
 
 

@@ -16,6 +16,7 @@ from catchment.formats.iceberg import catalogs, snapshots
 from catchment.formats.iceberg.buffered import publisher_of
 from catchment.formats.iceberg.table import LakeTable
 from catchment.plan.model import Dataset
+from catchment.store.ledger import Ledger
 
 
 def recover_table(spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
@@ -39,21 +40,22 @@ def _buffered(
 ) -> Recovered:
     if found is None:
         return give_up_dropped(writer.ledger, dataset.address)
-    cleaner = partial(remove_unreferenced, spark, LakeTable(spark, found), dataset.identifier)
+    cleaner = partial(_remove_unreferenced, spark, LakeTable(spark, found), dataset.identifier, writer.ledger)
     with writer.admission(dataset.depot, dataset.address, "recovery"):
         return recover(publisher_of(writer, dataset), cleaner if remove else keep_buffers)
 
 
-def remove_unreferenced(
-    session: SparkSession, table: LakeTable, identifier: str, buffers: Sequence[str]
+def _remove_unreferenced(
+    session: SparkSession, table: LakeTable, identifier: str, ledger: Ledger, buffers: Sequence[str]
 ) -> tuple[str, ...]:
-    """Remove abandoned buffers, but none with a file that any snapshot refers to."""
+    """Remove abandoned buffers, but none with a file that any snapshot refers to: those are the table's own."""
     if not buffers:
         return ()
     live = _live(session, identifier, {_name(buffer) for buffer in buffers})
     gone = tuple(buffer for buffer in buffers if _name(buffer) not in live)
     for buffer in gone:
         table.java.io().deletePrefix(f"{buffer}/")
+    ledger.forget(buffer for buffer in buffers if _name(buffer) in live)
     return gone
 
 

@@ -99,7 +99,7 @@ class Dataset:
         """Publish the head of the queue, as whoever holds the lease does."""
         batch = self.ledger.pending(TARGET, limit=1)
         outcome = Directory(storage, self.ledger).consolidate(batch, lambda: None)
-        self.ledger.mark_committed(outcome.committed)
+        self.ledger.mark_committed(TARGET, outcome.committed)
         for write in batch:
             if write.write_id in outcome.refused:
                 self.ledger.abandon(write, {"code": outcome.refused[write.write_id].code, "message": ""})
