@@ -7,6 +7,7 @@ from typing import Any
 
 from catchment.errors import CatchmentError, JobError
 from catchment.formats.iceberg.bulk import INTO_LIST, add_files
+from catchment.formats.iceberg.fence import FENCE
 from catchment.formats.iceberg.schema_changes import schema_change, was_redefined
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.store.writes import Base, Entry
@@ -116,20 +117,25 @@ def was_compacted(now: Any, write: Entry) -> bool:
 
 
 def anything_changed(now: Any, write: Entry) -> bool:
-    """Whether there is a commit since the job began, other than a compaction."""
+    """Whether there is a commit since the job began that changed rows."""
     line = list(_since(now, write))
-    changes = (snapshot for snapshot in line if str(snapshot.operation()) != COMPACTION)
+    changes = (snapshot for snapshot in line if _changes_rows(snapshot))
     return not _reaches(line, write.intent.base.snapshot_id) or any(changes)
 
 
 def partitions_changed(table: LakeTable, now: Any, write: Entry) -> bool:
-    """Whether a commit since the job began, other than a compaction, changed a partition that the write replaces."""
+    """Whether a commit since the job began changed rows of a partition that the write replaces."""
     line = list(_since(now, write))
     if not _reaches(line, write.intent.base.snapshot_id):
         return True  # the history since then is incomplete, so assume a conflict
     ours = _partitions(table, write)
-    changes = (snapshot for snapshot in line if str(snapshot.operation()) != COMPACTION)
+    changes = (snapshot for snapshot in line if _changes_rows(snapshot))
     return any(_touches(table, file, ours) for snapshot in changes for file in _changed(table, snapshot))
+
+
+def _changes_rows(snapshot: Any) -> bool:
+    """A compaction only moves rows, and the empty commit of a fence has none."""
+    return str(snapshot.operation()) != COMPACTION and snapshot.summary().get(FENCE) is None
 
 
 def _since(now: Any, write: Entry) -> Iterator[Any]:
