@@ -11,7 +11,7 @@ from catchment.plan import datasets
 from catchment.plan.bad_rows import bad_rows_of, quarantine_of, without_mode
 from catchment.plan.changes import of_change
 from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, FileAddress, InputPlan, OutputPlan, StepPlan
-from catchment.plan.options import check_options
+from catchment.plan.options import check_options, spelled, spelled_options
 from catchment.project import depots
 from catchment.project.address import is_path
 from catchment.project.model import Project
@@ -104,7 +104,8 @@ class Resolver:
             message = f"`{given.dataset}` has no history to read from: {dataset.format} is plain files"
             hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
             self.findings.error("unsupported-by-snapshot", message, where, hint)
-        for name in sorted(traits.time_travel & set(given.options)):
+        fixed = {spelled(name) for name in traits.time_travel}
+        for name in sorted(name for name in given.options if spelled(name) in fixed):
             message = f"`{name}` and `by: snapshot` both choose what is read"
             self.findings.error("misplaced-key", message, where, f"remove `{name}` from options")
 
@@ -164,7 +165,7 @@ class Resolver:
         written = next(each for each in job.inputs if each.name == given.input)
         self._check_writable(written.dataset, written.dataset_where, given.operation.kind)
         self._check_operation(given, source.dataset.format)
-        branch = {key: value for key, value in source.options.items() if key == "branch"}
+        branch = {key: value for key, value in spelled_options(source.options).items() if key == "branch"}
         if branch and not isinstance(given.operation, Delete):
             message = f"{given.operation.kind} is for the table as a whole, not for the branch {branch['branch']}"
             self.findings.warning("ignored-key", message, given.where)
@@ -254,7 +255,7 @@ def _output_plan(given: Output, dataset: Dataset, linger: float) -> OutputPlan:
         partitions=given.partitions,
         properties=given.properties,
         sort=given.sort,
-        options=given.options,
+        options=spelled_options(given.options),
         compression=given.compression,
         merge_schema=given.merge_schema,
         merge=given.merge,

@@ -46,6 +46,10 @@ def with_option(name: str, value: str = "1", **more: str) -> J:
         with_option("compression", write=DELTA, mode="overwrite", merge=MERGE),
         with_option("inferSchema", write=FILES, write_more=CSV),
         with_option("header", write=FILES, write_more=", format: parquet"),
+        with_option("spark.sql.sources.partitionOverwriteMode", write=FILES, write_more=", format: parquet"),
+        with_option("Parquet.block.size", write=FILES, write_more=", format: parquet"),  # Hadoop minds the case
+        with_option("orc.stripe.size", write=FILES, write_more=", format: parquet"),
+        with_option("Snapshot-Property.reason", write_more=DIRECT),
     ],
 )
 def test_an_option_without_effect_is_refused_where_it_is_given(job: J, tmp_path: Path) -> None:
@@ -70,10 +74,52 @@ def test_an_option_without_effect_is_refused_where_it_is_given(job: J, tmp_path:
         with_option("replaceWhere", write=DELTA, mode="overwrite"),
         with_option("header", write=FILES, write_more=CSV),
         with_option("parquet.block.size", write=FILES, write_more=", format: parquet"),
+        with_option("avro.mapred.deflate.level", write=FILES, write_more=", format: avro"),
     ],
 )
 def test_an_option_with_an_effect_is_taken(job: J, tmp_path: Path) -> None:
     assert found(tmp_path, job) == ()
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (with_option("Branch", "audit", mode="overwrite"), {"branch": "audit"}),
+        (with_option("FANOUT-ENABLED", "true"), {"fanout-enabled": "true"}),
+        (with_option("snapshot-property.Reason", write_more=DIRECT), {"snapshot-property.Reason": "1"}),
+    ],
+)
+def test_an_option_is_the_same_in_every_case(job: J, expected: dict[str, str], tmp_path: Path) -> None:
+    plan = prepare(tmp_path, flow(job), PROJECT).plan
+    assert plan is not None
+    assert plan.jobs[0].outputs[0].options == expected
+
+
+def test_an_option_in_two_cases_is_refused(tmp_path: Path) -> None:
+    job = J("a", options="extraOptions: {branch: audit, Branch: main}")
+    assert [(problem.code, problem.is_error) for problem in found(tmp_path, job)] == [("unsupported-option", True)]
+
+
+def test_rows_are_deleted_from_the_branch_that_is_read_in_every_case(tmp_path: Path) -> None:
+    reading = f"{{name: t, dataset: '{TABLE}', options: {{BRANCH: audit}}}}"
+    deleting = f"""\
+name: f
+version: v1
+type: workflow
+workflow:
+  dag:
+  - name: a
+    spec:
+      envs: {{}}
+      stack: flare:5.0
+      flare:
+        job:
+          inputs: [{reading}]
+          actions: [{{name: delete_from_dataset, input: t, deleteWhere: id = 1}}]
+"""
+    plan = prepare(tmp_path, deleting, PROJECT).plan
+    assert plan is not None
+    assert plan.jobs[0].actions[0].output.options == {"branch": "audit"}
 
 
 def test_the_hint_says_how_partitions_are_replaced(tmp_path: Path) -> None:

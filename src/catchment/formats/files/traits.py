@@ -13,8 +13,7 @@ PARSED = frozenset({"csv", "json"})
 DAMAGED = ("input-damaged", "replace the file, or remove it; check too that it is of the format of its input")
 """Code and hint for a file that cannot be read."""
 
-_OF_EVERY_FORMAT = frozenset({"compression", "maxrecordsperfile", "timezone", "*.*"})
-"""Names with a dot are settings of Hadoop, such as `parquet.block.size`."""
+_OF_EVERY_FORMAT = frozenset({"compression", "maxrecordsperfile", "timezone"})
 _OF_TEXT = frozenset(
     {"encoding", "charset", "linesep", "locale", "dateformat", "timestampformat", "timestampntzformat"}
 )
@@ -26,9 +25,12 @@ _OF_A_FORMAT = {
         *("header", "comment", "nullvalue", "emptyvalue", "codec"),
         *("ignoreleadingwhitespace", "ignoretrailingwhitespace"),
     },
-    "avro": frozenset({"avroschema", "recordname", "recordnamespace", "positionalfieldmatching"}),
+    "avro": frozenset({"avroschema", "recordname", "recordnamespace", "positionalfieldmatching", "avro.*"}),
+    "orc": frozenset({"orc.*"}),
+    "parquet": frozenset({"parquet.*"}),
     "text": frozenset({"linesep"}),
 }
+"""Names with a dot are settings that the library of a format reads from Hadoop's, such as `parquet.block.size`."""
 
 
 def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
