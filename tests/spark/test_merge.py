@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import update
 
 from catchment.errors import Position
 from catchment.plan.model import JobPlan
+from catchment.store.schema import writes
+from catchment.store.writes import FATE_UNKNOWN
 from tests.concurrency.invariants import check
-from tests.ledgers import Filled
+from tests.ledgers import LOST, Filled
 from tests.spark.lake import LiveEngine, by, merging, reading, table, writing
 
 ON = "old.id = new.id"
@@ -160,3 +163,25 @@ def test_a_merge_does_not_reach_the_session_of_the_next_write(engine: LiveEngine
     assert [report.rows for report in reports] == [1, 1]
     [entry] = engine.inspect("snapshots", table(f"{fresh}b"))["snapshots"]
     assert entry["write_ids"] == [f"r-{fresh}/job/other"]
+
+
+def test_a_merge_that_nobody_knows_of_any_more_waits_for_a_person(
+    engine: LiveEngine, filled: Filled, fresh: str
+) -> None:
+    engine.run(writing("SELECT 1 AS id, 10 AS amount", table(fresh)))
+    adding = merging("SELECT 1 AS id, 5 AS amount", table(fresh), ON, "MATCHED THEN UPDATE SET amount = old.amount + 5")
+    write_id = f"r-{fresh}/job/out"
+    engine.run(adding, run=f"r-{fresh}")
+    with filled.store.database.writing() as connection:  # as if its engine had died after the commit
+        this = update(writes).where(writes.c.write_id == write_id)
+        connection.execute(this.values(state="open", owner=LOST, finished=None, snapshot_id=None))
+    engine.run(writing("SELECT 2 AS id, 10 AS amount", table(fresh), mode="append", name="later"))
+    engine.ask(f"CALL lake.system.expire_snapshots('raw.{fresh}', current_timestamp(), 1)")
+
+    [done] = engine.recover(table(fresh))
+    assert [(each["write_id"], each["code"]) for each in done["refused"]] == [(write_id, FATE_UNKNOWN)]
+    assert engine.recover(table(fresh))[0]["refused"] == []
+    assert engine.fail(adding, run=f"r-{fresh}", number=2).code == FATE_UNKNOWN
+    filled.store.decisions.accept(write_id, "committed")
+    engine.run(adding, run=f"r-{fresh}", number=3)
+    assert engine.value(f"SELECT amount FROM lake.raw.{fresh} WHERE id = 1") == 15

@@ -241,7 +241,7 @@ class Publisher(Generic[Into]):
             published = [_published(write, outcome) for write in batch if write.write_id in forgotten]
             self.ledger.learn(self.target, batch[0].intent.dataset, published)
         if lost := (*outcome.learned, *forgotten):
-            tell(_behind(self.target, lost))
+            tell(behind(self.target, lost))
         for write in batch:
             if write.write_id in outcome.refused:
                 self.ledger.abandon(outcome.as_in_ledger(write), _described(outcome.refused[write.write_id]))
@@ -255,7 +255,8 @@ def _published(write: Entry, outcome: Outcome) -> Published:
     return Published(write.write_id, write.intent.workflow, snapshot_id, rows, write.number or 0)
 
 
-def _behind(target: str, lost: Sequence[str]) -> str:
+def behind(target: str, lost: Sequence[str]) -> str:
+    """The warning that a table has writes which the metastore has lost."""
     return (
         f"{BEHIND}: {target} has {len(lost)} writes that the metastore has lost, as after a failover or a "
         f"restored backup ({', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}); they are recorded as committed again"

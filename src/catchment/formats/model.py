@@ -15,7 +15,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.own_commit import Committed
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.errors import CatchmentError
+from catchment.errors import CatchmentError, JobError
 from catchment.formats.sql_names import Edit
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, Maintenance, OutputPlan
 from catchment.project.model import Depot
@@ -314,8 +314,8 @@ class MaintainedTable(Protocol):
         """The newest commit; None if there is none."""
         ...
 
-    def find(self, write_id: str) -> Committed | None:
-        """The commit of a write, if it is in the table's history."""
+    def find(self, write: Entry) -> Committed | JobError | None:
+        """The commit of a write, if it is in the table's history; the error if that does not tell any more."""
         ...
 
     def perform(self, operation: Maintenance) -> MaintenanceResult:

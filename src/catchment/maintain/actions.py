@@ -76,7 +76,7 @@ def _perform_once(
     dataset, ledger = write.output.dataset, writer.ledger
     with writer.admission(dataset.depot, dataset.target, write.id):
         table = _table(spark, dataset, writer, listener)
-        own_commit.settle(ledger, dataset.target, table.find)
+        own_commit.settle(ledger, dataset.target, table.find, listener.warn)
         intent = _intent(table, write, writer.owner)
         known = ledger.open(intent)
         if known.state == "committed":
@@ -90,7 +90,7 @@ def _perform_once(
             raise problem from error
         done = replace(done, snapshot_id=table.head())
         committed = own_commit.Committed(done.snapshot_id, 0, done.bytes, done.files)
-        own_commit.finish(ledger, intent, committed)
+        own_commit.finish(ledger, intent, committed, listener.warn)
         return done
 
 

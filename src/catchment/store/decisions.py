@@ -57,9 +57,8 @@ class Decisions:
 
 
 def _is_unknown(write: Entry) -> bool:
-    """Whether nobody knows if the write is in the table: its history has expired, or its engine was lost."""
-    expired = write.state == "abandoned" and (write.error or {}).get("code") == FATE_UNKNOWN
-    return expired or (write.state == "open" and not write.intent.buffered)
+    """Whether nobody knows if the write is in the table; of an open one its engine knows, or the table."""
+    return write.state == "abandoned" and (write.error or {}).get("code") == FATE_UNKNOWN
 
 
 def _lost(write: Entry) -> dict[str, str]:
@@ -87,5 +86,6 @@ def _not_so(write: Entry, what: str) -> RequestError:
     return RequestError(
         f"{write.write_id} {what}: it is {state}",
         code="write-not-so",
-        hint="--retry and --drop are for writes that were set aside, --accept-as for those whose fate is unknown",
+        hint="--retry and --drop are for writes that were set aside, --accept-as for those whose fate is unknown; "
+        "`catchment recover` finds out what became of open writes whose engine is gone",
     )

@@ -231,8 +231,11 @@ class Ledger:
             connection.execute(update(writes).where(*this).values(error=dict(error)))
 
     @repeatable
-    def finish(self, intent: Intent, contents: Contents, snapshot_id: int | None) -> None:
-        """Record a write that its format has committed by itself, without a seal. The format's log is the truth."""
+    def finish(self, intent: Intent, contents: Contents, snapshot_id: int | None) -> bool:
+        """Record a write that its format has committed by itself, without a seal. The format's log is the truth.
+
+        True where the ledger had lost the write: an older copy of the metastore has taken its place since it began.
+        """
         done = {
             "state": "committed",
             "sealed": database_time(),
@@ -245,7 +248,11 @@ class Ledger:
         }
         ours = writes.c.write_id == intent.write_id, writes.c.target == intent.target, writes.c.state != "committed"
         with self._database.writing() as connection:
-            connection.execute(update(writes).where(*ours).values(done))
+            if connection.execute(update(writes).where(*ours).values(done)).rowcount:
+                return False
+            # A row that is there is committed already, or its write goes to another table by now.
+            lost = not known_ids(connection, [intent.write_id])
+            return lost and insert_missing(connection, writes, row_of(intent) | done)
 
     @repeatable
     def abandon(self, write: Entry, error: Mapping[str, Any]) -> bool:

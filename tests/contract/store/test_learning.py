@@ -7,7 +7,7 @@ import pytest
 from catchment.commit import own_commit
 from catchment.commit.own_commit import Committed
 from catchment.store.writes import FATE_UNKNOWN, Contents, Published
-from tests.ledgers import ALIVE, DATASET, TARGET, Filled, intent
+from tests.ledgers import ALIVE, TARGET, Filled, intent
 
 OTHER = "dataos://lake:raw/other"
 DONE = Committed(snapshot_id=7, rows=10, bytes=100, files=2)
@@ -56,3 +56,24 @@ def test_the_files_of_a_sealed_write_stay_when_the_table_has_it(filled: Filled) 
     filled.abandon("r/j/refused")
     assert learn(filled, "r/j/unknown", "r/j/refused") == ("r/j/unknown", "r/j/refused")
     assert filled.left() == []
+
+
+def test_a_write_that_the_metastore_lost_while_its_format_committed_it_is_recorded_again(filled: Filled) -> None:
+    own = filled.open("r/j/own", buffer="r.j.own.1", buffered=False).intent
+    filled.lose("r/j/own")
+    told: list[str] = []
+    for _ in range(2):  # the answer of the first may be lost
+        own_commit.finish(filled.ledger, own, DONE, told.append)
+    done = filled.find("r/j/own")
+    assert (done.state, done.snapshot_id, done.contents) == ("committed", 7, Contents((), 10, 100, 2))
+    [warning] = told
+    assert warning.startswith("metastore-behind: ")
+    assert "r/j/own" in warning
+
+
+def test_what_a_format_committed_elsewhere_meanwhile_is_no_loss(filled: Filled) -> None:
+    first = filled.open("r/j/1", buffer="r.j.1.1", buffered=False).intent
+    filled.open("r/j/1", target=OTHER, buffer="r.j.1.2", buffered=False)
+    told: list[str] = []
+    own_commit.finish(filled.ledger, first, DONE, told.append)
+    assert (filled.states("r/j/1"), told) == (["open"], [])

@@ -11,8 +11,10 @@ from catchment.commit.abandonment import abandon_lost
 from catchment.commit.leases import table_lease
 from catchment.commit.linger import AT_ONCE
 from catchment.commit.own_commit import Committed, Settled
-from catchment.errors import Cancelled
+from catchment.commit.recovery import Refusal
+from catchment.errors import Cancelled, JobError, RequestError
 from catchment.store.ledger import Ledger
+from catchment.store.writes import FATE_UNKNOWN
 from tests.ledgers import ALIVE, LOST, TARGET, Filled, intent
 
 DONE = Committed(snapshot_id=7, rows=10, bytes=100, files=2)
@@ -65,10 +67,30 @@ def test_open_writes_of_engines_that_are_gone_end_as_the_log_says(filled: Filled
     filled.engine(ALIVE)
     for write_id, owner in (("r/j/there", LOST), ("r/j/not", LOST), ("r/j/alive", ALIVE)):
         filled.open(write_id, owner=owner, buffer=own_commit.attempt_name(write_id), buffered=False)
-    settled = own_commit.settle(filled.ledger, TARGET, {"r/j/there": DONE, "r/j/alive": DONE}.get)
-    assert settled == Settled(("r/j/there",), ("r/j/not",))
+    log = {"r/j/there": DONE, "r/j/alive": DONE}
+    settled = own_commit.settle(filled.ledger, TARGET, lambda write: log.get(write.write_id))
+    assert settled == Settled(("r/j/there",), ("r/j/not",), ())
     assert filled.states("r/j/there", "r/j/not", "r/j/alive") == ["committed", "abandoned", "open"]
     assert filled.left() == []
+
+
+def test_a_write_of_which_the_log_tells_nothing_any_more_waits_for_a_person(filled: Filled) -> None:
+    name = own_commit.attempt_name("r/j/1")
+    filled.open("r/j/1", buffer=name, buffered=False)
+    with pytest.raises(RequestError) as early:  # recovery asks the table first, and its engine may be alive
+        filled.store.decisions.accept("r/j/1", "lost")
+    assert early.value.code == "write-not-so"
+    told: list[str] = []
+    doubt = JobError("it is unknown", code=FATE_UNKNOWN, hint="look for its rows")
+    settled = own_commit.settle(filled.ledger, TARGET, lambda _: doubt, told.append)
+    assert settled == Settled((), (), (Refusal("r/j/1", FATE_UNKNOWN, "it is unknown", "look for its rows"),))
+    assert told == ["it is unknown; look for its rows"]
+    assert own_commit.settle(filled.ledger, TARGET, lambda _: None) == Settled((), (), ())
+    with pytest.raises(JobError) as refused:
+        filled.open("r/j/1", buffer="r.j.1.2", buffered=False)
+    assert refused.value.code == FATE_UNKNOWN
+    filled.store.decisions.accept("r/j/1", "lost")
+    assert filled.open("r/j/1", buffer="r.j.1.2", buffered=False).state == "open"
 
 
 def test_an_attempt_after_another_leaves_nothing_to_remove(filled: Filled, ledger: Ledger) -> None:

@@ -18,7 +18,7 @@ from catchment.formats.stamps import WRITE_BYTES, WRITE_FILES, WRITE_ROWS, WRITE
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
-from catchment.store.writes import Base
+from catchment.store.writes import Base, Entry
 
 NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 BRANCH = "main"
@@ -126,6 +126,10 @@ class Log:
             return None
         commit = next((commit for commit in self.commits(head.version) if write_id in commit.write_ids), None)
         return commit.committed(write_id) if commit else Committed(None, 0, 0, 0)
+
+    def find_commit(self, write: Entry) -> Committed | None:
+        """The same for a write of the ledger."""
+        return self.find(write.write_id)
 
     def find_own(self, write_id: str) -> Committed:
         """The commit that this engine has just made; raises if another writer has overwritten it."""

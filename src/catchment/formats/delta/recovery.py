@@ -17,7 +17,7 @@ from catchment.plan.model import Dataset
 def recover_table(spark: SparkSession, dataset: Dataset, writer: Writer) -> Recovered:
     """Finish or abandon the unfinished writes of dead engines; VACUUM removes the files of abandoned ones."""
     log = log_of(spark, dataset)
-    settled = own_commit.settle(writer.ledger, dataset.address, log.find)
+    settled = own_commit.settle(writer.ledger, dataset.address, log.find_commit)
     publisher = publisher_of(writer, dataset, log)
     if log.head() is None:
         done = give_up_dropped(writer.ledger, dataset.address)

@@ -82,14 +82,14 @@ def _commit_alone(log: Log, frame: DataFrame, write: Write, writer: Writer, list
     if done.files == 0 and write.output.mode == "overwrite-partitions":
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     faults.point("before-marked")
-    own_commit.finish(writer.ledger, intent, done)
+    own_commit.finish(writer.ledger, intent, done, listener.warn)
     faults.point("marked")
     return Written(done.rows, done.files, done.snapshot_id)
 
 
 def _settle_lost(log: Log, write: Write, writer: Writer, listener: Listener) -> None:
     """Settle the unfinished writes that dead engines have left in this table."""
-    settled = own_commit.settle(writer.ledger, write.output.dataset.address, log.find)
+    settled = own_commit.settle(writer.ledger, write.output.dataset.address, log.find_commit, listener.warn)
     others = [write_id for write_id in settled.abandoned if write_id != write.id]
     if others:
         listener.warn(f"{write.output.dataset.address}: engines that died left {', '.join(others)} unfinished")

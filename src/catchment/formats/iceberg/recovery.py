@@ -12,27 +12,28 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit import own_commit
 from catchment.commit.recovery import Recovered, give_up_dropped, keep_buffers, recover
 from catchment.commit.writer import Writer
-from catchment.formats.iceberg import catalogs, snapshots
+from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.buffered import publisher_of
+from catchment.formats.iceberg.own_commits import find_commit
 from catchment.formats.iceberg.table import LakeTable
 from catchment.plan.model import Dataset
 from catchment.store.ledger import Ledger
+from catchment.store.writes import Entry
 
 
 def recover_table(spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
     """Finish or abandon the unfinished writes of dead engines."""
     # A table counts as dropped only if the catalog says so. If the catalog does not answer, this raises.
     found = catalogs.find_table(spark, dataset)
-    settled = own_commit.settle(writer.ledger, dataset.address, partial(_own_commit, spark, found))
+    find = partial(find_commit, spark, found) if found is not None else _in_no_table
+    settled = own_commit.settle(writer.ledger, dataset.address, find)
     done = _buffered(spark, dataset, found, writer, remove=remove)
     published, abandoned = (*settled.committed, *done.published), (*settled.abandoned, *done.abandoned)
-    return replace(done, published=published, abandoned=abandoned)
+    return replace(done, published=published, refused=(*settled.unknown, *done.refused), abandoned=abandoned)
 
 
-def _own_commit(spark: SparkSession, found: catalogs.Table | None, write_id: str) -> own_commit.Committed | None:
-    """The commit of a write in the table's history, if there is one."""
-    snapshot = snapshots.find_write(spark, found, write_id) if found is not None else None
-    return snapshot.committed() if snapshot else None
+def _in_no_table(write: Entry) -> None:
+    """A table that was dropped has no commits."""
 
 
 def _buffered(

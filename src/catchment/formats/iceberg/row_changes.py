@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +26,7 @@ from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.new_tables import open_write
+from catchment.formats.iceberg.own_commits import find_commit
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
@@ -79,7 +81,7 @@ class _RowChange:
             return written(known)
         done = self._find(known.write_id) or self._run(known, statement)
         faults.point("before-marked")
-        own_commit.finish(self._ledger, known.intent, done)
+        own_commit.finish(self._ledger, known.intent, done, self._listener.warn)
         faults.point("marked")
         return Written(done.rows, done.files, done.snapshot_id)
 
@@ -107,7 +109,9 @@ class _RowChange:
 
     def _run(self, known: Entry, statement: Callable[[], Statement]) -> Committed:
         if not LakeTable(self._spark, self._table).has_history_since(known.intent.base):
-            raise fate_unknown(known)
+            doubt = fate_unknown(known)
+            self._ledger.abandon(known, reason(doubt))
+            raise doubt
         for number in attempts():
             sql = self._prepared(known, statement)
             before = self._version()
@@ -178,7 +182,8 @@ class _RowChange:
     def _settle_lost(self) -> None:
         """Settle the unfinished changes that dead engines have left in this table."""
         target = self._write.output.dataset.address
-        settled = own_commit.settle(self._ledger, target, self._find)
+        find = partial(find_commit, self._spark, self._table)
+        settled = own_commit.settle(self._ledger, target, find, self._listener.warn)
         others = [write_id for write_id in settled.abandoned if write_id != self._write.id]
         if others:
             self._listener.warn(f"{target}: engines that died left {', '.join(others)} unfinished")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catchment.commit.own_commit import Committed
-from catchment.formats.iceberg import snapshots
+from catchment.errors import JobError
 from catchment.formats.iceberg.maintenance.compaction import (
     preview_files,
     preview_manifests,
@@ -16,10 +16,11 @@ from catchment.formats.iceberg.maintenance.expiry import choose, expire
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.orphans import remove_orphans
 from catchment.formats.iceberg.maintenance.retention import check_metadata_kept
+from catchment.formats.iceberg.own_commits import find_commit
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import MaintenanceResult
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
-from catchment.store.writes import Base
+from catchment.store.writes import Base, Entry
 
 
 class Operations(MaintainedTable):
@@ -35,10 +36,9 @@ class Operations(MaintainedTable):
         """The head of main now."""
         return LakeTable(self.spark, self.table).base(MAIN)
 
-    def find(self, write_id: str) -> Committed | None:
+    def find(self, write: Entry) -> Committed | JobError | None:
         """The commit of a write in the table's history."""
-        found = snapshots.find_write(self.spark, self.table, write_id)
-        return found.committed() if found else None
+        return find_commit(self.spark, self.table, write)
 
     def perform(self, operation: Maintenance) -> MaintenanceResult:
         """Run one operation."""

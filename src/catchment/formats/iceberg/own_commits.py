@@ -1,0 +1,27 @@
+"""What became of a write that was committed without a seal: the table's history tells, as far back as it reaches."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.own_commit import Committed
+from catchment.errors import JobError
+from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg.catalogs import Table
+from catchment.formats.iceberg.commit_errors import fate_unknown
+from catchment.formats.iceberg.table import LakeTable
+from catchment.store.writes import Entry
+
+
+def find_commit(spark: SparkSession, table: Table, write: Entry) -> Committed | JobError | None:
+    """The commit of a write; the error if the snapshots that would show it have expired; None if it was not made."""
+    table.refresh()
+    if (found := snapshots.find_write(spark, table, write.write_id)) is not None:
+        return found.committed()
+    return fate_unknown(write) if _may_have_expired(LakeTable(spark, table), write) else None
+
+
+def _may_have_expired(table: LakeTable, write: Entry) -> bool:
+    # Maintenance changes no rows and is simply done again; a table that was dropped has taken its rows along.
+    meant_for_it = write.intent.mode != "maintain" and table.uuid == write.intent.base.table_uuid
+    return meant_for_it and not table.has_history_since(write.intent.base)
