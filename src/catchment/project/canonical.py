@@ -14,7 +14,7 @@ from catchment.project.address import RESERVED_DEPOTS, is_depot_name
 from catchment.project.depots import home_of, is_uri
 from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile, SettingsEntry
 from catchment.project.model import Catalog, Depot, Engine, Project, Settings
-from catchment.project.places import absolute, metastore_url
+from catchment.project.places import absolute, metastore_url, servers_of
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
 
@@ -152,15 +152,20 @@ class Canonical:
 
     def _check_shared_catalogs(self, depots: Mapping[str, Depot]) -> None:
         """Report two depots over one catalog: each would have leases and sealed writes that the other does not know."""
-        known: dict[tuple[str, str | None, str], str] = {}
+        known: dict[tuple[str, str, str], str] = {}
         for depot in depots.values():
             (traits,) = held_by(depot.kind)
             if not (traits.catalog_required and depot.catalog):
                 continue
-            if traits.catalogs[depot.catalog.type].keeps_depots_apart:
+            of_type = traits.catalogs[depot.catalog.type]
+            if of_type.keeps_depots_apart:
                 continue
-            same = known.setdefault((depot.catalog.type, depot.catalog.uri, depot.location), depot.name)
-            if same != depot.name:
+            # Where a location is optional, it only says where new tables go: the catalog finds the others without it.
+            location = "" if of_type.location == "optional" else depot.location.rstrip("/")
+            servers = [(depot.catalog.type, server, location) for server in servers_of(depot.catalog.uri)]
+            same = next((known[each] for each in servers if each in known), None)
+            known |= dict.fromkeys(servers, same or depot.name)
+            if same:
                 where = self._at("depots", depot.name).key_where
                 message = f"`{depot.name}` has the same catalog as `{same}`"
                 self.findings.error("catalog-shared", message, where, f"use the depot `{same}` for all of its tables")

@@ -63,3 +63,21 @@ def _problem(url: str) -> str | None:
     if not re.fullmatch(r"/[^/]+", parts.path):
         return "names no database"
     return None
+
+
+_PORTS = {"http": 80, "https": 443, "thrift": 9083}
+"""The ports of catalogs that a uri need not name."""
+
+
+def servers_of(uri: str | None) -> tuple[str, ...]:
+    """The servers that a catalog's uri names, each in one spelling; several are copies of one."""
+    return tuple(_server(part.strip()) for part in (uri or "").split(","))
+
+
+def _server(uri: str) -> str:
+    try:
+        parts = urlsplit(uri)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:  # whoever connects reports it
+        return uri
+    return f"{parts.scheme}://{parts.hostname}:{port}{parts.path.rstrip('/')}?{parts.query}"

@@ -204,3 +204,31 @@ def test_loading_needs_neither_spark_nor_the_database(tmp_path: Path) -> None:
         "assert not {'pyspark', 'py4j', 'sqlalchemy', 'psycopg'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+
+
+HIVE, REST = "{type: hive, uri: 'thrift://", "{type: rest, uri: 'http"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        (f"location: a, catalog: {HIVE}m:9083'}}", f"location: b, catalog: {HIVE}m:9083'}}", True),
+        (f"catalog: {HIVE}m:9083'}}", f"catalog: {HIVE}M'}}", True),
+        (f"catalog: {HIVE}m:9083,thrift://n:9083'}}", f"catalog: {HIVE}n/'}}", True),
+        (f"catalog: {HIVE}m:9083'}}", f"catalog: {HIVE}m:9084'}}", False),
+        (f"location: w, catalog: {REST}://c/api/'}}", f"location: w, catalog: {REST}://C:80/api'}}", True),
+        (f"location: w, catalog: {REST}s://c'}}", f"location: w, catalog: {REST}s://c:443/'}}", True),
+        (f"location: w, catalog: {REST}://c/api'}}", f"location: w, catalog: {REST}://c/Api'}}", False),
+        (f"location: v, catalog: {REST}://c/api'}}", f"location: w, catalog: {REST}://c/api'}}", False),
+        ("location: w, catalog: {type: hadoop}", "location: ./w/, catalog: {type: hadoop}", True),
+        ("location: v, catalog: {type: hadoop}", "location: w, catalog: {type: hadoop}", False),
+    ],
+)
+def test_two_depots_over_one_catalog_are_noticed(first: str, second: str, shared: bool, tmp_path: Path) -> None:
+    write(tmp_path, f"depots:\n  a: {{kind: iceberg, {first}}}\n  b: {{kind: iceberg, {second}}}\n")
+    if not shared:
+        assert set(project.load(tmp_path).depots) == {"a", "b"}
+        return
+    with pytest.raises(InvalidFiles) as refused:
+        project.load(tmp_path)
+    assert [each.code for each in refused.value.diagnostics if each.is_error] == ["catalog-shared"]
