@@ -87,7 +87,8 @@ class Leases:
         with self._database.writing() as connection:
             connection.execute(
                 update(leases)
-                .where(leases.c.name == lease.name, leases.c.fence == lease.fence)
+                # By owner too: when a lease is removed as old, its fences begin anew.
+                .where(leases.c.name == lease.name, leases.c.fence == lease.fence, leases.c.owner == lease.owner)
                 .values(owner=None, expires=0.0)
             )
 

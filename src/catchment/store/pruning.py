@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, tuple_
 
+from catchment.errors import EngineLost
 from catchment.store.database import Database, now, repeatable
 from catchment.store.runs import lease_name
-from catchment.store.schema import UNFINISHED, done, events, leases, runs, window_runs, windows, writes
+from catchment.store.schema import UNFINISHED, done, events, jobs, leases, runs, window_runs, windows, writes
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent
 
 BATCH = 500
@@ -29,14 +30,16 @@ class Pruning:
     @repeatable
     def prune(self, days: float, limit: int = BATCH) -> int:
         """Remove one batch of everything that ended more than `days` ago; returns how much that was."""
-        return self._writes(days, limit) + self._windows(days, limit) + self._events(days, limit) + self._leases(limit)
+        steps = self._writes, self._windows, self._events, self._leases
+        return sum(step(days, limit) for step in steps)
 
     def _writes(self, days: float, limit: int) -> int:
         with self._database.writing() as connection:
             old = connection.execute(_old_writes(_before(connection, days)).limit(limit)).all()
             ids = [row.write_id for row in old]
             kept = [_kept(row) for row in old if row.state == "committed"]
-            connection.execute(delete(done).where(done.c.write_id.in_(ids)))
+            # Only of what was committed since: one that was given up may have been committed to another table before.
+            connection.execute(delete(done).where(done.c.write_id.in_([row["write_id"] for row in kept])))
             if kept:
                 connection.execute(insert(done), kept)
             connection.execute(delete(writes).where(writes.c.write_id.in_(ids)))
@@ -51,26 +54,38 @@ class Pruning:
 
     def _events(self, days: float, limit: int) -> int:
         key = events.c.run_id, events.c.number
-        ended = events.join(runs, and_(runs.c.id == events.c.run_id, runs.c.status != "running"))
         with self._database.writing() as connection:
-            old = select(*key).select_from(ended).where(events.c.at < _before(connection, days)).order_by(events.c.at)
+            before = _before(connection, days)
+            # A run that died says that it is running for ever; its lease tells when it was last heard from.
+            heard = select(leases.c.name).where(leases.c.name == _of_run(runs.c.id), leases.c.expires >= before)
+            over = or_(runs.c.status != "running", ~heard.exists())
+            of_ended = events.join(runs, and_(runs.c.id == events.c.run_id, over))
+            old = select(*key).select_from(of_ended).where(events.c.at < before).order_by(events.c.at)
             found = connection.execute(old.limit(limit)).all()
             connection.execute(delete(events).where(tuple_(*key).in_([tuple(row) for row in found])))
         return len(found)
 
-    def _leases(self, limit: int) -> int:
-        """Leases of engines and schedulers that are gone, and of runs that succeeded: nobody takes these names again.
+    def _leases(self, days: float, limit: int) -> int:
+        """Leases of engines and schedulers that are gone, and of runs that ended long ago, also those that died.
 
-        The leases of tables and jobs, and of runs that may be resumed, stay: their fences must only ever grow.
+        Their holders have names that nobody else has, so a fence that begins anew lets no earlier holder in. The leases
+        of tables and jobs stay: their holders come back under the same name, and the fences must only ever grow.
         """
-        succeeded = select(runs.c.id).where(leases.c.name == lease_name("") + runs.c.id, runs.c.status == "succeeded")
-        once = or_(leases.c.name.startswith("engine/"), leases.c.name.startswith("scheduler/"), succeeded.exists())
         with self._database.writing() as connection:
-            gone = select(leases.c.name).where(once, leases.c.expires < _before(connection, 1))
+            day, before = _before(connection, 1), _before(connection, days)
+            succeeded = select(runs.c.id).where(leases.c.name == _of_run(runs.c.id), runs.c.status == "succeeded")
+            of_engine = or_(leases.c.name.startswith("engine/"), leases.c.name.startswith("scheduler/"))
+            once = and_(or_(of_engine, succeeded.exists()), leases.c.expires < day)
+            ended = and_(leases.c.name.startswith(lease_name("")), leases.c.expires < before)
+            gone = select(leases.c.name).where(or_(once, ended))
             unneeded = gone.where(leases.c.name.not_in(select(writes.c.owner).where(UNFINISHED)))
             names = connection.scalars(unneeded.limit(limit)).all()
             connection.execute(delete(leases).where(leases.c.name.in_(names)))
         return len(names)
+
+
+def _of_run(run_id: ColumnElement[str]) -> ColumnElement[str]:
+    return lease_name("") + run_id
 
 
 def find_done(connection: Connection, write_id: str) -> Entry | None:
@@ -90,8 +105,10 @@ def _before(connection: Connection, days: float) -> float:
 
 def _old_writes(before: float) -> Select[Any]:
     code = writes.c.error["code"].as_string()
-    # What a format commits by itself may be in its log although it was given up: its row says since when to look.
-    given_up = and_(writes.c.state == "abandoned", writes.c.buffered, or_(code.is_(None), code != FATE_UNKNOWN))
+    known = or_(code.is_(None), code != FATE_UNKNOWN)
+    # What a format commits by itself may be in its log although its engine was lost: its row says since when to look.
+    failed = or_(writes.c.buffered, code != EngineLost.code, writes.c.mode == "maintain")
+    given_up = and_(writes.c.state == "abandoned", known, failed)
     columns = writes.c.write_id, writes.c.state, writes.c.target, writes.c.branch, writes.c.snapshot_id
     numbers = writes.c.rows_written, writes.c.bytes_written, writes.c.files_written
     old = select(*columns, *numbers).where(writes.c.finished < before, or_(writes.c.state == "committed", given_up))
@@ -114,6 +131,11 @@ def _old_windows(before: float) -> Select[Any]:
         window_runs.c.number == windows.c.number,
     )
     worked_on = window_runs.join(runs, runs.c.id == window_runs.c.run_id)
-    asked_for = select(runs.c.id).select_from(worked_on).where(*of_window, runs.c.status != "succeeded").exists()
+    # A run that is resumed does not run those of its jobs again that succeeded.
+    job_done = select(jobs.c.name).where(
+        jobs.c.run_id == runs.c.id, jobs.c.name == windows.c.job, jobs.c.status == "succeeded"
+    )
+    may_ask = runs.c.status != "succeeded", ~job_done.exists()
+    asked_for = select(runs.c.id).select_from(worked_on).where(*of_window, *may_ask).exists()
     over = windows.c.status == "done", windows.c.finished < before, windows.c.number < newest, ~asked_for
     return select(windows.c.workflow, windows.c.job, windows.c.number).where(*over).order_by(windows.c.finished)

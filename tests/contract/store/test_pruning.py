@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import TableClause, func, select, update
 
 from catchment.commit.upkeep import take_turn
+from catchment.errors import LeaseLost
 from catchment.run_model import RunRequest
 from catchment.store import Store, schema
 from catchment.store.database import database_time
@@ -13,7 +14,7 @@ from catchment.store.records import EventRecord
 from catchment.store.runs import lease_name
 from catchment.store.states import InputWindow, Window
 from catchment.store.states import lease_name as job_lease_name
-from catchment.store.writes import FATE_UNKNOWN
+from catchment.store.writes import FATE_UNKNOWN, WriteMode
 from tests.ledgers import ALIVE, TARGET, Filled, intent
 
 DAYS = 30
@@ -60,6 +61,16 @@ def test_the_same_id_may_be_written_to_another_address(filled: Filled) -> None:
     assert (filled.find("r/j/1").intent.target, filled.find("r/j/1").snapshot_id) == (elsewhere, 8)
 
 
+def test_what_was_committed_before_is_known_although_another_address_was_given_up(filled: Filled) -> None:
+    filled.commit("r/j/1", 7)
+    age(filled.store)
+    filled.store.pruning.prune(DAYS)
+    filled.abandon("r/j/1", target=f"{TARGET}_other")
+    age(filled.store)
+    assert filled.store.pruning.prune(DAYS) == 1
+    assert (filled.find("r/j/1").intent.target, filled.find("r/j/1").snapshot_id) == (TARGET, 7)
+
+
 def test_an_abandoned_write_may_be_begun_again_and_its_buffer_is_still_to_be_removed(filled: Filled) -> None:
     left = filled.abandon("r/j/1").intent.buffer
     age(filled.store)
@@ -84,6 +95,24 @@ def test_what_is_not_settled_stays(filled: Filled) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("code", "mode", "gone"),
+    [
+        ("schema-mismatch", "merge", True),
+        ("engine-lost", "merge", False),  # a resumed run looks for it from where this attempt began
+        (FATE_UNKNOWN, "merge", False),
+        ("engine-lost", "maintain", True),  # changes no row, and is simply done again
+    ],
+)
+def test_what_a_format_commits_itself_goes_once_nobody_looks_for_it(
+    filled: Filled, code: str, mode: WriteMode, gone: bool
+) -> None:
+    given_up = filled.open("r/j/1", buffer="r.j.1.1", buffered=False, mode=mode)
+    filled.ledger.abandon(given_up, {"code": code, "message": "", "hint": ""})
+    age(filled.store)
+    assert filled.store.pruning.prune(DAYS) == int(gone)
+
+
 def test_it_goes_in_small_steps(filled: Filled) -> None:
     for number in range(5):
         filled.commit(f"r/j/{number}", number)
@@ -101,23 +130,27 @@ def test_engines_take_turns(filled: Filled) -> None:
     assert filled.ledger.state("r/j/2") == "committed"
 
 
-def _run(store: Store, run_id: str, status: str) -> None:
+def _run(store: Store, run_id: str, status: str, *, alive: bool = False, done: str | None = None) -> None:
     lease = store.leases.acquire(lease_name(run_id), "me", 600.0)
     progress = store.progress(lease, run_id)
     progress.begin(RunRequest("2024"), workflow="flow", file="f", job_names=["job"], at=1.0)
     store.events.append(lease, run_id, [EventRecord(1.0, "run-started", None, None, None, {})] * 3)
+    if done:
+        progress.job_ends(done, 1, "succeeded", at=1.5)
     if status != "running":
         progress.finish(status, 2.0)
-    store.leases.release(lease)
+    if not alive:
+        store.leases.release(lease)
 
 
 def test_events_go_and_their_run_stays(store: Store) -> None:
     _run(store, "r1", "succeeded")
-    _run(store, "r2", "running")
+    _run(store, "r2", "running", alive=True)
+    _run(store, "r3", "running")  # it died
     age(store)
     store.pruning.prune(DAYS)
-    assert [len(store.events.of_run(run_id)) for run_id in ("r1", "r2")] == [0, 3]
-    assert {run.id for run in store.runs.newest(10)} == {"r1", "r2"}
+    assert [len(store.events.of_run(run_id)) for run_id in ("r1", "r2", "r3")] == [0, 3, 0]
+    assert {run.id for run in store.runs.newest(10)} == {"r1", "r2", "r3"}
 
 
 def _window(store: Store, run_id: str, *, finished: bool = True) -> Window:
@@ -143,11 +176,36 @@ def test_windows_go_once_no_run_can_ask_for_them_again(store: Store) -> None:
     assert store.states.of_job(*JOB)["in"].keys == {"k": "2"}
 
 
-@pytest.mark.parametrize("name", ["engine/a:1:x", "scheduler/a:1:x", "table/a", "job/flow/job", "run/r1", "run/r2"])
-def test_only_leases_whose_names_nobody_takes_again_go(filled: Filled, name: str) -> None:
+def test_a_window_goes_although_another_job_of_its_run_failed(store: Store) -> None:
+    _run(store, "r1", "failed", done="job")
+    _run(store, "r2", "succeeded")
+    for run_id in ("r1", "r2"):
+        _window(store, run_id)
+    age(store)
+    store.pruning.prune(DAYS)
+    assert [window.identity for window in store.states.windows(*JOB)] == ["r2"]
+
+
+def test_nobody_gives_back_the_lease_of_another(store: Store) -> None:
+    early = store.leases.acquire("run/r1", "me", 0.0)
+    with store.database.writing() as connection:
+        connection.execute(update(schema.leases).values(expires=0.0))
+    store.pruning.prune(DAYS)
+    late = store.leases.acquire("run/r1", "you", 600.0)
+    assert late.fence == early.fence  # its count began anew
+    store.leases.release(early)
+    assert store.leases.holder("run/r1") is not None
+    with pytest.raises(LeaseLost):
+        store.leases.renew(early, 600.0)
+
+
+@pytest.mark.parametrize(
+    "name", ["engine/a:1:x", "scheduler/a:1:x", "table/a", "job/flow/job", "run/r1", "run/r2", "run/r3"]
+)
+def test_only_leases_whose_holders_have_names_of_their_own_go(filled: Filled, name: str) -> None:
     store = filled.store
-    _run(store, "r1", "succeeded")
-    _run(store, "r2", "failed")
+    for run_id, status in (("r1", "succeeded"), ("r2", "failed"), ("r3", "running")):
+        _run(store, run_id, status)
     fence = store.leases.acquire(name, "me", 0.0).fence
     store.pruning.prune(DAYS)
     assert store.leases.acquire(name, "you", 0.0).fence == fence + 1  # it ran out a moment ago, not a day
@@ -155,7 +213,7 @@ def test_only_leases_whose_names_nobody_takes_again_go(filled: Filled, name: str
         connection.execute(update(schema.leases).values(expires=0.0))
     store.pruning.prune(DAYS)
     gone = store.leases.acquire(name, "me", 600.0).fence == 1
-    assert gone == name.startswith(("engine/", "scheduler/", "run/r1"))
+    assert gone == name.startswith(("engine/", "scheduler/", "run/"))
 
 
 def test_the_lease_of_an_engine_stays_as_long_as_its_open_writes(filled: Filled) -> None:
