@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 
 import pytest
 from sqlalchemy import delete, select, update
 
 from catchment.plan.model import Dataset, JobPlan
+from catchment.run_model import new_run_id
 from catchment.store import Store
 from catchment.store.schema import seals, writes
 from catchment.store.writes import FATE_UNKNOWN
@@ -53,14 +55,15 @@ def warnings(pending: Pending) -> list[str]:
 def test_a_write_that_the_metastore_has_lost_is_not_published_again(
     engine: LiveEngine, fresh: str, filled: Filled
 ) -> None:
+    run = new_run_id(datetime.now(timezone.utc))  # it says how far back to look
     engine.run(append(fresh, 9))
     with older_metastore(filled.store, table(fresh)):
-        engine.run(append(fresh, 0, 1, job="lost"), run=f"r-{fresh}")
+        engine.run(append(fresh, 0, 1, job="lost"), run=run)
         engine.run(append(fresh, 2, job="later"))
-    again = engine.start_job(append(fresh, 0, 1, job="lost"), run=f"r-{fresh}", number=2)
+    again = engine.start_job(append(fresh, 0, 1, job="lost"), run=run, number=2)
     again.done()
     assert ids(engine, fresh) == [0, 1, 2, 9]
-    assert filled.states(f"r-{fresh}/lost/out") == ["committed"]
+    assert filled.states(f"{run}/lost/out") == ["committed"]
     check(engine, fresh)
 
 

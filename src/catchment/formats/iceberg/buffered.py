@@ -68,7 +68,9 @@ class TableDestination:
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
         """Publish a batch. A lost lease does no harm: between two consolidators the swap decides."""
-        return consolidate(self.table, batch, self.ledger, check)
+        table = self.table
+        table.writes.forget_old()
+        return consolidate(table, batch, self.ledger, check)
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
         """Remove nothing: only the table's history says whether a file is in use."""

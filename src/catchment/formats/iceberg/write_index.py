@@ -31,6 +31,8 @@ NEVER = sys.maxsize
 """A time at which no commit was made."""
 WHOLE = Since(-1, 0)
 """The whole history."""
+MOST_COMMITS = 20_000
+"""How many commits of a table are remembered for the next look, at least; twice as many at most."""
 KEPT = frozenset({WRITES, WRITE_ROWS, SEALS, METASTORE, WORKFLOW})
 """What is remembered of the summary of a snapshot."""
 
@@ -80,6 +82,17 @@ class WriteIndex:
             first = max(_first_that_counts(listed, self._first, since) - 1, 0)
             self._add(self._read(listed, first, self._first), older=True)
             self._first = first
+
+    def forget_old(self) -> None:
+        """Forget the oldest commits, if they are very many; whoever asks for them reads them again.
+
+        Only between two consolidations: what one of them has looked back to must be there until it has decided.
+        """
+        if len(self._commits) > 2 * MOST_COMMITS:
+            surplus = len(self._commits) - MOST_COMMITS
+            kept, self._commits, self._snapshots = self._commits[surplus:], [], {}
+            self._first += surplus
+            self._add(kept, older=False)
 
     def find(self, write_ids: Collection[str]) -> dict[str, int]:
         """The snapshots of those of these writes that are in the history."""
