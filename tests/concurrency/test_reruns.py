@@ -53,7 +53,7 @@ def into(table: str, sql: str, how: str = "INTO") -> str:
 
 def test_an_append_that_failed_and_is_run_again(engine: LiveEngine, sparks: str, fresh: str, tmp_path: Path) -> None:
     rows, failing = ROWS.format(mark="new"), FAILING.format(mark="new")
-    engine.refused_query(into(sparks, failing))
+    engine.refused_query(into(sparks, failing), write=True)
     [part] = seen(engine, tmp_path / "sparks").values()  # of a write that failed
     engine.rows(into(sparks, rows))
     assert seen(engine, tmp_path / "sparks") == {"new": part + 10}  # and twice, once it was run again
@@ -69,7 +69,7 @@ def test_an_append_that_failed_and_is_run_again(engine: LiveEngine, sparks: str,
 def test_a_full_overwrite_that_failed(engine: LiveEngine, sparks: str, fresh: str, tmp_path: Path) -> None:
     old, failing = ROWS.format(mark="old"), FAILING.format(mark="new")
     engine.rows(into(sparks, old))
-    engine.refused_query(into(sparks, failing, "OVERWRITE"))
+    engine.refused_query(into(sparks, failing, "OVERWRITE"), write=True)
     assert "old" not in seen(engine, tmp_path / "sparks")  # removed before the first new row was written
 
     ours = files(tmp_path / fresh, "parquet")
@@ -87,7 +87,7 @@ def test_a_loop_over_partitions_that_failed(engine: LiveEngine, fresh: str, tmp_
             if mark == "old" or campaign == 0:
                 engine.rows(loop)
             else:
-                engine.refused_query(loop)
+                engine.refused_query(loop, write=True)
     assert set(seen(engine, sparks)) <= {"new"}  # one campaign is new, the other one is gone
 
     ours = files(tmp_path / fresh, "parquet")
