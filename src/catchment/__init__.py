@@ -109,7 +109,7 @@ class Project:
 
         return run_history.show(self.settings, run_id)
 
-    def lake(self, engine: str = "default") -> LakeSession:
+    def lake(self, engine: str | None = None) -> LakeSession:
         """An engine for several queries: `with project.lake() as lake: lake.query(…)`."""
         from catchment.run.lake import LakeSession
 
@@ -135,11 +135,12 @@ class Project:
         limit: int | None = None,
         published: bool = False,
         write: bool = False,
-        engine: str = "default",
+        engine: str | None = None,
     ) -> QueryResult:
         """Run one SQL query; tables are `depot.collection.table`. `published` reads the published versions.
 
-        It only reads, unless `write` allows more: then it may be any statement.
+        It only reads, unless `write` allows more: then it may be any statement. Without a name, the engine is one that
+        can read the tables that the statement names.
         """
         from catchment.run import lake
 

@@ -83,9 +83,9 @@ def check_java() -> Check:
 def check_engine(project: Project, name: str, tell: Callable[[str], None]) -> Check:
     """Does an engine have its Spark and its jars? Whatever is missing is downloaded now instead of in the first run."""
     from catchment.engine import packages
-    from catchment.plan import engines
+    from catchment.plan import engines, fitting
 
-    plan = engines.reading_engine(project, name)
+    plan = engines.reading_engine(project, fitting.named(project, name))
     try:
         installed = packages.install(plan, tell)
     except CatchmentError as error:

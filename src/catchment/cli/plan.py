@@ -54,6 +54,8 @@ def _footer(made: Plan) -> str:
     lines = [""]
     for shared in made.shared:
         lines.append(f"shared {shared.address}: {', '.join(shared.jobs)}: {shared.effect}")
+    for placed in made.placed:
+        lines.append(f"job {placed.job} runs on engine {placed.engine}: {placed.reason}")
     for entry in made.engines:
         lines.append(f"engine {entry.key}: Spark {entry.engine.spark} on {entry.engine.master}")
     return "\n".join(lines)

@@ -31,7 +31,7 @@ ON_A_TERMINAL = 1000
 @click.option("--published", is_flag=True, help="Read the published versions of the tables instead of the newest ones.")
 @click.option("--write", is_flag=True, help="Allow statements that change tables; asks first.")
 @click.option("--yes", is_flag=True, help="With --write, do not ask.")
-@click.option("--engine", default="default", show_default=True, help="The engine that runs the query.")
+@click.option("--engine", help="The engine that runs the query.  [default: one that can read its tables]")
 @options.project
 @options.output("table", "json", "csv")
 @options.debug
@@ -39,7 +39,7 @@ def query(
     sql: str | None,
     file: Path | None,
     limit: int | None,
-    engine: str,
+    engine: str | None,
     where: Path,
     output: str,
     *,

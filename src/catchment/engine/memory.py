@@ -56,7 +56,7 @@ def _amount(engine: EnginePlan, setting: str) -> str:
 
 def _settings(engine: EnginePlan) -> tuple[str, ...]:
     """The memory settings that count: with a local master, tasks run in the driver."""
-    return (DRIVER,) if engine.engine.master.startswith("local") else (DRIVER, EXECUTOR)
+    return (DRIVER,) if engine.engine.is_local else (DRIVER, EXECUTOR)
 
 
 def _hint(engine: EnginePlan) -> str:

@@ -17,6 +17,7 @@ from catchment.engine.coordinates import SparkLine, packages_of, spark_line
 from catchment.engine.environment import Installed
 from catchment.errors import RequestError, SetupError
 from catchment.plan.model import EnginePlan
+from catchment.project.spark_versions import installed_at, python_path
 
 
 def install(engine: EnginePlan, report: cache.Report, cancelled: Event | None = None) -> Installed:
@@ -53,15 +54,19 @@ def _spark(engine: EnginePlan, report: cache.Report, cancelled: Event) -> tuple[
 
 
 def _configured_spark(home: Path, engine: EnginePlan) -> tuple[Path, tuple[str, ...]]:
-    bridges = sorted(map(str, home.glob("python/lib/py4j-*-src.zip")))
-    if not (home / "jars").is_dir() or not bridges:
+    """A Spark on this machine, which may have changed since the project file was read."""
+    try:
+        found = installed_at(home)
+    except RequestError as error:
+        raise error.at(engine.engine.where) from error
+    if found.line != engine.engine.spark:
         raise RequestError(
-            f"engine {engine.engine.name}: there is no Spark at {home}",
-            code="spark-home-invalid",
+            f"engine {engine.engine.name}: the Spark at {home} is {found.version}, not {engine.engine.spark}",
+            code="spark-home-differs",
             where=engine.engine.where,
-            hint="spark_home is the directory of a Spark distribution that contains bin, jars and python",
+            hint="run the command again, so that it is planned for the Spark that is there now",
         )
-    return home, (str(home / "python"), *bridges)
+    return home, tuple(python_path(home))
 
 
 def _install_pyspark(line: SparkLine, directory: Path, report: cache.Report, cancelled: Event) -> None:

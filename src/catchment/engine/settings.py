@@ -44,7 +44,7 @@ def spark_settings(start: Start) -> dict[str, str]:
     _append(settings, "spark.sql.extensions", ",", extensions)
     # Jars on the class path load faster than jars that are added later. Remote executors must be sent the jars.
     _append(settings, "spark.driver.extraClassPath", ":", start.jars)
-    if not is_local(engine):
+    if not engine.engine.is_local:
         _append(settings, "spark.jars", ",", start.jars)
     settings.update(_in_scratch(settings, Path(start.scratch)))
     if settings["spark.sql.catalogImplementation"] == "hive":
@@ -66,11 +66,6 @@ def launch_settings(settings: Settings, secrets: Sequence[str]) -> dict[str, str
                 hint="pass the secret in `envs`, or in a setting that Java does not need to start",
             )
     return chosen
-
-
-def is_local(engine: EnginePlan) -> bool:
-    """Whether tasks run inside the driver."""
-    return engine.engine.master.startswith("local")
 
 
 def single_writer(depots: Sequence[Depot]) -> frozenset[str]:
@@ -98,7 +93,7 @@ def _defaults(engine: EnginePlan) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.catalogImplementation": "in-memory",
     }
-    if is_local(engine):
+    if engine.engine.is_local:
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return defaults
 
@@ -111,7 +106,7 @@ def _of_formats(engine: EnginePlan) -> dict[str, str]:
     settings: dict[str, str] = {}
     for traits in _formats(engine):
         depots = [depot for depot in engine.depots if traits in held_by(depot.kind)]
-        settings |= traits.settings(depots, engine.engine.spark, local=is_local(engine))
+        settings |= traits.settings(depots, engine.engine.spark, local=engine.engine.is_local)
     return settings
 
 

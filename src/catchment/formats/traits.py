@@ -145,7 +145,7 @@ class Traits:
 
     # Spark
     packages: Mapping[str, tuple[Package, ...]] = field(default_factory=dict)
-    """By line of Spark."""
+    """By line of Spark. A format that has some runs only on the lines that it has them for."""
     always_installed: bool = False
     """Its jars are on the class path of every engine, so that nearly all engines of a machine share one set."""
     extension: str | None = None
@@ -160,6 +160,10 @@ class Traits:
     """Exceptions that mean that access was refused."""
     conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Code and hint by Spark's error condition."""
+
+    def runs_on(self, line: str) -> bool:
+        """Whether engines of a line of Spark can read and write it; a format without packages runs on every line."""
+        return not self.packages or line in self.packages
 
     @property
     def default_catalog(self) -> str | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError
 
-from catchment.errors import Diagnostic, Severity
-from catchment.plan import engines, settings, sharing
+from catchment.errors import Diagnostic, RequestError
+from catchment.plan import engines, fitting, settings, sharing
 from catchment.plan.embedded import with_embedded
 from catchment.plan.graph import Graph
 from catchment.plan.jobs import Parts, Resolver
-from catchment.plan.model import EnginePlan, JobPlan, Plan
+from catchment.plan.model import EnginePlan, JobPlan, Placement, Plan
 from catchment.plan.sql_checks import check_steps
 from catchment.project import depots
-from catchment.project.model import Engine, Project
+from catchment.project.model import Depot, Project
 from catchment.spec.findings import Findings
 from catchment.spec.model import Job, Workflow
 
@@ -23,7 +23,6 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     project = with_embedded(workflow, project)
     graph = _graph(workflow)
     findings.extend(_cycles(workflow, graph))
-    findings.extend(_unknown_computes(workflow, project))
     resolver = Resolver(project, findings)
     parts = {job.name: resolver.parts(job) for job in workflow.jobs}
     try:
@@ -31,14 +30,17 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     except CycleError:
         return None
     jobs = {job.name: job for job in workflow.jobs}
-    needs = [_need(jobs[name], parts[name], project) for name in order]
-    keys, processes = engines.assign(needs, project.engines, project.metastore, project.settings)
+    used = {name: tuple(depots.find(project, depot) for depot in parts[name].depots) for name in order}
+    chosen = {name: _choose(jobs[name], used[name], project, findings) for name in order}
+    needs = [_need(jobs[name], chosen[name], used[name]) for name in order]
+    keys, processes = engines.assign(needs, fitting.available(project), project.metastore, project.settings)
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
     findings.extend(_sql_errors(workflow, plans, processes))
     shared, problems = sharing.examine(plans, graph)
     findings.extend(problems)
     findings.extend(sharing.lingering_alone(workflow, plans, graph))
-    return Plan(workflow.name, workflow.file, plans, processes, shared)
+    placed = [Placement(name, choice.engine.name, choice.reason) for name, choice in chosen.items() if choice.reason]
+    return Plan(workflow.name, workflow.file, plans, processes, shared, tuple(placed))
 
 
 def _graph(workflow: Workflow) -> Graph[str]:
@@ -64,12 +66,26 @@ def _cycles(workflow: Workflow, graph: Graph[str]) -> Iterator[Diagnostic]:
         yield Diagnostic("dependency-cycle", message, where, "remove one of these dependencies")
 
 
-def _unknown_computes(workflow: Workflow, project: Project) -> Iterator[Diagnostic]:
-    for job in workflow.jobs:
-        if engines.choose(project, job.compute) is None:
-            message = f"the project has no engine `{job.compute}`; job `{job.name}` runs on `default`"
-            hint = f"add it to `engines` in the project file, or use one of {', '.join(sorted(project.engines))}"
-            yield Diagnostic("unknown-compute", message, job.where, hint, Severity.WARNING)
+def _choose(job: Job, used: Sequence[Depot], project: Project, findings: Findings) -> fitting.Choice:
+    """The engine of a job: the one that its `compute` names, or else one that can handle its depots."""
+    asked = None if engines.names_none(job.compute) else fitting.available(project).get(str(job.compute))
+    where = job.compute_where if asked and job.compute_where else job.where
+    try:
+        if asked is None:
+            choice = fitting.choose(project, used)
+            _check_compute(job, choice, project, findings)
+            return choice
+        fitting.require(asked, used, project)
+    except RequestError as error:
+        findings.error(error.code, f"job `{job.name}`: {error.message}", where, error.hint)
+    return fitting.Choice(asked or project.engines[fitting.DEFAULT])
+
+
+def _check_compute(job: Job, choice: fitting.Choice, project: Project, findings: Findings) -> None:
+    if not engines.names_none(job.compute):
+        message = f"the project has no engine `{job.compute}`; job `{job.name}` runs on `{choice.engine.name}`"
+        hint = f"add it to `engines` in the project file, or use one of {', '.join(sorted(project.engines))}"
+        findings.warning("unknown-compute", message, job.where, hint)
 
 
 def _sql_errors(workflow: Workflow, plans: Sequence[JobPlan], engines: Sequence[EnginePlan]) -> Iterator[Diagnostic]:
@@ -79,14 +95,9 @@ def _sql_errors(workflow: Workflow, plans: Sequence[JobPlan], engines: Sequence[
         yield from check_steps(jobs[plan.name], plan, keyed[plan.engine], makes_tables=makes_tables)
 
 
-def _need(job: Job, parts: Parts, project: Project) -> engines.Need:
+def _need(job: Job, choice: fitting.Choice, used: tuple[Depot, ...]) -> engines.Need:
     _, application = settings.split(job.spark_conf)
-    used = tuple(depots.find(project, name) for name in parts.depots)
-    return engines.Need(job.name, _engine(job, project), application, job.envs, used, guest=job.toolbox is not None)
-
-
-def _engine(job: Job, project: Project) -> Engine:
-    return engines.choose(project, job.compute) or project.engines[engines.DEFAULT]
+    return engines.Need(job.name, choice.engine, application, job.envs, used, guest=job.toolbox is not None)
 
 
 def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:

@@ -6,15 +6,13 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from catchment.errors import RequestError
+from catchment.plan.fitting import DEFAULT, fits
 from catchment.plan.model import EnginePlan
 from catchment.project import depots
 from catchment.project.model import Depot, Engine, Project, Settings
-from catchment.spec.validation import did_you_mean
 
-DEFAULT = "default"
 _ANY_ENGINE = (None, "runnable-default")
-"""Values of `compute` that mean the default engine."""
+"""Values of `compute` that name no engine."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +41,15 @@ class Need:
         return self.engine.name, frozenset(self.application.items()), frozenset(self.envs.items())
 
 
-def choose(project: Project, compute: str | None) -> Engine | None:
-    """The engine that a job's `compute` names; None if the project has no such engine."""
-    return project.engines.get(DEFAULT if compute in _ANY_ENGINE else str(compute))
+def names_none(compute: str | None) -> bool:
+    """Whether a job's `compute` leaves the choice of the engine to Catchment."""
+    return compute in _ANY_ENGINE
 
 
 def assign(
     needs: Sequence[Need], names: Collection[str], metastore: str = "", settings: Settings | None = None
 ) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
-    """The engine key of each job and the engines to start; `names` are the project's engines."""
+    """The engine key of each job and the engines to start; `names` are those of all engines."""
     groups: dict[Hashable, list[Need]] = {}
     for need in sorted(needs, key=lambda need: need.guest):
         groups.setdefault(_host(need, groups) or need.process, []).append(need)
@@ -72,26 +70,18 @@ def _host(need: Need, groups: Mapping[Hashable, Sequence[Need]]) -> Hashable | N
     return next((key for key, hosts in groups.items() if hosts[0].engine == need.engine), None)
 
 
-def reading_engine(project: Project, name: str = DEFAULT, files: Collection[str] = ()) -> EnginePlan:
-    """An engine that knows all depots with tables, including embedded ones that exist on disk.
+def reading_engine(project: Project, engine: Engine | None = None, files: Collection[str] = ()) -> EnginePlan:
+    """An engine that knows all depots with tables that fit it, including embedded ones that exist on disk.
 
-    `files` names further depots whose files it must reach.
+    `files` names further depots whose files it must reach. Without an engine it is the default one.
     """
-    engine = project.engines.get(name)
-    if engine is None:
-        others = f"engines of this project: {', '.join(sorted(project.engines))}"
-        raise RequestError(
-            f"the project has no engine `{name}`",
-            code="unknown-engine",
-            hint=did_you_mean(name, project.engines) or others,
-        )
-    known = (*project.depots.values(), *depots.embedded_on_disk(project))
-    wanted = tuple(depot for depot in known if depots.holds_tables(depot) or depot.name in files)
+    engine = engine or project.engines[DEFAULT]
+    asked = (depot for depot in depots.known(project) if depots.holds_tables(depot) or depot.name in files)
     return EnginePlan(
         engine.name,
         engine,
         dict(engine.conf),
-        depots=_by_name(wanted),
+        depots=_by_name([depot for depot in asked if fits(engine, [depot])]),
         metastore=project.metastore,
         settings=project.settings,
     )

@@ -28,7 +28,7 @@ def require_inputs(plan: Plan) -> None:
 
 
 def _missing(plan: Plan) -> Iterator[tuple[JobPlan, InputPlan]]:
-    local = {engine.key for engine in plan.engines if engine.engine.master.startswith("local")}
+    local = {engine.key for engine in plan.engines if engine.engine.is_local}
     for job in plan.jobs:
         others = [each for each in plan.jobs if each is not job]
         if job.engine in local and not any(each.side_effects for each in others):

@@ -235,6 +235,16 @@ class SharedTable:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """A job that runs on another engine than the default one because its depots need that, and why."""
+
+    job: str
+    engine: str
+    """Name of the engine."""
+    reason: str
+
+
+@dataclass(frozen=True)
 class Plan:
     workflow: str
     file: str
@@ -242,3 +252,4 @@ class Plan:
     """In an order that respects dependencies."""
     engines: tuple[EnginePlan, ...]
     shared: tuple[SharedTable, ...] = ()
+    placed: tuple[Placement, ...] = ()

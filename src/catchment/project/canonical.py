@@ -15,6 +15,7 @@ from catchment.project.depots import home_of, is_uri
 from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile, SettingsEntry
 from catchment.project.model import Catalog, Depot, Engine, Project, Settings
 from catchment.project.places import absolute, metastore_url, servers_of
+from catchment.project.spark_versions import installed_at
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
 
@@ -71,9 +72,23 @@ class Canonical:
         if not re.fullmatch(ENGINE_NAME, name):
             self.findings.error("bad-engine-name", f"`{name}` is not a valid name for an engine", where, _NAME_HINT)
         home = entry.spark_home and self._path(entry.spark_home, "engines", name, "spark_home")
-        return Engine(
-            name, entry.spark, entry.master, entry.isolation, entry.conf, tuple(entry.packages), home, where=where
-        )
+        line = self._line_of(name, entry, home) if home else entry.spark
+        return Engine(name, line, entry.master, entry.isolation, entry.conf, tuple(entry.packages), home, where=where)
+
+    def _line_of(self, name: str, entry: EngineEntry, home: str) -> str:
+        """The line of the Spark at `spark_home`, which `spark` may only confirm."""
+        where = self._at("engines", name, "spark_home").node.where
+        try:
+            found = installed_at(Path(home))
+        except RequestError as error:
+            self.findings.error(error.code, error.message, where, error.hint)
+            return entry.spark
+        if "spark" in entry.model_fields_set and entry.spark != found.line:
+            message = f"`spark` is {entry.spark}, and the Spark at {home} is {found.version}"
+            self.findings.error(
+                "spark-home-differs", message, where, f'remove `spark`, or write `spark: "{found.line}"`'
+            )
+        return found.line
 
     def _depot(self, name: str, entry: DepotEntry) -> Depot:
         where = self._at("depots", name).key_where

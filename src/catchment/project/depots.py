@@ -89,6 +89,11 @@ def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
     return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
 
 
+def known(project: Project) -> tuple[Depot, ...]:
+    """Every depot of a project: the configured ones, and the embedded ones that exist on disk."""
+    return *project.depots.values(), *embedded_on_disk(project)
+
+
 def holds_tables(depot: Depot) -> bool:
     """Whether a depot can hold tables, not only plain files."""
     return any(traits.is_table for traits in held_by(depot.kind))

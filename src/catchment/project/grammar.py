@@ -11,12 +11,12 @@ from pydantic_core import PydanticCustomError
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
 from catchment.project.model import Settings
+from catchment.project.spark_versions import SPARK_LINES
 from catchment.spec.grammar.fields import Duration
 from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
-SPARK_LINES = ("4.1", "3.5")
 DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
 
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")

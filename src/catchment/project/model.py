@@ -59,7 +59,13 @@ class Engine:
     packages: tuple[str, ...] = ()
     """Maven coordinates in addition to those that the depots need."""
     spark_home: str | None = None
+    """A Spark on this machine, whose line is `spark`."""
     where: Position | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run inside the driver, on this machine."""
+        return self.master.startswith("local")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable
 from catchment.formats.registry import supporting, traits_of
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
-from catchment.plan.model import ChangePlan, Dataset, EnginePlan, Maintenance
+from catchment.plan.fitting import choose_reader
+from catchment.plan.model import ChangePlan, Dataset, Maintenance
+from catchment.plan.sql_depots import depots_in
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
@@ -54,17 +56,25 @@ class LakeSession:
         self,
         project: Project,
         *,
-        engine: str = "default",
+        engine: str | None = None,
+        tables: Collection[str] = (),
         files: Collection[str] = (),
         tell: Tell = lambda _: None,
         launch: Launch = EngineProcess.start,
     ) -> None:
-        """`files` names the depots whose files are to be reached; tables are reached anyway."""
+        """Without a name, the engine is one that fits the depots in question.
+
+        `tables` names those whose tables are meant. `files` names those whose files are to be reached, too.
+        """
         self._project, self._tell, self._launch = project, tell, launch
-        self._plan = reading_engine(project, engine, files)
+        choice = choose_reader(project, engine, {*tables, *files})
+        self._plan = reading_engine(project, choice.engine, files)
+        self._reason = choice.reason
         self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
 
     def __enter__(self) -> LakeSession:
+        if self._reason:
+            self._tell(f"on engine {self._plan.key}: {self._reason}")
         self._log_dir = _log_directory(self._project)
         self._process = self._launch(
             self._plan,
@@ -139,12 +149,12 @@ def query(
     limit: int | None,
     published: bool = False,
     write: bool = False,
-    engine: str = "default",
+    engine: str | None = None,
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
 ) -> QueryResult:
     """The rows of one SQL query; `tell` hears what takes time. With `write`, it may be more than a query."""
-    with LakeSession(project, engine=engine, tell=tell, launch=launch) as reader:
+    with LakeSession(project, engine=engine, tables=depots_in(sql, project), tell=tell, launch=launch) as reader:
         return reader.query(sql, limit=limit, published=published, write=write)
 
 
@@ -153,14 +163,13 @@ def inspect(
     what: What,
     address: Address | str,
     *,
-    engine: str = "default",
     tell: Tell = lambda _: None,
     launch: Launch = EngineProcess.start,
 ) -> Mapping[str, Any]:
     """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
     place = _place(address)
-    check_depot(place.depot, reading_engine(project, engine))
-    with LakeSession(project, engine=engine, tell=tell, launch=launch) as reader:
+    check_depot(project, place.depot)
+    with LakeSession(project, tables={place.depot}, tell=tell, launch=launch) as reader:
         return reader.inspect(what, place)
 
 
@@ -184,10 +193,11 @@ def _place(address: Address | str) -> Address:
     return parse(address) if "://" in address else Address(address, None, None, None)
 
 
-def check_depot(name: str, plan: EnginePlan) -> None:
-    """Refuse a depot that the engine of a question does not know."""
-    known = [depot.name for depot in plan.depots]
-    if name not in known:
+def check_depot(project: Project, name: str, *, files: bool = False) -> None:
+    """Refuse a depot that does not exist, or has no tables; with `files`, one of plain files will do."""
+    every = depots.known(project)
+    known = sorted(depot.name for depot in every if depots.holds_tables(depot))
+    if name not in known and not (files and name in {depot.name for depot in every}):
         raise RequestError(
             f"no depot `{name}` with tables is known here",
             code="unknown-depot",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
 from catchment.formats.registry import held_by
 from catchment.plan.datasets import nested, of_input, place_of_files
-from catchment.plan.engines import reading_engine
+from catchment.plan.fitting import grouped
 from catchment.plan.model import Dataset
 from catchment.project import depots
 from catchment.project.address import parse
@@ -36,7 +36,7 @@ def look(project: Project, address: str | None = None, tell: Tell = lambda _: No
         found = unfinished(store, None if asked is None else _targets(asked, project))
     if asked and not found:
         # Without a project file every name would do, the misspelled ones too.
-        check_depot(asked.depot, reading_engine(project, files={asked.depot}))
+        check_depot(project, asked.depot, files=True)
     return found
 
 
@@ -78,18 +78,28 @@ def rebuild(
 
     Says which writes of which table it had lost. Plain files have no history: of them it learns nothing.
     """
-    named = [_canonical(address, project)] if address else []
-    with LakeSession(project, tell=tell, launch=launch) as reader, open_store(project.metastore) as store:
-        asked = named or list(_tables(project, reader))
-        learned = {each: _learn(store, of_input(str(each), None, project), reader, each) for each in asked}
-    return {str(table): lost for table, lost in learned.items() if lost}
+    named = _canonical(address, project) if address else None
+    learned: dict[str, tuple[str, ...]] = {}
+    for group in grouped(project, [named.depot] if named else _with_history(project)):
+        with (
+            LakeSession(project, tables=group, tell=tell, launch=launch) as reader,
+            open_store(project.metastore) as store,
+        ):
+            for each in [named] if named else list(_tables(group, reader)):
+                learned[str(each)] = _learn(store, of_input(str(each), None, project), reader, each)
+    return {table: lost for table, lost in learned.items() if lost}
 
 
-def _tables(project: Project, reader: LakeSession) -> Iterator[Address]:
-    for depot in (*project.depots.values(), *depots.embedded_on_disk(project)):
-        if any(traits.questions for traits in held_by(depot.kind)):
-            found = reader.inspect("tables", Address(depot.name, None, None, None))
-            yield from (parse(table["address"]) for table in found["tables"])
+def _with_history(project: Project) -> list[str]:
+    """The names of the depots whose tables can be asked for their history."""
+    every = depots.known(project)
+    return [depot.name for depot in every if any(traits.questions for traits in held_by(depot.kind))]
+
+
+def _tables(names: Collection[str], reader: LakeSession) -> Iterator[Address]:
+    for name in sorted(names):
+        found = reader.inspect("tables", Address(name, None, None, None))
+        yield from (parse(table["address"]) for table in found["tables"])
 
 
 def _learn(store: Store, dataset: Dataset, reader: LakeSession, address: Address) -> tuple[str, ...]:
@@ -123,9 +133,15 @@ def recover(
     """Recover tables; files of abandoned writes are removed only where `remove` says so."""
     if not found:
         return {"tables": []}
-    tables = [_dataset(each) for each in found]
-    with LakeSession(project, files=_depots(tables, project), tell=tell, launch=launch) as reader:
-        return reader.recover(tables, remove=remove)
+    every = [_dataset(each) for each in found]
+    facts: dict[str, Any] = {"tables": []}
+    for group in grouped(project, list(dict.fromkeys(table.depot for table in every))):
+        tables = [table for table in every if table.depot in group]
+        files = _depots(tables, project)
+        with LakeSession(project, tables=group, files=files, tell=tell, launch=launch) as reader:
+            told = reader.recover(tables, remove=remove)
+        facts |= {**told, "tables": [*facts["tables"], *told["tables"]]}
+    return facts
 
 
 def _canonical(text: str, project: Project) -> Address:

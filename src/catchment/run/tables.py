@@ -11,7 +11,6 @@ from catchment.errors import RequestError
 from catchment.formats.registry import supporting, traits_of
 from catchment.plan.changes import of_change, published_catalog
 from catchment.plan.datasets import of_input
-from catchment.plan.engines import reading_engine
 from catchment.plan.model import Maintenance
 from catchment.project import depots
 from catchment.project.model import Project
@@ -37,8 +36,8 @@ def change(
 ) -> Mapping[str, Any]:
     """Change a table, or look what that would come to; `agree` is shown that first, and raises if it does not."""
     plan = of_change(address, name, arguments, project)
-    check_depot(plan.dataset.depot, reading_engine(project))
-    with LakeSession(project, tell=tell, launch=launch) as reader:
+    check_depot(project, plan.dataset.depot)
+    with LakeSession(project, tables={plan.dataset.depot}, tell=tell, launch=launch) as reader:
         if agree is not None and not dry_run:
             agree(reader.change(plan, by=who(), dry_run=True))
         return reader.change(plan, by=who(), dry_run=dry_run)
@@ -75,8 +74,8 @@ def maintain(
             code="unsupported-actions",
             hint=f"this works on {able}; for other formats, use their own tools",
         )
-    check_depot(table.depot, reading_engine(project))
-    with LakeSession(project, tell=tell, launch=launch) as reader:
+    check_depot(project, table.depot)
+    with LakeSession(project, tables={table.depot}, tell=tell, launch=launch) as reader:
         if dry_run or agree:
             looked = reader.maintain(table, operation, by=who(), dry_run=True)
             if dry_run:

@@ -321,6 +321,7 @@ class Job:
     where: Position
     stack: str
     compute: str | None = None
+    compute_where: Position | None = None
     title: str | None = None
     description: str | None = None
     tags: tuple[str, ...] = ()

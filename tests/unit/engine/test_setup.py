@@ -13,10 +13,11 @@ import pytest
 from catchment.engine import cache, java
 from catchment.engine.coordinates import packages_of
 from catchment.engine.packages import install
-from catchment.errors import Cancelled, CatchmentError
+from catchment.errors import Cancelled, CatchmentError, Position
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
 from catchment.worker import session
+from tests.unit.project.sparks import fake_spark
 
 
 def plan(*depots: Depot, conf: dict[str, str] | None = None, **engine: Any) -> EnginePlan:
@@ -96,12 +97,14 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str | No
     assert code_of(caught) == "java-missing"
 
 
-def test_a_spark_home_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_home_that_has_changed_since_it_was_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path / "jdk", "17.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    with pytest.raises(CatchmentError) as caught:
-        install(plan(spark_home=str(tmp_path)), print)
-    assert code_of(caught) == "spark-home-invalid"
+    here = Position("catchment.yaml", 3, 5)
+    for home, code in ((tmp_path, "spark-home-invalid"), (fake_spark(tmp_path / "spark"), "spark-home-differs")):
+        with pytest.raises(CatchmentError) as caught:
+            install(plan(spark="4.1", spark_home=str(home), where=here), print)
+        assert (code_of(caught), caught.value.where) == (code, here)
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

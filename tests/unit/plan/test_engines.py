@@ -2,9 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from catchment.errors import RequestError
 from catchment.plan import engines
 from catchment.plan.engines import Need
 from catchment.project.depots import embedded
@@ -67,14 +64,6 @@ def test_keys_are_unique_whatever_engines_and_jobs_are_called() -> None:
     assert not {keys["a"], keys["2"]} & names
 
 
-def test_compute_names_an_engine() -> None:
-    project = Project(Path("/p"), None, "", {}, {"default": DEFAULT, "big": BIG})
-    assert engines.choose(project, None) is DEFAULT
-    assert engines.choose(project, "runnable-default") is DEFAULT
-    assert engines.choose(project, "big") is BIG
-    assert engines.choose(project, "query-default") is None
-
-
 def test_the_reading_engine_knows_every_table_depot(tmp_path: Path) -> None:
     for name in ("old", "lake"):
         home = tmp_path / ".catchment" / "depots" / name
@@ -93,10 +82,3 @@ def test_every_engine_is_told_where_the_ledger_is_and_what_limits_hold(tmp_path:
     project = Project(tmp_path, None, "sqlite:///m.db", {}, {"default": DEFAULT}, settings=settings)
     told = [(plan.metastore, plan.settings.max_pending) for plan in (*plans, engines.reading_engine(project))]
     assert told == [("sqlite:///m.db", 7)] * 3
-
-
-def test_an_unknown_engine_cannot_read(tmp_path: Path) -> None:
-    project = Project(tmp_path, None, "", {}, {"default": DEFAULT})
-    with pytest.raises(RequestError) as caught:
-        engines.reading_engine(project, "defualt")
-    assert (caught.value.code, caught.value.hint) == ("unknown-engine", "did you mean `default`?")

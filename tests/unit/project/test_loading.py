@@ -58,12 +58,11 @@ def test_without_a_file_the_directory_is_the_project(tmp_path: Path) -> None:
 
 
 def test_the_default_engine_exists_beside_others(tmp_path: Path) -> None:
-    write(tmp_path, "engines:\n  old: {spark: 3.5, isolation: process, packages: ['a:b:1'], spark_home: spark}\n")
+    write(tmp_path, "engines:\n  old: {spark: 3.5, isolation: process, packages: ['a:b:1']}\n")
     engines = project.load(tmp_path).engines
     assert engines["default"] == Engine("default")
     old = engines["old"]
     assert (old.spark, old.isolation, old.packages) == ("3.5", "process", ("a:b:1",))
-    assert old.spark_home == str(tmp_path.resolve() / "spark")
 
 
 def test_settings_have_defaults(tmp_path: Path) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from catchment.errors import RequestError, SetupError
+from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Project, Settings
 from catchment.run import lake
+from catchment.run.engine_pool import Launch, Process
+from tests.unit.formats import choosy
+from tests.unit.formats.choosy import NEW, OLD
 from tests.unit.run.conftest import Lab, launch
 
 
@@ -75,3 +80,39 @@ def test_nothing_is_left_behind(project: Project, tmp_path: Path, monkeypatch: p
     pid = int(trace.read_text().split('"pid": ')[1].split("}")[0])
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.fixture
+def choosy_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    choosy.register(monkeypatch)
+    return replace(project, depots={**project.depots, "old": OLD, "new": NEW})
+
+
+def launches(started: list[str]) -> Launch:
+    def noting(engine: EnginePlan, **more: Any) -> Process:
+        started.append(engine.key)
+        return launch(engine, **more)
+
+    return noting
+
+
+def test_a_question_is_asked_of_an_engine_that_can_read_the_depot(choosy_project: Project) -> None:
+    told: list[str] = []
+    started: list[str] = []
+    asking = launches(started)
+    lake.query(choosy_project, "select * from lake.raw.t", limit=None, tell=told.append, launch=asking)
+    assert (started, told) == (["default"], ["getting ready"])
+    lake.query(choosy_project, "select * from old.raw.t", limit=None, tell=told.append, launch=asking)
+    assert told[1].startswith("on engine spark-3.5: depot `old` (old-toy) needs Spark 3.5")
+    lake.inspect(choosy_project, "tables", "old", launch=asking)
+    lake.inspect(choosy_project, "tables", "new", launch=asking)
+    assert started == ["default", "spark-3.5", "spark-3.5", "default"]
+
+
+def test_tables_that_no_engine_reads_together_are_refused_before_one_starts(choosy_project: Project) -> None:
+    started: list[str] = []
+    sql = "select * from old.raw.t, new.raw.t"
+    for engine, code in ((None, "no-suitable-engine"), ("default", "unsuitable-engine")):
+        with pytest.raises(RequestError) as caught:
+            lake.query(choosy_project, sql, limit=None, engine=engine, launch=launches(started))
+        assert (caught.value.code, started) == (code, [])

@@ -20,6 +20,8 @@ from catchment.store.database import database_time
 from catchment.store.engines import SETTLING_SECONDS
 from catchment.store.schema import uptime
 from tests.ledgers import TARGET, Filled
+from tests.unit.formats import choosy
+from tests.unit.formats.choosy import NEW, OLD
 from tests.unit.run.conftest import Lab, launch
 
 
@@ -85,6 +87,25 @@ def test_the_engine_is_told_where_files_are_and_knows_their_depot(project: Proje
     facts = recovery.recover(known, found, remove=True, launch=noting)
     assert [table["address"] for table in facts["tables"]] == ["s3a://bucket/c/d"]
     assert [depot.name for depot in told[0]] == ["drop", "lakehouse"]
+
+
+def test_each_depot_is_recovered_by_an_engine_that_can_write_it(
+    project: Project, filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choosy.register(monkeypatch)
+    project = replace(project, depots={"old": OLD, "new": NEW})
+    for depot in (OLD, NEW):
+        table = Dataset(f"dataos://{depot.name}:raw/t", depot.name, depot.kind, "raw", depot.name)
+        filled.seal(f"r/j/{depot.name}", target=table.address, dataset=table)
+    started: list[str] = []
+
+    def noting(engine: EnginePlan, **more: Any) -> Process:
+        started.append(engine.key)
+        return launch(engine, **more)
+
+    facts = recovery.recover(project, recovery.look(project), remove=True, launch=noting)
+    assert [table["table"] for table in facts["tables"]] == ["new", "old"]
+    assert started == ["default", "spark-3.5"]
 
 
 def test_a_lost_write_without_files_of_its_own_is_recovered_and_removes_nothing(

@@ -37,7 +37,7 @@ class Spec(Part):
     """What a job runs: its stack, and the stack's own settings."""
 
     stack: Text = required("The stack, with or without a version: flare:7.0, flare, toolbox.")
-    compute: Text | None = optional("Compute resource of a cluster; kept as a note.")
+    compute: Text | None = optional("The engine that runs the job; without it, one that fits its depots.")
     log_level: LogLevel | None = optional("Log level of the job: DEBUG, INFO, WARN or ERROR.")
     envs: dict[str, Text] | None = optional("Environment variables of the job's engine.")
     stack_spec: Any = optional("Settings of the stack; for flare: driver, executor, sparkConf and job.")

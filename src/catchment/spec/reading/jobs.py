@@ -38,7 +38,7 @@ def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Jo
         where = node.key_where("spec")
         findings.error("missing-field", "`stackSpec` is missing in `spec`", where, "add `stackSpec:` to `spec`")
         return None
-    job = _job(node, given, spec) if given and spec else None
+    job = _job(node, given, spec, spec_node) if given and spec else None
     return read_toolbox(job, spec_node, findings) if family == "toolbox" else _flare(job, spec_node, findings)
 
 
@@ -49,12 +49,14 @@ def retry_of(given: dag.Retry | None) -> Retry:
     return Retry(given.count, given.strategy, given.duration or 0.0, given.max_duration)
 
 
-def _job(node: MapNode, given: dag.DagNode, spec: dag.Spec) -> Job:
+def _job(node: MapNode, given: dag.DagNode, spec: dag.Spec, spec_node: MapNode) -> Job:
+    compute = spec_node.get("compute")
     return Job(
         name=given.name,
         where=node.where,
         stack=spec.stack,
         compute=spec.compute,
+        compute_where=compute.where if compute else None,
         title=given.title or spec.title,
         description=given.description or spec.description,
         tags=tuple(dict.fromkeys((*(given.tags or ()), *(spec.tags or ())))),
