@@ -40,6 +40,7 @@ VERBS = {
     "query": Verb("catchment.cli.query:query", "Query the lake with SQL."),
     "table": Verb("catchment.cli.table.group:table", "Inspect, publish, change and maintain tables."),
     "state": Verb("catchment.cli.state:state", "The state of incremental jobs: ls, show, set, reset, export, import."),
+    "engines": Verb("catchment.cli.engines:engines", "List engines: what each can read and write, and which run now."),
     "writers": Verb("catchment.cli.writers:writers", "Show which tables are being written, and by whom."),
     "recover": Verb("catchment.cli.recover:recover", "Finish or abandon the unfinished writes of lost engines."),
     "doctor": Verb("catchment.cli.doctor:doctor", "Check this machine and this project."),

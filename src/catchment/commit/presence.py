@@ -12,6 +12,7 @@ from types import TracebackType
 
 from catchment.errors import MetastoreUnavailable
 from catchment.store import Store
+from catchment.store.engines import PREFIX
 from catchment.store.holding import Repeated
 
 ENGINE_SECONDS = 90.0
@@ -49,7 +50,7 @@ class Presence:
 
 def announce(store: Store, seconds: float = ENGINE_SECONDS, *, every: float = EVERY_SECONDS) -> Presence:
     """Say that this engine is alive, for as long as its process is or until it ends."""
-    owner = f"engine/{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    owner = f"{PREFIX}{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     return Presence(store, owner, seconds, every)
 
 

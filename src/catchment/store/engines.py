@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, update
 
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.leases import is_held
-from catchment.store.schema import UNFINISHED, leases, uptime, writes
+from catchment.store.schema import UNFINISHED, engines, leases, uptime, writes
 
+PREFIX = "engine/"
+"""What the names of the leases of engines begin with."""
 GAP_SECONDS = 60.0
 """If no engine was heard from for longer than this, the metastore may have been away from all of them."""
 SETTLING_SECONDS = 45.0
 """How long engines have to announce themselves again after that, before a silent one counts as gone."""
+
+
+@dataclass(frozen=True)
+class LivingEngine:
+    """An engine that is alive, as far as the metastore knows."""
+
+    name: str
+    """Where it runs: host, process and a number of its own."""
+    engine: str | None
+    """Its name in the project. It is None, like what follows, if the metastore was restored from an older copy."""
+    spark: str | None
+    master: str | None
+    started: float | None
+    silent: float
+    """Seconds since it was last heard from."""
 
 
 class Engines:
@@ -37,6 +55,27 @@ class Engines:
             renewed = {"owner": name, "expires": database_time() + seconds, "seconds": seconds}
             connection.execute(update(leases).where(leases.c.name == name).values(renewed))
             _count(connection)
+
+    @repeatable
+    def describe(self, name: str, engine: str, spark: str, master: str) -> None:
+        """Say which engine of the project this is, and with which Spark."""
+        facts = {"name": name, "engine": engine, "spark": spark, "master": master}
+        with self._database.writing() as connection:
+            insert_missing(connection, engines, {**facts, "started": database_time()})
+
+    @repeatable
+    def living(self) -> tuple[LivingEngine, ...]:
+        """The engines that were heard from lately and have not ended, in the order of their names."""
+        heard = leases.c.expires - leases.c.seconds
+        columns = engines.c.engine, engines.c.spark, engines.c.master, engines.c.started
+        found = (
+            select(leases.c.name, *columns, (database_time() - heard).label("silent"))
+            .select_from(leases.outerjoin(engines, engines.c.name == leases.c.name))
+            .where(leases.c.name.startswith(PREFIX), is_held(leases))
+            .order_by(leases.c.name)
+        )
+        with self._database.reading() as connection:
+            return tuple(LivingEngine(**row) for row in connection.execute(found).mappings())
 
     def ended(self, name: str) -> None:
         """An engine has ended, and nobody has to wait until it would be missed."""

@@ -12,8 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, fun
 
 from catchment.errors import EngineLost
 from catchment.store.database import Database, now, repeatable
+from catchment.store.engines import PREFIX
 from catchment.store.runs import lease_name
-from catchment.store.schema import UNFINISHED, done, events, jobs, leases, runs, window_runs, windows, writes
+from catchment.store.schema import UNFINISHED, done, engines, events, jobs, leases, runs, window_runs, windows, writes
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent
 
 BATCH = 500
@@ -74,13 +75,14 @@ class Pruning:
         with self._database.writing() as connection:
             day, before = _before(connection, 1), _before(connection, days)
             succeeded = select(runs.c.id).where(leases.c.name == _of_run(runs.c.id), runs.c.status == "succeeded")
-            of_engine = or_(leases.c.name.startswith("engine/"), leases.c.name.startswith("scheduler/"))
+            of_engine = or_(leases.c.name.startswith(PREFIX), leases.c.name.startswith("scheduler/"))
             once = and_(or_(of_engine, succeeded.exists()), leases.c.expires < day)
             ended = and_(leases.c.name.startswith(lease_name("")), leases.c.expires < before)
             gone = select(leases.c.name).where(or_(once, ended))
             unneeded = gone.where(leases.c.name.not_in(select(writes.c.owner).where(UNFINISHED)))
             names = connection.scalars(unneeded.limit(limit)).all()
             connection.execute(delete(leases).where(leases.c.name.in_(names)))
+            connection.execute(delete(engines).where(engines.c.name.in_(names)))
         return len(names)
 
 

@@ -90,6 +90,15 @@ leases: TableClause = table(
     column("seconds", Double),
 )
 
+engines: TableClause = table(
+    "engines",
+    column("name", String),
+    column("engine", String),
+    column("spark", String),
+    column("master", String),
+    column("started", Double),
+)
+
 uptime: TableClause = table(
     "uptime",
     column("id", Integer),

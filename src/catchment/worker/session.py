@@ -115,6 +115,8 @@ class Application:
         max_pending = self._start.engine.settings.max_pending
         depots = self._start.engine.depots
         self._presence = announce(store)
+        about = self._start.engine.engine
+        store.engines.describe(self._presence.owner, about.name, self.context.version, about.master)
         keep_small(store, self._presence.owner, self._start.engine.settings.keep_days)
         return Writer(session, store, self._presence.owner, max_pending, single_writer(depots), published(depots))
 

@@ -18,7 +18,7 @@ from catchment.store import PATIENCE_SECONDS, Store, open_store
 from catchment.store.database import database_time
 from catchment.store.engines import GAP_SECONDS, SETTLING_SECONDS
 from catchment.store.holding import Repeated
-from catchment.store.schema import leases, uptime
+from catchment.store.schema import engines, leases, uptime
 from tests.contract.store.test_holding import seconds_left, taken_over, wait_until
 from tests.ledgers import TARGET, Filled
 from tests.servers.postgres import PostgresServer
@@ -209,3 +209,23 @@ def _set_read_only(server: PostgresServer, database: str, value: str) -> None:
         connection.execute(
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'".encode()
         )
+
+
+def test_living_engines_are_known_with_their_spark_until_they_end(store: Store) -> None:
+    with announce(store) as presence:
+        store.engines.describe(presence.owner, "old", "3.5.8", "local[2]")
+        store.engines.describe(presence.owner, "old", "3.5.8", "local[2]")  # the answer to the first was lost
+        store.engines.here("table/raw.t", 60.0)
+        [living] = store.engines.living()
+        assert (living.name, living.engine, living.spark, living.master) == (
+            *(presence.owner, "old"),
+            *("3.5.8", "local[2]"),
+        )
+        assert living.started
+        assert -1 < living.silent < 60
+        with store.database.writing() as connection:
+            connection.execute(delete(engines))  # restored from an older copy
+        assert [(each.name, each.engine) for each in store.engines.living()] == [(presence.owner, None)]
+        expire(store, presence.owner)
+        assert store.engines.living() == ()
+    assert store.engines.living() == ()

@@ -186,6 +186,18 @@ def test_a_window_goes_although_another_job_of_its_run_failed(store: Store) -> N
     assert [window.identity for window in store.states.windows(*JOB)] == ["r2"]
 
 
+def test_what_is_known_of_an_engine_goes_with_its_lease(store: Store) -> None:
+    for name in ("engine/a:1:x", "engine/a:2:y"):
+        store.engines.here(name, 600.0)
+        store.engines.describe(name, "default", "4.1.2", "local[*]")
+    with store.database.writing() as connection:
+        gone = schema.leases.c.name == "engine/a:1:x"
+        connection.execute(update(schema.leases).where(gone).values(expires=0.0))
+    store.pruning.prune(DAYS)
+    assert [living.name for living in store.engines.living()] == ["engine/a:2:y"]
+    assert count(store, schema.engines) == 1
+
+
 def test_nobody_gives_back_the_lease_of_another(store: Store) -> None:
     early = store.leases.acquire("run/r1", "me", 0.0)
     with store.database.writing() as connection:

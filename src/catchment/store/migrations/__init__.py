@@ -8,7 +8,14 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from catchment.errors import SetupError
 from catchment.store.database import Database
-from catchment.store.migrations import m0001_metastore, m0002_upkeep, m0003_identity, m0004_window_records, m0005_inputs
+from catchment.store.migrations import (
+    m0001_metastore,
+    m0002_upkeep,
+    m0003_identity,
+    m0004_window_records,
+    m0005_inputs,
+    m0006_engines,
+)
 
 Migration = Callable[[Connection], None]
 
@@ -18,6 +25,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     3: m0003_identity.apply,
     4: m0004_window_records.apply,
     5: m0005_inputs.apply,
+    6: m0006_engines.apply,
 }
 NEWEST = max(MIGRATIONS)
 
