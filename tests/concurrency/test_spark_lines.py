@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -18,18 +19,18 @@ from catchment.errors import EngineLost
 from catchment.plan.model import EnginePlan
 from tests.cli import projects
 from tests.concurrency.invariants import check, ids
-from tests.spark.lake import LiveEngine, lake_depot
+from tests.spark.lake import UNPREPARED, LiveEngine, lake_depot
 
 pytestmark = pytest.mark.slow
 
 JOBS, ROWS = 16, 25
-SETTINGS = """\
+SETTINGS = f"""\
 depots:
-  dropzone: {kind: files, location: ./dropzone}
-  lake: {kind: iceberg, location: ./lake}
+  dropzone: {{kind: files, location: ./dropzone}}
+  lake: {{kind: iceberg, location: ./lake}}
 engines:
-  default: {master: "local[2]"}
-  old: {spark: "3.5", master: "local[2]"}
+  default: {{master: "local[2]", conf: {json.dumps(UNPREPARED)}}}
+  old: {{spark: "3.5", master: "local[2]", conf: {json.dumps(UNPREPARED)}}}
 """
 ROUNDS = 3
 """How many runs there may be until both lines have consolidated: who gets the lease is a matter of chance."""
@@ -92,7 +93,8 @@ def test_sixteen_jobs_on_two_lines_of_spark_whose_engines_are_killed(
     seed = random.randrange(1_000_000)
     print(f"seed {seed}")
     killer, lines, rounds = Killer(seed, kills=4), set[Any](), 0
-    reader = start_java(lake_depot(tmp_path), metastore=f"sqlite:///{tmp_path}/.catchment/metastore.db")
+    metastore = f"sqlite:///{tmp_path}/.catchment/metastore.db"
+    reader = start_java(lake_depot(tmp_path), metastore=metastore, conf=UNPREPARED)
     while lines != {"3.5", "4.1"} and rounds < ROUNDS:
         run_to_the_end(tmp_path, rounds * JOBS, killer)
         rounds += 1

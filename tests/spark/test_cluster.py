@@ -1,110 +1,155 @@
-"""A real standalone cluster on loopback, and a second line of Spark on the same lake."""
+"""The same jobs on a real standalone cluster with two workers; catalog and metastore in PostgreSQL, tables on S3."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import socket
-import subprocess
-import time
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from tests.spark.lake import LiveEngine, by, files, files_depot, lake_depot, table, writing
+from catchment.errors import EngineLost
+from catchment.plan.model import JobPlan
+from catchment.project.model import Catalog, Depot
+from catchment.store import open_store
+from tests.concurrency.invariants import check, ids
+from tests.concurrency.waiting import until, worker_of
+from tests.ledgers import end_leases
+from tests.servers import cluster, postgres, s3
+from tests.servers.cluster import Cluster
+from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import SECRET, S3Server
+from tests.spark.lake import UNPREPARED, LiveEngine, Pending, by, files, files_depot, table, writing
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def spark_home() -> Path:
-    spec = importlib.util.find_spec("pyspark")
-    assert spec
-    assert spec.submodule_search_locations
-    return Path(spec.submodule_search_locations[0])
-
-
-def takes_connections(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[str]:
-    """The address of a master with one worker, both from the pyspark package."""
-    port = free_port()
-    master = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    ui = ("--webui-port", "0")
-    roles = [
-        (f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), *ui),
-        (f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "2", "--memory", "1g", *ui, master),
-    ]
-    environment = {**os.environ, "SPARK_HOME": str(spark_home()), "SPARK_WORKER_DIR": str(tmp_path / "work")}
-    started = []
-    with (tmp_path / "cluster.log").open("w") as log:
-        for role in roles:
-            command = [str(spark_home() / "bin" / "spark-class"), *role]
-            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-            while not takes_connections(port):
-                time.sleep(0.2)
-        yield master
-    for process in reversed(started):
-        process.terminate()
-        process.wait(30)
+CONF = {
+    **UNPREPARED,
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.cores": "1",
+    "spark.executor.memory": "512m",
+    "spark.cores.max": "2",
+    "spark.task.maxFailures": "2",
+}
+TASKS = 16
+LONG = f"SELECT id FROM range(0, {TASKS * 4_000_000}, 1, {TASKS}) WHERE id % 400000 = 0"
+"""Many tasks of seconds each; every one writes a few rows at its end."""
+LONG_IDS = [number * 400_000 for number in range(TASKS * 10)]
+TOO_MUCH = "SELECT size(sequence(1, 200000000 + id)) AS id FROM range(0, 2, 1, 2)"
+"""More for one row than an executor has."""
 
 
-def test_a_standalone_cluster_writes_tables_and_files(
-    cluster: str, start_java: Callable[..., LiveEngine], tmp_path: Path
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = cluster.start(tmp_path_factory.mktemp("cluster"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    started = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[PostgresServer]:
+    started = postgres.start()
+    with psycopg.connect(started.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE metastore")
+    yield started
+    started.stop()
+
+
+def kill(process: int) -> None:
+    os.kill(process, signal.SIGKILL)
+
+
+def await_tasks(pending: Pending, count: int) -> None:
+    """Wait until so many tasks of a job are done."""
+    while pending.wait_for("progress").data["done"] < count:
+        pass
+
+
+def long_job() -> JobPlan:
+    return writing(LONG, table("long"), name="long", mode="append")
+
+
+def test_a_cluster_with_two_workers(
+    running: Cluster,
+    store: S3Server,
+    database: PostgresServer,
+    start_java: Callable[..., LiveEngine],
+    tmp_path: Path,
 ) -> None:
-    conf = {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2"}
-    engine = start_java(lake_depot(tmp_path), files_depot(tmp_path), master=cluster, conf=conf)
-    assert engine.ready().application_id.startswith("app-")
-    sql = "SELECT id, TIMESTAMP '2020-01-01' AS ts FROM range(0, 100, 1, 4)"
-    [report] = engine.run(writing(sql, table("t"), partitions=(by("month", "ts"), by("bucket", "id", 2))))
-    assert report.rows == 100
-    [report] = engine.run(writing(sql, files(tmp_path / "d", "avro")))
-    assert report.rows == 100
-    assert engine.value("SELECT count(DISTINCT id) FROM lake.raw.t") == 100
+    catalog = Catalog("jdbc", database.jdbc, properties={"jdbc.user": "postgres"})
+    lake = Depot("lake", "iceberg", "s3a://lake/warehouse", catalog, store.spark_conf())
+    metastore = database.url_of("metastore")
+
+    def start(key: str) -> LiveEngine:
+        depots = lake, files_depot(tmp_path)
+        return start_java(*depots, key=key, master=running.master, conf=CONF, metastore=metastore, secrets=(SECRET,))
+
+    engine = start("first")
+    application = engine.ready(600).application_id
+    assert application.startswith("app-")
+    writes_tables_and_files(engine, tmp_path)
+    assert len(running.executors(application)) == 2
+
+    survives_the_death_of_an_executor(engine, running, application)
+    says_that_an_executor_ran_out_of_memory(engine)
+
+    # The driver dies in the middle of a job; whoever takes the run up writes every row once.
+    attempt = engine.start_job(long_job(), run="run-1")
+    await_tasks(attempt, 2)
+    os.killpg(worker_of(engine), signal.SIGKILL)
+    assert isinstance(attempt.answer(), EngineLost)
+    with open_store(metastore) as ledger:
+        end_leases(ledger, worker_of(engine))
+    until(lambda: not running.executors(application))  # the cluster ends what nobody drives any more
+    second = start("second")
+    [report] = second.run(long_job(), run="run-1", number=2)
+    assert report.rows == len(LONG_IDS)
+    assert ids(second, "long") == sorted([*LONG_IDS, *LONG_IDS])  # this run, and the one with the lost executor
+    check(second, "long")
 
 
-def test_spark_3_5_and_4_1_write_the_same_table(start_java: Callable[..., LiveEngine], tmp_path: Path) -> None:
-    depot = lake_depot(tmp_path)
-    engines = {spark: start_java(depot, spark=spark, key=spark) for spark in ("3.5", "4.1")}
-    for spark, engine in engines.items():
-        assert engine.ready(600).spark_version.startswith(f"{spark}.")
-    spec = (by("month", "ts", name="month"), by("identity", "part"))
-    sent = [
-        engine.start_job(
-            writing(
-                f"SELECT '{spark}' AS spark, id, TIMESTAMP '2026-03-01' AS ts, {n} AS n, DOUBLE('NaN') AS part "
-                "FROM range(20)",
-                table("t"),
-                name=f"j{n}",
-                mode="append",
-                partitions=spec,
-            )
-        )
-        for n in range(3)
-        for spark, engine in engines.items()
-    ]
-    for pending in sent:
-        assert pending.done()[0].rows == 20
-    for engine in engines.values():
-        found = engine.rows(
-            "SELECT spark, count(*), count(DISTINCT n, id) FROM lake.raw.t GROUP BY spark ORDER BY spark"
-        )
-        assert found == [("3.5", 60, 60), ("4.1", 60, 60)]
-        snapshots = engine.inspect("snapshots", table("t"))["snapshots"]
-        assert sum(len(snapshot["write_ids"]) for snapshot in snapshots) == 6
-    old = engines["3.5"]
-    assert old.fail(writing("SELECT nothing FROM range(3)", table("u"))).code == "column-not-found"
-    assert old.fail(writing("SELECT 1 FORM x", table("u"))).code == "sql-syntax"
-    old.run(writing("SELECT 'x' AS more", table("t"), mode="append", merge_schema=True))
-    old.run(writing("SELECT id FROM range(9)", files(tmp_path / "d", "avro")))
+def writes_tables_and_files(engine: LiveEngine, root: Path) -> None:
+    sql = "SELECT id, TIMESTAMP '2020-01-01' AS ts, 'first' AS mark FROM range(0, 100, 1, 4)"
+    spec = (by("month", "ts"), by("bucket", "id", 2))
+    for number in (0, 1):
+        job = writing(sql.replace("(0, 100", f"({number * 100}, {number * 100 + 100}"), table("t"), partitions=spec)
+        [report] = engine.run(job)
+        assert report.rows == 100
+    other = "SELECT id, TIMESTAMP '2020-02-01' AS ts, 'other' AS mark FROM range(200, 210)"
+    engine.run(writing(other, table("t"), partitions=spec))
+    again = "SELECT id, TIMESTAMP '2020-01-01' AS ts, 'again' AS mark FROM range(0, 100, 1, 4)"
+    engine.run(writing(again, table("t"), mode="overwrite-partitions", partitions=spec))
+    marks = engine.rows("SELECT mark, count(*), count(DISTINCT id) FROM lake.raw.t GROUP BY mark ORDER BY mark")
+    assert marks == [("again", 100, 100), ("other", 10, 10)]
+    check(engine, "t")
+    [report] = engine.run(writing(sql, files(root / "drop" / "d", "avro")))
+    assert report.rows == 100
+
+
+def survives_the_death_of_an_executor(engine: LiveEngine, running: Cluster, application: str) -> None:
+    attempt = engine.start_job(long_job())
+    await_tasks(attempt, 2)
+    victim, *_ = running.executors(application)
+    kill(victim)
+    [report] = attempt.done()
+    assert report.rows == len(LONG_IDS)
+    assert ids(engine, "long") == LONG_IDS
+    assert victim not in running.executors(application)
+
+
+def says_that_an_executor_ran_out_of_memory(engine: LiveEngine) -> None:
+    failed = engine.fail(writing(TOO_MUCH, table("u"), name="greedy"))
+    assert (failed.code, failed.retryable) == ("out-of-memory", False)
+    assert "512m (spark.executor.memory)" in failed.message
+    assert "spark.executor.memory" in str(failed.hint)
+    [report] = engine.run(writing("SELECT 1 AS id", table("u")))
+    assert report.rows == 1

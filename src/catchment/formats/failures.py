@@ -11,6 +11,7 @@ from catchment import os_errors
 from catchment.errors import (
     CatchmentError,
     JobError,
+    Retryable,
     SetupError,
     StorageUnavailable,
 )
@@ -49,6 +50,13 @@ UNAVAILABLE = Rule(
     "a store or catalog did not answer",
     f"check that it is running and can be reached from this machine; {VARIABLES}",
 )
+
+_LOST_EXECUTOR = re.compile(
+    r"ExecutorLostFailure \(executor (?P<id>\S+).*?exit(?:ed with)?(?: exit)? (?:code|status):? (?P<code>\d+)",
+    re.DOTALL | re.IGNORECASE,
+)
+OUT_OF_MEMORY_EXIT = 52
+"""Spark's exit code for an executor that ran out of memory."""
 
 SPLIT = "split it into several steps, or raise Java's stack with -Xss in spark.driver.extraJavaOptions"
 RULES = (
@@ -125,7 +133,8 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
         return known
     detail = stack_trace(error)
     chain = tuple(causes(error))
-    known = _by_rule(chain, detail) or _by_status(chain, detail) or _by_system(chain, detail)
+    ways = (_by_rule, _by_status, _by_executor, _by_system)
+    known = next(filter(None, (way(chain, detail) for way in ways)), None)
     return known or _by_condition(chain, detail, otherwise, error)
 
 
@@ -148,6 +157,24 @@ def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None
     """The error if a store answered that it is overloaded or unavailable."""
     busy = (cause for cause in chain if cause.status is not None and (cause.status >= 500 or cause.status == 429))
     return next((_rule_error(UNAVAILABLE, cause, detail) for cause in busy), None)
+
+
+def _by_executor(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    """The error if executors of a cluster ended in the middle of their tasks."""
+    # The driver learns nothing but a text: the cluster's manager tells it how a process has ended.
+    found = next(filter(None, (_LOST_EXECUTOR.search(cause.message) for cause in chain)), None)
+    if found is None:
+        return None
+    if int(found["code"]) == OUT_OF_MEMORY_EXIT:
+        message = f"executor {found['id']} ran out of memory and ended, as did those that tried its task before"
+        return JobError(message, code="out-of-memory", hint="raise spark.executor.memory of the engine", detail=detail)
+    return Retryable(
+        f"executor {found['id']} ended with exit code {found['code']}, as did those that tried its task before",
+        code="executor-lost",
+        hint="its log on the cluster says why; one that was killed (137 or 143) has often used more memory than the "
+        "cluster allows: raise spark.executor.memoryOverhead, or lower spark.executor.memory",
+        detail=detail,
+    )
 
 
 def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:

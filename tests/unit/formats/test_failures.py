@@ -1,0 +1,45 @@
+"""Executors that end in the middle of their tasks, as the managers of clusters report them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from catchment.errors import Retryable
+from catchment.formats.failures import _by_executor
+from catchment.jvm.causes import Throwable
+
+LOST = "Lost task 0.1 in stage 39.0 (TID 62) (127.0.0.1 executor 2): ExecutorLostFailure (executor 2 exited "
+STANDALONE = f"{LOST}caused by one of the running tasks) Reason: Command exited with code "
+YARN = f"{LOST}caused by one of the running tasks) Reason: Container marked as failed: c_1 on host: h. Exit status: "
+KUBERNETES = f"{LOST}caused by one of the running tasks) Reason: \nThe executor with id 2 exited with exit code "
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception of Java, as far as it is asked."""
+
+    text: str
+
+    def getMessage(self) -> str:  # noqa: N802 - Java's name
+        return self.text
+
+
+@pytest.mark.parametrize("reason", [STANDALONE, YARN, KUBERNETES])
+def test_how_an_executor_ended_decides_the_error(reason: str) -> None:
+    memory = _by_executor([Throwable(Raised("aborted")), Throwable(Raised(f"{reason}52(JVM OOM).\n"))], "")
+    assert memory
+    assert (memory.code, isinstance(memory, Retryable)) == ("out-of-memory", False)
+    killed = _by_executor([Throwable(Raised(f"{reason}137"))], "")
+    assert killed
+    assert (killed.code, isinstance(killed, Retryable), "exit code 137" in killed.message) == (
+        "executor-lost",
+        True,
+        True,
+    )
+
+
+def test_other_failures_are_none_of_its_business() -> None:
+    assert _by_executor([Throwable(Raised("exited with code 52"))], "") is None
+    assert _by_executor([], "") is None
