@@ -48,6 +48,7 @@ from catchment.plan.model import (
     StepPlan,
     Template,
 )
+from catchment.plan.options import spelled_options
 from catchment.project.model import Catalog, Depot, Engine, Settings
 from catchment.run.query_result import QueryResult
 from catchment.run_model import OutputResult, RunRequest
@@ -101,7 +102,7 @@ def step(name: str, sql: str, where: Position = HERE) -> StepPlan:
 
 
 def reading(name: str, dataset: Dataset, **options: str) -> InputPlan:
-    return InputPlan(name, dataset, HERE, options)
+    return InputPlan(name, dataset, HERE, spelled_options(options))
 
 
 def windowed(

@@ -10,13 +10,12 @@ import pytest
 
 from catchment.plan.model import FileAddress, InputPlan, Sort
 from catchment.spec.model import SortColumn
-from tests.spark.lake import HERE, LiveEngine, by, files, job, output, table, writing
+from tests.spark.lake import HERE, LiveEngine, by, files, job, output, reading, table, writing
 
 
 def read_back(engine: LiveEngine, path: Path, format: str, name: str, **more: str) -> list[tuple[object, ...]]:
     """The rows at a path, taken through a job and a table."""
-    source = InputPlan("rows", files(path, format), HERE, options=more)
-    engine.run(job(output("rows", table(name)), inputs=[source]))
+    engine.run(job(output("rows", table(name)), inputs=[reading("rows", files(path, format), **more)]))
     return sorted(engine.rows(f"SELECT * FROM lake.raw.{name}"), key=str)
 
 

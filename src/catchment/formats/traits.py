@@ -70,8 +70,13 @@ def no_settings(depots: Sequence[Depot], spark: str, *, local: bool) -> Settings
     return {}
 
 
-def no_options(format: str, mode: str, commit: str) -> frozenset[str]:
+def no_write_options(format: str, mode: str, commit: str) -> frozenset[str]:
     """The writer options of a format that has none."""
+    return frozenset()
+
+
+def no_read_options(format: str, spark: str) -> frozenset[str]:
+    """The reader options of a format that has none."""
     return frozenset()
 
 
@@ -118,11 +123,14 @@ class Traits:
     """Rows are written to a buffer and committed later, so that several writes can be computed at once."""
     groups: bool = False
     """Sealed writes of one table are published together in one commit, so waiting for more is worthwhile (`linger`)."""
-    write_options: Callable[[str, str, str], frozenset[str]] = no_options
-    """The options of `extraOptions` that have an effect, in lower case, from (format, mode, way of the commit).
+    read_options: Callable[[str, str], frozenset[str]] = no_read_options
+    """The options of an input that have an effect, from (format, line of Spark).
 
-    `*` stands for any characters. Every other option is refused, because Spark would ignore it.
+    `*` stands for any characters. Every other option is refused, because Spark would ignore it. Upper and lower case
+    are the same, except in names with a dot.
     """
+    write_options: Callable[[str, str, str], frozenset[str]] = no_write_options
+    """The options of `extraOptions` that have an effect, from (format, mode, way of the commit), in the same way."""
     branches: bool = False
     bad_rows: frozenset[str] = frozenset()
     """Formats whose records are parsed from text, so that some of them may be bad (`badRows`)."""
@@ -131,7 +139,7 @@ class Traits:
     history: bool = False
     """Its commits can be read one after the other (`by: snapshot`), and earlier versions can be read."""
     time_travel: frozenset[str] = frozenset()
-    """Options of an input that select an earlier version."""
+    """Options of an input that choose which part of the history is read."""
 
     # Maintenance, metadata changes, inspection
     operations: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ from catchment.plan.embedded import with_embedded
 from catchment.plan.graph import Graph
 from catchment.plan.jobs import Parts, Resolver
 from catchment.plan.model import EnginePlan, JobPlan, Placement, Plan
+from catchment.plan.options import check_read_options
 from catchment.plan.sql_checks import check_steps
 from catchment.project import depots
 from catchment.project.model import Depot, Project
@@ -32,6 +33,8 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     jobs = {job.name: job for job in workflow.jobs}
     used = {name: tuple(depots.find(project, depot) for depot in parts[name].depots) for name in order}
     chosen = {name: _choose(jobs[name], used[name], project, findings) for name in order}
+    for name, choice in chosen.items():
+        _check_reading(jobs[name], parts[name], choice, findings)
     needs = [_need(jobs[name], chosen[name], used[name]) for name in order]
     keys, processes = engines.assign(needs, fitting.available(project), project.metastore, project.settings)
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
@@ -93,6 +96,14 @@ def _sql_errors(workflow: Workflow, plans: Sequence[JobPlan], engines: Sequence[
     makes_tables = any(job.side_effects for job in workflow.jobs)
     for plan in (each for each in plans if each.steps):
         yield from check_steps(jobs[plan.name], plan, keyed[plan.engine], makes_tables=makes_tables)
+
+
+def _check_reading(job: Job, parts: Parts, choice: fitting.Choice, findings: Findings) -> None:
+    """Report the options that no reader of the job's engine knows."""
+    formats = {each.name: each.dataset.format for each in parts.inputs}
+    for given in job.inputs:
+        if given.name in formats:
+            check_read_options(given, formats[given.name], choice.engine.spark, findings)
 
 
 def _need(job: Job, choice: fitting.Choice, used: tuple[Depot, ...]) -> engines.Need:

@@ -80,8 +80,9 @@ class Resolver:
         if given.commits is not None:
             self._check_commits(given, dataset, given.commits.where)
         bad_rows = bad_rows_of(given, dataset.format, self.findings)
+        options = spelled_options(without_mode(given, bad_rows))
         return InputPlan(
-            *(given.name, dataset, given.where, without_mode(given, bad_rows), given.schema, given.schema_type),
+            *(given.name, dataset, given.where, options, given.schema, given.schema_type),
             incremental=given.incremental,
             commits=given.commits,
             bad_rows=bad_rows,
@@ -165,7 +166,7 @@ class Resolver:
         written = next(each for each in job.inputs if each.name == given.input)
         self._check_writable(written.dataset, written.dataset_where, given.operation.kind)
         self._check_operation(given, source.dataset.format)
-        branch = {key: value for key, value in spelled_options(source.options).items() if key == "branch"}
+        branch = {key: value for key, value in source.options.items() if key == "branch"}
         if branch and not isinstance(given.operation, Delete):
             message = f"{given.operation.kind} is for the table as a whole, not for the branch {branch['branch']}"
             self.findings.warning("ignored-key", message, given.where)

@@ -81,6 +81,7 @@ class InputPlan:
     dataset: Dataset
     where: Position
     options: Mapping[str, str] = field(default_factory=dict)
+    """In lower case, except names with a dot."""
     schema: str | None = None
     schema_type: Literal["avro", "spark"] = "spark"
     incremental: Incremental | None = None

@@ -1,13 +1,15 @@
-"""The writer options of outputs: each has one spelling, and none that nothing would apply is taken."""
+"""The reader options of inputs and the writer options of outputs: one that nothing would apply is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from catchment.errors import Position
 from catchment.formats.registry import traits_of
 from catchment.spec.findings import Findings
-from catchment.spec.model import Output
+from catchment.spec.model import Input, Output
+from catchment.spec.validation import did_you_mean
 
 _DYNAMIC = "write `saveMode: overwrite`, and `overwrite-mode: dynamic` among the properties of the table"
 _SPELLED = {
@@ -19,19 +21,18 @@ _SPELLED = {
 """What other keys of a workflow say, by the option that is taken for them."""
 
 
+def check_read_options(given: Input, format: str, spark: str, findings: Findings) -> None:
+    """Report the options of an input that nothing would read."""
+    known = traits_of(format).read_options(format, spark)
+    _check_each(given.options, known, f"reading {format}", given.places, {}, findings)
+
+
 def check_options(given: Output, format: str, findings: Findings) -> None:
-    """Report the options that have no effect: Spark and the formats ignore what they do not know."""
+    """Report the options of an output that have no effect."""
     known = traits_of(format).write_options(format, given.mode, given.commit)
     what = "a merge" if given.mode == "merge" else f"{format} with `commit: {given.commit}`"
-    seen: set[str] = set()
-    for name in given.options:
-        if not any(fnmatchcase(spelled(name), pattern) for pattern in known):
-            message = f"the option `{name}` has no effect on {what if traits_of(format).direct else format}"
-            findings.error("unsupported-option", message, given.option_places[name], _hint(name, known))
-        elif spelled(name) in seen:
-            message = f"the option `{name}` is given twice: its case makes no difference"
-            findings.error("unsupported-option", message, given.option_places[name], "remove one of them")
-        seen.add(spelled(name))
+    what = what if traits_of(format).direct else format
+    _check_each(given.options, known, what, given.option_places, _SPELLED, findings)
     if given.properties and not traits_of(format).is_table:
         message = f"`properties` have no effect on {format}: plain files have no table properties"
         where = given.option_places["properties"]
@@ -40,6 +41,26 @@ def check_options(given: Output, format: str, findings: Findings) -> None:
         message = "`compressionType` has no effect on a merge"
         hint = "set the compression as a property of the table"
         findings.error("unsupported-option", message, given.option_places["compressionType"], hint)
+
+
+def _check_each(
+    given: Iterable[str],
+    known: frozenset[str],
+    what: str,
+    places: Mapping[str, Position],
+    hints: Mapping[str, str],
+    findings: Findings,
+) -> None:
+    """Report each option that is not known or is given twice: Spark and the formats ignore what they do not know."""
+    patterns, seen = {spelled(name) for name in known}, set[str]()
+    for name in given:
+        if not any(fnmatchcase(spelled(name), pattern) for pattern in patterns):
+            message = f"the option `{name}` has no effect on {what}"
+            findings.error("unsupported-option", message, places[name], hints.get(name.lower()) or _hint(name, known))
+        elif spelled(name) in seen:
+            message = f"the option `{name}` is given twice: its case makes no difference"
+            findings.error("unsupported-option", message, places[name], "remove one of them")
+        seen.add(spelled(name))
 
 
 def spelled(name: str) -> str:
@@ -56,5 +77,6 @@ def spelled_options(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _hint(name: str, known: frozenset[str]) -> str:
-    listed = ", ".join(sorted(known))
-    return _SPELLED.get(name.lower()) or (f"these have an effect: {listed}" if listed else "remove it")
+    listed = ", ".join(sorted(known, key=str.lower))
+    others = f"these have an effect: {listed}" if listed else "remove it"
+    return did_you_mean(name, known) or others

@@ -21,6 +21,7 @@ from tests.spark.lake import (
     delta_table,
     job,
     output,
+    reading,
     step,
     table,
     writing,
@@ -65,7 +66,7 @@ def test_append_overwrite_and_the_way_back(here: LiveEngine, target: Dataset) ->
     assert here.value(f"SELECT count(t.id) FROM {named} VERSION AS OF 2 AS t") == 10
     moment = versions(here, target)[1]["committed_at"]
     assert here.value(f"SELECT count(*) FROM {named} TIMESTAMP AS OF '{moment}'") == 5
-    then = InputPlan("rows", target, HERE, options={"versionAsOf": "1"})
+    then = reading("rows", target, versionAsOf="1")
     here.run(job(output("rows", table(target.table or ""), mode="append"), inputs=[then]))
     assert [row[0] for row in here.rows(f"SELECT id FROM lake.raw.{target.table} ORDER BY id")] == list(range(5))
 

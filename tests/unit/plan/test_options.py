@@ -1,4 +1,4 @@
-"""Writer options: each of them has an effect, or is refused at its position."""
+"""Reader and writer options: each of them has an effect, or is refused at its position."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from catchment.errors import Diagnostic
-from tests.unit.plan.flows import OUTPUT, TABLE, J, flow, prepare
+from tests.unit.plan.flows import INPUT, OUTPUT, TABLE, J, flow, prepare
 
 DELTA = "dataos://log:raw/t?acl=rw"
 FILES = "dataos://drop:none/out?acl=rw"
 PROJECT = """\
+engines: {old: {spark: "3.5"}}
 depots:
   drop: {kind: files, location: ./dropzone}
   lakehouse: {kind: iceberg, location: ./lake}
@@ -98,6 +99,85 @@ def test_an_option_is_the_same_in_every_case(job: J, expected: dict[str, str], t
 def test_an_option_in_two_cases_is_refused(tmp_path: Path) -> None:
     job = J("a", options="extraOptions: {branch: audit, Branch: main}")
     assert [(problem.code, problem.is_error) for problem in found(tmp_path, job)] == [("unsupported-option", True)]
+
+
+def reading(name: str, format: str = "csv", more: str = "", **others: str) -> J:
+    address = {"iceberg": TABLE, "delta": DELTA}.get(format, "dataos://drop:none/trips")
+    return J("a", read=address, read_more=f', format: {format}, options: {{{name}: "1"}}{more}', **others)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        reading("headers"),
+        reading("inferSchema", "json"),
+        reading("header", "parquet"),
+        reading("quoteAll"),
+        reading("compression", "json"),
+        reading("mergeSchema"),
+        reading("mode", "text"),
+        reading("orc.stripe.size", "parquet"),
+        reading("Parquet.read.filter", "parquet"),
+        reading("recursiveFieldMaxDepth", "avro", compute="old"),
+        reading("singleVariantColumn", compute="old"),
+        reading("header", "iceberg"),
+        reading("streaming-skip-overwrite-snapshots", "iceberg"),
+        reading("snapshot-id", "delta"),
+        reading("maxFilesPerTrigger", "delta"),
+        reading("path"),
+    ],
+)
+def test_an_option_that_no_reader_knows_is_refused_where_it_is_given(job: J, tmp_path: Path) -> None:
+    [problem] = found(tmp_path, job)
+    assert (problem.code, problem.is_error) == ("unsupported-option", True)
+    assert problem.where is not None
+    line = flow(job).splitlines()[INPUT - 1]
+    given = job.read_more.split("{")[1][:4]
+    assert (problem.where.line, line[problem.where.column - 1 :].startswith(given)) == (INPUT, True)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        reading("HEADER"),
+        reading("inferSchema"),
+        reading("multiLine", "json"),
+        reading("pathGlobFilter", "text"),
+        reading("mergeschema", "parquet"),
+        reading("parquet.read.filter", "parquet"),
+        reading("recursiveFieldMaxDepth", "avro"),
+        reading("singleVariantColumn", "json"),
+        reading("Branch", "iceberg"),
+        reading("start-snapshot-id", "iceberg"),
+        reading("readChangeFeed", "delta"),
+        reading("fs.s3a.endpoint", "delta"),
+    ],
+)
+def test_an_option_that_a_reader_knows_is_taken(job: J, tmp_path: Path) -> None:
+    assert found(tmp_path, job) == ()
+
+
+def test_the_hint_names_the_option_that_was_meant(tmp_path: Path) -> None:
+    [problem] = found(tmp_path, reading("headers"))
+    assert problem.hint == "did you mean `header`?"
+    [problem] = found(tmp_path, reading("InferSchemas"))
+    assert problem.hint == "did you mean `inferSchema`?"
+    [problem] = found(tmp_path, with_option("target-file-size"))
+    assert problem.hint == "did you mean `target-file-size-bytes`?"
+
+
+def test_a_reader_option_is_the_same_in_every_case(tmp_path: Path) -> None:
+    plan = prepare(tmp_path, flow(reading("MultiLine", "json")), PROJECT).plan
+    assert plan is not None
+    assert plan.jobs[0].inputs[0].options == {"multiline": "1"}
+    twice = J("a", read_more=", format: csv, options: {header: true, Header: false}")
+    assert [(problem.code, problem.is_error) for problem in found(tmp_path, twice)] == [("unsupported-option", True)]
+
+
+@pytest.mark.parametrize(("name", "format"), [("end-snapshot-id", "iceberg"), ("startingVersion", "delta")])
+def test_the_part_of_the_history_is_not_chosen_twice(name: str, format: str, tmp_path: Path) -> None:
+    by_snapshot = ", incremental: {by: snapshot}"
+    assert [problem.code for problem in found(tmp_path, reading(name, format, by_snapshot))] == ["misplaced-key"]
 
 
 def test_rows_are_deleted_from_the_branch_that_is_read_in_every_case(tmp_path: Path) -> None:

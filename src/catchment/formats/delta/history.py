@@ -104,7 +104,7 @@ def windows_since(spark: SparkSession, dataset: Dataset, since: float) -> Iterat
         yield from reversed(windows_in(commit.stamp))
 
 
-FIXED_VERSION_OPTIONS = frozenset({"versionasof", "timestampasof"})
+FIXED_VERSION_OPTIONS = frozenset({"versionasof", "timestampasof", "endingversion", "endingtimestamp"})
 """Options of an input that select a fixed version."""
 
 
@@ -118,7 +118,7 @@ def head(spark: SparkSession, output: OutputPlan) -> Base | None:
 
 def input_version(spark: SparkSession, source: InputPlan) -> str | None:
     """The version that an input reads now; None if the input selects one itself, or if there is no table."""
-    if not FIXED_VERSION_OPTIONS.isdisjoint(key.lower() for key in source.options):
+    if not FIXED_VERSION_OPTIONS.isdisjoint(source.options):
         return None
     now = log_of(spark, source.dataset).head()
     return f"version {now.version}" if now else None

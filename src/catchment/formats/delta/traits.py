@@ -47,8 +47,17 @@ def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
     """The options of Delta's writer that have an effect: MERGE INTO takes none."""
     if mode == "merge":
         return frozenset()
-    replacing = {"replacewhere"} if mode == "overwrite" else set()
-    return frozenset({"maxrecordsperfile", "compression", "optimizewrite"} | replacing)
+    replacing = {"replaceWhere"} if mode == "overwrite" else set()
+    return frozenset({"maxRecordsPerFile", "compression", "optimizeWrite"} | replacing)
+
+
+_CHANGES = frozenset({"startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp"})
+_TIME_TRAVEL = frozenset({"versionAsOf", "timestampAsOf", "readChangeFeed"}) | _CHANGES
+
+
+def read_options(format: str, spark: str) -> frozenset[str]:
+    """The options of Delta's reader; it hands settings of file systems to Hadoop."""
+    return _TIME_TRAVEL | {"fs.*", "dfs.*"}
 
 
 TRAITS = Traits(
@@ -62,10 +71,11 @@ TRAITS = Traits(
     merge=True,
     conflict=True,
     buffered=False,
+    read_options=read_options,
     write_options=write_options,
     evolving=frozenset({"delta"}),
     history=True,
-    time_travel=frozenset({"versionAsOf", "timestampAsOf"}),
+    time_travel=_TIME_TRAVEL,
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
         # Without dependencies: Spark has them, in the versions that it was built with.

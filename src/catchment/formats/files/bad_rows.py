@@ -93,7 +93,7 @@ def _line_numbers(parsing: Parsing, file: str, records: Sequence[str]) -> Mappin
     """The number of the first line that holds each of these records; empty if records may have several lines."""
     if parsing.several_lines:
         return {}
-    separator = parsing.option("lineSep")
+    separator = parsing.source.options.get("linesep")
     reader = parsing.spark.read.options(**({"lineSep": separator} if separator else {}))
     # Lines get their ids in the order of the file, because Spark reads the pieces of one file in their order.
     lines = reader.text(exact_path(file)).select(F.monotonically_increasing_id().alias("id"), "value")

@@ -30,14 +30,14 @@ MOST_LOOKED_AT = 1000
 _NO_COLUMN = "_catchment_no_column"
 
 _HEADER = {"header": "true"}
-_READ = {"csv": {**_HEADER, "enforceSchema": "false"}}
-"""Options that an input has unless it says otherwise. `enforceSchema: false` compares the header with the schema."""
+_READ = {"csv": {**_HEADER, "enforceschema": "false"}}
+"""Options that an input has unless it says otherwise. `enforceschema: false` compares the header with the schema."""
 _WRITTEN = {"csv": _HEADER}
 
 
 def written_options(format: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options of Spark's writer for an output."""
-    return _with_defaults(options, _WRITTEN.get(format, {}))
+    return {**_WRITTEN.get(format, {}), **options}
 
 
 def read_files(spark: SparkSession, source: InputPlan) -> DataFrame:
@@ -67,7 +67,7 @@ class Parsing:
     @classmethod
     def of(cls, spark: SparkSession, source: InputPlan) -> Parsing:
         """The schema that an input declares, or else the one that Spark infers, which may have no columns."""
-        source = replace(source, options={**_read_options(source), "columnNameOfCorruptRecord": BAD})
+        source = replace(source, options={**_read_options(source), "columnnameofcorruptrecord": BAD})
         columns = given_schema(spark, source)
         if columns is not None:
             _check_no_corrupt_column(spark, source, columns)
@@ -78,18 +78,13 @@ class Parsing:
             if source.bad_rows == "fail" and BAD in inferred.names:  # known before any query runs
                 raise JobError(f"input {source.name} has bad rows", code="bad-rows", where=source.where)
             if source.dataset.format == "csv" and _are_made_up(spark, source, columns):
-                source = replace(source, options={**source.options, "enforceSchema": "true"})
+                source = replace(source, options={**source.options, "enforceschema": "true"})
         return cls(spark, source, columns)
-
-    def option(self, name: str) -> str | None:
-        """The value of an option; Spark does not distinguish upper and lower case in names."""
-        found = (value for given, value in self.source.options.items() if given.lower() == name.lower())
-        return next(found, None)
 
     @property
     def several_lines(self) -> bool:
         """Whether a record may have several lines."""
-        return (self.option("multiLine") or "").lower() == "true"
+        return self.source.options.get("multiline", "").lower() == "true"
 
     def load(self, mode: Literal["FAILFAST", "PERMISSIVE"]) -> DataFrame:
         """All rows, with the column of bad rows as the last one of the file."""
@@ -133,12 +128,7 @@ def column(name: str) -> Column:
 
 
 def _read_options(source: InputPlan) -> dict[str, str]:
-    return _with_defaults(source.options, _READ.get(source.dataset.format, {}))
-
-
-def _with_defaults(options: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
-    given = {name.lower() for name in options}
-    return {**{name: value for name, value in defaults.items() if name.lower() not in given}, **options}
+    return {**_READ.get(source.dataset.format, {}), **source.options}
 
 
 def _check_columns(source: InputPlan, columns: StructType) -> None:
@@ -184,6 +174,6 @@ def _are_made_up(spark: SparkSession, source: InputPlan, columns: StructType) ->
     """
     if not any(name.endswith(str(number)) for number, name in enumerate(columns.names)):
         return False
-    options = {name: value for name, value in source.options.items() if name.lower() not in ("header", "inferschema")}
+    options = {name: value for name, value in source.options.items() if name not in ("header", "inferschema")}
     first = spark.read.format(source.dataset.format).options(**options).load(source.dataset.path).head()
     return first is not None and any(name not in tuple(first) for name in columns.names[: len(first)])

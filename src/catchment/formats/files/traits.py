@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from catchment.errors import JobError
+from catchment.formats.files.options import read_options, write_options
 from catchment.formats.traits import Package, Rule, Traits
 
 FORMATS = ("parquet", "json", "csv", "orc", "avro", "text")
@@ -13,36 +14,12 @@ PARSED = frozenset({"csv", "json"})
 DAMAGED = ("input-damaged", "replace the file, or remove it; check too that it is of the format of its input")
 """Code and hint for a file that cannot be read."""
 
-_OF_EVERY_FORMAT = frozenset({"compression", "maxrecordsperfile", "timezone"})
-_OF_TEXT = frozenset(
-    {"encoding", "charset", "linesep", "locale", "dateformat", "timestampformat", "timestampntzformat"}
-)
-_OF_A_FORMAT = {
-    "json": _OF_TEXT | {"ignorenullfields", "pretty", "writenonasciicharacterascodepoint"},
-    "csv": _OF_TEXT
-    | {
-        *("sep", "delimiter", "quote", "quoteall", "escape", "escapequotes", "chartoescapequoteescaping"),
-        *("header", "comment", "nullvalue", "emptyvalue", "codec"),
-        *("ignoreleadingwhitespace", "ignoretrailingwhitespace"),
-    },
-    "avro": frozenset({"avroschema", "recordname", "recordnamespace", "positionalfieldmatching", "avro.*"}),
-    "orc": frozenset({"orc.*"}),
-    "parquet": frozenset({"parquet.*"}),
-    "text": frozenset({"linesep"}),
-}
-"""Names with a dot are settings that the library of a format reads from Hadoop's, such as `parquet.block.size`."""
-
-
-def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
-    """The options of Spark's writer of one format."""
-    return _OF_EVERY_FORMAT | _OF_A_FORMAT.get(format, frozenset())
-
-
 TRAITS = Traits(
     name="files",
     formats=FORMATS,
     is_table=False,
     embedded=True,
+    read_options=read_options,
     write_options=write_options,
     bad_rows=PARSED,
     evolving=frozenset({"json"}),

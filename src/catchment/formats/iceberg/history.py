@@ -85,7 +85,9 @@ def _check(source: InputPlan, line: list[Mapping[str, Any]], first: int) -> None
             raise reading_by_commits.overwritten(source, entry["snapshot-id"], operation)
 
 
-FIXED_VERSION_OPTIONS = frozenset({"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"})
+FIXED_VERSION_OPTIONS = frozenset(
+    {"snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof", "end-snapshot-id"}
+)
 """Options of an input that select a fixed version."""
 
 
@@ -97,11 +99,11 @@ def head(spark: SparkSession, output: OutputPlan) -> Base | None:
 
 def input_version(spark: SparkSession, source: InputPlan) -> str | None:
     """The snapshot that an input reads now; None if the input selects one itself, or if there is no table."""
-    options = {key.lower(): value for key, value in source.options.items()}
-    table = catalogs.find_table(spark, source.dataset) if FIXED_VERSION_OPTIONS.isdisjoint(options) else None
+    is_fixed = not FIXED_VERSION_OPTIONS.isdisjoint(source.options)
+    table = None if is_fixed else catalogs.find_table(spark, source.dataset)
     if table is None:
         return None
-    now = LakeTable(spark, table).head(options.get("branch", MAIN))
+    now = LakeTable(spark, table).head(source.options.get("branch", MAIN))
     return f"snapshot {now.snapshotId()}" if now is not None else "no snapshot"
 
 

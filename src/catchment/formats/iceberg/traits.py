@@ -126,6 +126,25 @@ def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
     return _OF_EVERY_WRITE | _OF_COMMITS if commit == "direct" else _OF_EVERY_WRITE
 
 
+_TIME_TRAVEL = frozenset(
+    {
+        *("snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"),
+        *("start-snapshot-id", "end-snapshot-id"),
+    }
+)
+_OF_SCANS = frozenset(
+    {
+        *("split-size", "lookback", "file-open-cost", "vectorization-enabled", "batch-size", "locality"),
+        "aggregate-push-down-enabled",
+    }
+)
+
+
+def read_options(format: str, spark: str) -> frozenset[str]:
+    """The options of Iceberg's reader that have an effect: the others are for streams and changelogs."""
+    return _TIME_TRAVEL | _OF_SCANS
+
+
 TRAITS = Traits(
     name="iceberg",
     formats=("iceberg",),
@@ -145,11 +164,12 @@ TRAITS = Traits(
     conflict=True,
     direct=True,
     groups=True,
+    read_options=read_options,
     write_options=write_options,
     branches=True,
     evolving=frozenset({"iceberg"}),
     history=True,
-    time_travel=frozenset({"snapshot-id", "as-of-timestamp", "tag", "branch", "versionAsOf", "timestampAsOf"}),
+    time_travel=_TIME_TRAVEL,
     operations=frozenset(
         {"delete_from_dataset", "rewrite_dataset", "rewrite_manifest", "expire_snapshots", "remove_orphans"}
     ),
