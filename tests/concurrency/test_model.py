@@ -43,6 +43,9 @@ modes = st.sampled_from(MODES)
 parts = st.lists(st.integers(0, 2), min_size=1, max_size=4)
 """One row for each."""
 points = st.sampled_from((*get_args(CommonPoint), *get_args(TablePoint)))
+row_points = st.sampled_from(("before-own-commit", "own-commit-applied", "before-marked", "marked"))
+"""Where a change of rows may be killed: it has no seal."""
+changes = st.sampled_from(("insert", "upsert", "delete"))
 FIRST: tuple[Point, ...] = ("swap-applied", "before-sealed", "sealed", "manifest-list-written")
 """Where the first kill of each example strikes, in turn: the points that differ most."""
 EXAMPLES, STEPS, KILLS = 5, 16, 3
@@ -88,6 +91,8 @@ class Table(RuleBasedStateMachine):
         self.ids, self.killed_engines, self.replaced = 0, 0, 0
         self.acknowledged: list[Planned] = []
         self.killed: list[Planned] = []
+        self.changed_rows: list[Planned] = []
+        """Changes of rows that were killed."""
         self.worlds = frozenset({World()})
 
     @initialize(mode=modes, parts=parts)
@@ -112,12 +117,7 @@ class Table(RuleBasedStateMachine):
     @precondition(lambda self: self.killed_engines < self.lab.kills)
     @rule(mode=modes, parts=parts, point=points)
     def write_and_be_killed(self, mode: WriteMode, parts: list[int], point: Point) -> None:
-        self.killed_engines += 1
-        self.killed.append(planned := self._plan(mode, parts))
-        victim = self.lab.start_victim(point)
-        assert isinstance(victim.start_job(planned.job, run=planned.run).answer(), EngineLost)
-        end_leases(self.lab.filled.store, worker_of(victim))
-        self._forget_victim(planned)
+        self._kill(planned := self._plan(mode, parts), point)
         # It may have published what others had promised, before it was killed or before it began.
         before = self.worlds | {world.settled() for world in self.worlds}
         if self._state(planned) in ("sealed", "committed"):
@@ -154,24 +154,38 @@ class Table(RuleBasedStateMachine):
         self._run(engine, data.draw(st.sampled_from(self.acknowledged), label="write")).done()
         self.worlds |= {world.settled() for world in self.worlds}
 
-    @rule(engine=engines, part=st.integers(0, 2), how=st.sampled_from(("merge", "delete")))
-    def change_rows(self, engine: int, part: int, how: WriteMode) -> None:
-        effect = Effect(how, ((part, self.ids),))
-        self.ids += 1
-        if how == "delete":
-            job = deleting(table(self.name), f"part = {part}")
+    @rule(engine=engines, how=changes, part=st.integers(0, 2), nth=st.integers(0, 9))
+    def change_rows(self, engine: int, how: str, part: int, nth: int) -> None:
+        self._run(engine, planned := self._plan_change(how, part, nth)).done()
+        self.acknowledged.append(planned)
+        self._change_worlds(planned)
+
+    @precondition(lambda self: self.killed_engines < self.lab.kills)
+    @rule(how=changes, part=st.integers(0, 2), nth=st.integers(0, 9), point=row_points)
+    def change_rows_and_be_killed(self, how: str, part: int, nth: int, point: Point) -> None:
+        self._kill(planned := self._plan_change(how, part, nth), point, self.changed_rows)
+        if point == "before-own-commit":
+            self.worlds |= {world.settled() for world in self.worlds}
         else:
-            rows, when = f"SELECT {part} AS part, {effect.rows[0][1]} AS id", "NOT MATCHED THEN INSERT *"
-            job = merging(rows, table(self.name), "old.id = new.id", f"WHEN {when}")
-        self.lab.engines[engine].run(job)
-        before = self.worlds | {world.settled() for world in self.worlds}
-        self.worlds = frozenset(world.at_once(effect) for world in before)
+            self._change_worlds(planned)
+
+    @precondition(lambda self: self.changed_rows)
+    @rule(engine=engines)
+    def change_rows_again(self, engine: int) -> None:
+        """A change that is in the history is done; one that is not is evaluated on the table as it is now."""
+        planned = self.changed_rows.pop()
+        is_done = planned.write_id in self._history() or self._state(planned) == "committed"
+        answer = self._run(engine, planned).answer()
+        if isinstance(answer, Failed):
+            assert (answer.code, is_done) == (FATE_UNKNOWN, False)
+        elif not is_done:
+            self._change_worlds(planned)
+        self.worlds |= {world.settled() for world in self.worlds}
 
     @rule(engine=engines, count=st.integers(1, 3))
     def fail_over_to_an_older_metastore(self, engine: int, count: int) -> None:
         """The newest writes are lost to the ledger, and run again as if nobody had heard of their end."""
-        history = self.lab.engines[0].inspect("snapshots", table(self.name))["snapshots"]
-        known = {write_id for snapshot in history for write_id in snapshot["write_ids"]}
+        known = self._history()
         lost = [planned for planned in self.acknowledged if planned.write_id in known][-count:]
         forget_tail(self.lab.filled.store, table(self.name).address, [planned.write_id for planned in lost])
         for planned in lost:
@@ -186,11 +200,12 @@ class Table(RuleBasedStateMachine):
         self.lab.engines[engine].ask(f"{how} AS {values}")
         self.worlds = frozenset(after for world in self.worlds for after in world.replaced(((0, id),)))
 
-    @precondition(lambda self: any(self._is_untried(planned) for planned in self.killed))
+    @precondition(lambda self: self.killed)
     @rule(engine=engines)
     def spoil_a_sealed_write(self, engine: int) -> None:
-        planned = next(planned for planned in self.killed if self._is_untried(planned))
-        self.killed.remove(planned)
+        planned = self.killed.pop(0)
+        if not self._is_untried(planned):
+            return
         spoil(self.lab.filled, planned.write_id)
         [done] = self.lab.engines[engine].recover(table(self.name))
         assert planned.write_id in {each["write_id"] for each in done["refused"]}
@@ -229,6 +244,42 @@ class Table(RuleBasedStateMachine):
         run, sql = f"{self.name}-{first}", f"SELECT * FROM VALUES {values} AS t(part, id)"
         job = writing(sql, table(self.name), mode=mode, partitions=(by("identity", "part"),))
         return Planned(f"{run}/job/out", run, job, Effect(mode, rows))
+
+    def _plan_change(self, how: str, part: int, nth: int) -> Planned:
+        """A merge of a new row, and with `upsert` of one that is there; or a deletion of a partition."""
+        new, self.ids = self.ids, self.ids + 1
+        run = f"{self.name}-{new}"
+        if how == "delete":
+            job = deleting(table(self.name), f"part = {part}")
+            return Planned(f"{run}/cleaning/delete_from_dataset", run, job, Effect("delete", ((part, new),)))
+        seen = [id for _, id in next(iter(self.worlds)).seen] if how == "upsert" else []
+        ids = [new, *seen[nth % len(seen) : nth % len(seen) + 1]] if seen else [new]
+        values = ", ".join(f"({part}, {id})" for id in ids)
+        when = "NOT MATCHED THEN INSERT *"
+        if how == "upsert":
+            when = f"MATCHED THEN UPDATE SET part = new.part WHEN {when}"
+        sql = f"SELECT * FROM VALUES {values} AS t(part, id)"
+        job = merging(sql, table(self.name), "old.id = new.id", when)
+        return Planned(f"{run}/job/out", run, job, Effect("merge", tuple((part, id) for id in ids)))
+
+    def _change_worlds(self, planned: Planned) -> None:
+        """A change of rows was committed; the engine may have published before what others had promised."""
+        before = self.worlds | {world.settled() for world in self.worlds}
+        self.worlds = frozenset(world.at_once(planned.effect) for world in before)
+
+    def _kill(self, planned: Planned, point: Point, into: list[Planned] | None = None) -> None:
+        """Let an engine begin a write and be killed at a point of it."""
+        self.killed_engines += 1
+        (self.killed if into is None else into).append(planned)
+        victim = self.lab.start_victim(point)
+        assert isinstance(victim.start_job(planned.job, run=planned.run).answer(), EngineLost)
+        end_leases(self.lab.filled.store, worker_of(victim))
+        self._forget_victim(planned)
+
+    def _history(self) -> set[str]:
+        """The ids of the writes in the table's history."""
+        history = self.lab.engines[0].inspect("snapshots", table(self.name))["snapshots"]
+        return {write_id for snapshot in history for write_id in snapshot["write_ids"]}
 
     def _run(self, engine: int, planned: Planned) -> Any:
         return self.lab.engines[engine].start_job(planned.job, run=planned.run)

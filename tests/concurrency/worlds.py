@@ -20,11 +20,11 @@ class Effect:
 
     def on(self, before: Rows) -> Rows:
         """The table afterwards."""
-        replaced = {part for part, _ in self.rows}
+        replaced, merged = {part for part, _ in self.rows}, {id for _, id in self.rows}
         kept = {
             "append": before,
             "overwrite": (),
-            "merge": before,
+            "merge": tuple(row for row in before if row[1] not in merged),
             "overwrite-partitions": tuple(row for row in before if row[0] not in replaced),
             "delete": tuple(row for row in before if row[0] not in replaced),
         }[self.mode]
