@@ -56,18 +56,22 @@ def add_files(
 def _parse(session: SparkSession, text: str) -> Any:
     """A text as Iceberg's JSON nodes."""
     if len(text) < SHORT:
-        return _read_tree(session, text)
+        return _reader(session).readTree(text)
     with _scratch() as path:
         path.write_text(text)
-        return _read_tree(session, _file(session, path))
+        stream = Jvm.of(session)("java.io.FileInputStream")(str(path))
+        try:
+            return _reader(session).readTree(stream)
+        finally:
+            stream.close()
 
 
-def _read_tree(session: SparkSession, source: Any) -> Any:
+@lru_cache(maxsize=16)
+def _reader(session: SparkSession) -> Any:
+    """A reader of JSON that knows NaN and infinity as numbers."""
     jvm = Jvm.of(session)
-    mapper = jvm.iceberg("util.JsonUtil").mapper()
-    parser = mapper.getFactory().createParser(source)
-    parser.enable(jvm(f"{JSON}.core.JsonParser$Feature").ALLOW_NON_NUMERIC_NUMBERS)
-    return mapper.readTree(parser)
+    numbers = jvm(f"{JSON}.core.JsonParser$Feature").ALLOW_NON_NUMERIC_NUMBERS
+    return getattr(jvm.iceberg("util.JsonUtil").mapper().reader(), "with")(numbers)
 
 
 @lru_cache(maxsize=16)

@@ -69,7 +69,7 @@ class LakeTable:
         # Format v1 has no sequence numbers, so every snapshot counts as later.
         sequence = int(current.lastSequenceNumber()) if int(current.formatVersion()) > 1 else -1
         snapshot_id = int(head.snapshotId()) if head is not None else None
-        return Base(self.uuid, int(current.currentSchemaId()), sequence, snapshot_id)
+        return Base(str(current.uuid()), int(current.currentSchemaId()), sequence, snapshot_id)
 
     def head(self, branch: str) -> Any | None:
         """The newest snapshot of a branch, if there is one."""
