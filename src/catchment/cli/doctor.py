@@ -61,8 +61,7 @@ def all_checks(project: Project, tell: Callable[[str], None]) -> Iterator[Check]
     """Run all checks of this machine and this project; `tell` receives lines about downloads."""
     yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
     yield check_java()
-    for name in project.engines:
-        yield check_engine(project, name, tell)
+    yield from check_engines(project, tell)
     yield check_metastore(project)
     for depot in project.depots.values():
         yield from check_depot(depot)
@@ -78,6 +77,20 @@ def check_java() -> Check:
     except CatchmentError as error:
         return Check("java", "problem", error.message, error.hint)
     return Check("java", "ok", f"{found.version} at {found.executable}")
+
+
+def check_engines(project: Project, tell: Callable[[str], None]) -> Iterator[Check]:
+    """Check the engines of the project, and those that Catchment makes because a depot needs them."""
+    from catchment.plan import fitting
+
+    names = dict.fromkeys(project.engines)
+    for depot in project.depots.values():
+        try:
+            names[fitting.choose(project, [depot]).engine.name] = None
+        except CatchmentError as error:
+            yield Check(f"depot {depot.name}", "problem", error.message, error.hint)
+    for name in names:
+        yield check_engine(project, name, tell)
 
 
 def check_engine(project: Project, name: str, tell: Callable[[str], None]) -> Check:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from catchment import project
+from catchment.cli.doctor import check_engines
 from catchment.cli.program import program
 from catchment.store import Store, open_store
 from tests.unit.formats import choosy
@@ -76,3 +79,11 @@ def test_engines_that_run_are_shown(tmp_path: Path, store: Store) -> None:
         ("engine/host:4:d", None),
     ]
     assert "engine/host:1:a" in invoke(tmp_path).stdout
+
+
+def test_the_doctor_finds_depots_without_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choosy.register(monkeypatch)
+    (tmp_path / "catchment.yaml").write_text("engines:\n  default: {master: 'spark://somewhere:7077'}\n")
+    opened = replace(project.load(tmp_path), depots={"old": choosy.OLD})
+    first = next(check_engines(opened, print))
+    assert (first.name, first.status, "needs Spark 3.5" in first.message) == ("depot old", "problem", True)
