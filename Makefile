@@ -4,6 +4,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3 || command -v python)
 UV := .tools/bin/uv
 RUN := .venv/bin
+INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(RUN)/python \
+	--require-hashes --build-constraints requirements-build.txt -r requirements.txt
 PYTEST := $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test test-slow soak check format schemas lock bench clean
@@ -23,7 +25,8 @@ $(UV): requirements-uv.txt
 	@tools/prerequisites "$(PYTHON)"
 	@echo "setting up .venv (once; Spark is a large download)" >&2
 	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv
-	@$(UV) pip install --quiet --compile-bytecode --python $(RUN)/python --require-hashes --build-constraints requirements-build.txt -r requirements.txt
+	@# First without the network: an index that says nothing about caching makes uv fetch and build all of Spark again.
+	@$(INSTALL) --offline 2>/dev/null || $(INSTALL)
 	@$(UV) pip install --quiet --python $(RUN)/python --no-deps --build-constraints requirements-build.txt -e .
 	@$(RUN)/python -m compileall -q src
 	@touch $@
