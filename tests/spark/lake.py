@@ -287,21 +287,23 @@ class LiveEngine:
     def fail(self, job: JobPlan, **more: Any) -> Failed:
         return self.start_job(job, **more).failed()
 
-    def start_query(self, sql: str, limit: int | None = None, *, write: bool = True) -> Pending:
-        return self._send(lambda id: RunQuery(id, sql, limit, write=write))
+    def start_query(
+        self, sql: str, limit: int | None = None, *, write: bool = True, published: bool = False
+    ) -> Pending:
+        return self._send(lambda id: RunQuery(id, sql, limit, published, write and not published))
 
     def ask(self, sql: str, limit: int | None = None, *, write: bool = True) -> QueryResult:
         return self.start_query(sql, limit, write=write).result()
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, *, published: bool = False) -> list[tuple[Any, ...]]:
         """The rows as JSON has them."""
-        return [tuple(json.loads(text)) for text in self.ask(sql).texts]
+        return [tuple(json.loads(text)) for text in self.start_query(sql, published=published).result().texts]
 
     def value(self, sql: str) -> Any:
         return self.rows(sql)[0][0]
 
-    def refused_query(self, sql: str, *, write: bool = False) -> Failed:
-        return self.start_query(sql, write=write).failed()
+    def refused_query(self, sql: str, *, write: bool = False, published: bool = False) -> Failed:
+        return self.start_query(sql, write=write, published=published).failed()
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
         depot = next(each for each in self.plan.depots if each.name == dataset.depot)

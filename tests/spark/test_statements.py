@@ -33,6 +33,7 @@ WRITES = (
     "CREATE GLOBAL TEMPORARY VIEW everywhere AS SELECT 1 AS id",
     "CALL lake.system.expire_snapshots(table => 'raw.{1}')",
     "SELECT (SELECT max(id) FROM (SELECT TRANSFORM(id) USING 'cat' AS (id) FROM {0}))",
+    "SELECT id FROM {0} WHERE id IN (SELECT length(IDENTIFIER('ref' || 'lect')('java.lang.System', 'lineSeparator')))",
 )
 MORE_WRITES = (
     "INSERT INTO {0} VALUES (2)",
@@ -49,18 +50,24 @@ MORE_WRITES = (
     "INSERT OVERWRITE DIRECTORY '/tmp/catchment-nobody-writes-this' USING parquet SELECT 1",
     "ADD FILE '/etc/hostname'",
     "SELECT TRANSFORM(id) USING 'cat' AS (id) FROM {0}",
+    "SELECT java_method('java.util.UUID', 'randomUUID')",
+    "CACHE TABLE some AS SELECT reflect('java.util.UUID', 'randomUUID')",
+    "EXPLAIN SELECT reflect('java.util.UUID', 'randomUUID') FROM VALUES (1)",
+    "CREATE TEMPORARY FUNCTION anything AS 'a.b.C'",
 )
 NEWER = (
     "EXECUTE IMMEDIATE 'INSERT INTO {0} VALUES (2)'",
     "EXPLAIN EXECUTE IMMEDIATE 'INSERT INTO {0} VALUES (2)'",
     "CALL IDENTIFIER('lake.system' || '.expire_snapshots')(table => 'raw.{1}')",
     "BEGIN INSERT INTO {0} VALUES (2); END",
+    "SELECT transform(array(1), x -> try_reflect('java.util.UUID', 'randomUUID'))",
 )
 """Statements that Spark 3.5 does not know. Spark 4 runs them while it analyses them."""
 READS = (
     "SELECT id FROM IDENTIFIER('lake' || '.raw.{1}')",
     "WITH some AS (SELECT id FROM {0}) SELECT * FROM some",
     "EXPLAIN INSERT INTO {0} VALUES (2)",
+    "SELECT uuid(), id + rand() FROM {0}",
 )
 MORE_READS = (
     "TABLE {0}",
@@ -127,6 +134,20 @@ def test_a_step_with_side_effects_says_so(engine: LiveEngine, fresh: str) -> Non
     assert ids(engine, fresh) == [1]
     engine.run(counting(side_effects=True))
     assert (ids(engine, fresh), ids(engine, f"{fresh}_out")) == ([1, 2], [3])
+
+
+def test_a_step_does_not_call_java_unless_it_says_so(engine: LiveEngine, fresh: str) -> None:
+    def calling(*steps: str, side_effects: bool = False) -> JobPlan:
+        named = [step(f"s{number}", sql) for number, sql in enumerate(steps)]
+        plain = job(output(named[-1].name, table(fresh)), steps=named)
+        return replace(plain, side_effects=side_effects)
+
+    call = "reflect('java.lang.Integer', 'toString', 7)"
+    view, function = f"CREATE TEMPORARY VIEW v AS SELECT {call} AS id", "CREATE TEMPORARY FUNCTION f() RETURNS STRING"
+    for steps in ([f"SELECT {call} AS id"], [view, "SELECT * FROM v"], [f"{function} RETURN {call}", "SELECT f() id"]):
+        assert engine.fail(calling(*steps)).code == "side-effects", steps
+    engine.run(calling(f"SELECT {call} AS id", side_effects=True))
+    assert engine.rows(f"SELECT id FROM lake.raw.{fresh}") == [("7",)]
 
 
 def test_steps_that_stay_in_their_session_need_not_say_so(engine: LiveEngine, fresh: str) -> None:
@@ -200,6 +221,19 @@ def check_published(engine: LiveEngine, name: str, statements: tuple[str, ...]) 
         failed = engine.fail(replace(job(output("rows", table(f"{name}_out")), steps=steps), side_effects=True))
         assert (failed.code, failed.retryable) == ("published-read-only", False), sql
     assert (published(engine, name), ids(engine, name)) == ([1], [5])
+
+
+def test_a_query_of_published_versions_reads_nothing_else(engine: LiveEngine, fresh: str) -> None:
+    engine.run(writing("SELECT 1 AS id", table(fresh)))
+    publish(engine, fresh)
+    engine.run(writing("SELECT 5 AS id", table(fresh)))
+    plain, hidden = f"lake.raw.{fresh}", f"IDENTIFIER('la' || 'ke.raw.{fresh}')"
+    assert engine.rows(f"SELECT id FROM {plain}", published=True) == [(1,)]
+    assert engine.rows(f"SELECT id FROM IDENTIFIER('lake' || '_published.raw.{fresh}')", published=True) == [(1,)]
+    reads = (f"SELECT id FROM {hidden}", f"SELECT 1 WHERE 1 IN (SELECT id FROM {hidden})", f"DESCRIBE TABLE {hidden}")
+    for sql in reads:
+        assert engine.refused_query(sql, published=True).code == "unpublished-read", sql
+        engine.ask(sql)
 
 
 def test_nobody_writes_to_a_published_catalog(engine: LiveEngine, fresh: str) -> None:

@@ -48,7 +48,8 @@ CYCLE = 146_097
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Iterator[Rows]:
     """Run a query over the tables of these depots; yields messages with at most `limit` rows, the last one last."""
     sql = query_published(query.sql, depots) if query.published else query.sql
-    allowed = Allowed(query.write, published_catalogs(depots), "allow it with --write")
+    newest = [depot.name for depot in depots] if query.published else []
+    allowed = Allowed(query.write, published_catalogs(depots), newest, "allow it with --write")
     try:
         frame = run_statement(spark, rewrite_for_spark(sql, depots).sql, allowed)
         yield from _messages(query, frame, _fetched(frame, query.limit))

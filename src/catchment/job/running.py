@@ -297,7 +297,7 @@ def _transform(attempt: _Attempt, views: dict[str, DataFrame]) -> None:
 
 def _allowed(attempt: _Attempt) -> Allowed:
     hint = "let an output write the rows; or set `sideEffects: true` in the job, which is then never retried by itself"
-    return Allowed(attempt.job.side_effects, published_catalogs(attempt.depots), hint)
+    return Allowed(attempt.job.side_effects, published_catalogs(attempt.depots), hint=hint)
 
 
 def _explain(attempt: _Attempt, name: str, frame: DataFrame) -> None:

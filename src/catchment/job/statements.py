@@ -29,7 +29,6 @@ _LOCAL = frozenset(
 _LOCAL_IF: Mapping[str, Callable[[Any], bool]] = {
     "CreateViewCommand": lambda plan: str(plan.viewType().toString()) == "LocalTempView",
     "CreateTempViewUsing": lambda plan: not getattr(plan, "global")(),
-    "CreateFunctionCommand": lambda plan: bool(plan.isTemp()),
     "CreateSQLFunctionCommand": lambda plan: bool(plan.isTemp()),
     "DropFunctionCommand": lambda plan: bool(plan.isTemp()),
 }
@@ -38,6 +37,9 @@ _CALLS = frozenset({"Call", "CallStatement"})
 _OPAQUE = frozenset({*_CALLS, "UnresolvedExecuteImmediate", "CompoundBody"})
 """The names of parsed statements that Spark runs while it analyses them, or whose effect no plan shows."""
 _RUNS_PROGRAM = "ScriptTransformation"
+_CALLS_JAVA = frozenset({"CallMethodViaReflection", "TryReflect"})
+"""The names of expressions that call any method of any class (`reflect`, `java_method`, `try_reflect`)."""
+_RELATIONS = frozenset({"DataSourceV2Relation", "ResolvedTable"})
 _READ_ONLY_STATE = "25006"
 _SQLITE_READ_ONLY = 8
 
@@ -50,6 +52,8 @@ class Allowed:
     """Whether they may change more than their session."""
     published: Collection[str] = ()
     """Catalogs that nobody may write to, whatever else is allowed."""
+    unpublished: Collection[str] = ()
+    """Catalogs that must not be read, because the published versions of their tables are asked for."""
     hint: str = "use a query here"
     """How to allow more."""
 
@@ -65,6 +69,8 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
     if _name(stated) in _OPAQUE:
         raise _refusal(_name(stated), allowed)
     analysed = plans.analyse(parsed)
+    # An explained statement is optimised, for which Spark may compute parts of it.
+    _check_parts(plans, analysed if stated is parsed else plans.analyse(stated), allowed)
     if not plans.has_command(analysed):
         if _may_run_program(sql) and any(_name(node) == _RUNS_PROGRAM for node in _nodes(analysed)):
             raise _refusal(_RUNS_PROGRAM, allowed)
@@ -135,14 +141,56 @@ def _may_run_program(sql: str) -> bool:
     return "using" in sql.lower() or "${" in sql
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
-    """The nodes of a plan and of its subqueries."""
-    left = [plan]
+def _check_parts(plans: _Plans, analysed: Any, allowed: Allowed) -> None:
+    """Raise if a statement calls Java, or reads what it must not."""
+    if (function := _java_function(plans, analysed)) is not None:
+        raise _refusal(f"{function}, which calls Java", allowed)
+    for node in _nodes(analysed) if allowed.unpublished else ():
+        found = _catalog_of(node) if _name(node) in _RELATIONS else None
+        if found is not None and found in allowed.unpublished:
+            raise _unpublished(found, node)
+
+
+def _java_function(plans: _Plans, analysed: Any) -> str | None:
+    """The name of a function in a plan that calls methods of Java; None if there is none."""
+
+    def may_have_one(node: Any) -> bool:
+        # Calls of Java are not deterministic, so that most plans need one question. Commands hide what they run.
+        return not node.deterministic() or plans.has_command(node)
+
+    for node in _nodes(analysed, may_have_one):
+        for expression in _tree(_listed(node.expressions()), lambda one: _listed(one.children())):
+            if _name(expression) in _CALLS_JAVA:
+                return str(expression.prettyName())
+    return None
+
+
+def _catalog_of(relation: Any) -> str | None:
+    """The name of the catalog that a relation is from; None if it is from none."""
+    catalog = relation.catalog()
+    if _name(relation) == "DataSourceV2Relation":
+        catalog = catalog.get() if catalog.isDefined() else None
+    return str(catalog.name()) if catalog is not None else None
+
+
+def _nodes(plan: Any, wanted: Callable[[Any], bool] = lambda _: True) -> Iterator[Any]:
+    """The wanted nodes of a plan, of its subqueries and of what a command runs; not those below unwanted ones."""
+    return _tree([plan], lambda node: [*_listed(node.children()), *_listed(node.innerChildren())], wanted)
+
+
+def _tree(
+    roots: list[Any], below: Callable[[Any], list[Any]], wanted: Callable[[Any], bool] = lambda _: True
+) -> Iterator[Any]:
+    left = roots
     while left:
         node = left.pop()
-        yield node
-        for below in (node.children(), node.subqueries()):
-            left += [below.apply(index) for index in range(below.size())]
+        if wanted(node):
+            yield node
+            left += below(node)
+
+
+def _listed(sequence: Any) -> list[Any]:
+    return [sequence.apply(index) for index in range(sequence.size())]
 
 
 def _check_published(plans: _Plans, stated: Any, allowed: Allowed) -> None:
@@ -191,6 +239,14 @@ def _refusal(name: str, allowed: Allowed) -> JobError:
         f"this is not a query: it may change more than its own session (Spark's plan is {name})",
         code="side-effects",
         hint=allowed.hint,
+    )
+
+
+def _unpublished(catalog: str, relation: Any) -> JobError:
+    return JobError(
+        f"only published versions are to be read, and this query reads {relation.name()} of the depot {catalog} itself",
+        code="unpublished-read",
+        hint="write the names of tables plainly (`depot.collection.table`), without IDENTIFIER and default catalogs",
     )
 
 
