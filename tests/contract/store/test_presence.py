@@ -203,11 +203,14 @@ def _asked(store: Store, engine: Presence, left: list[float]) -> bool:
 
 
 def _set_read_only(server: PostgresServer, database: str, value: str) -> None:
-    """Whoever connects from now on may or may not write; everybody has to connect anew."""
+    """Whoever connects from now on may or may not write; everybody has to connect anew.
+
+    Old connections are awaited until they are gone: one of them might write once more.
+    """
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = {value}".encode())
         connection.execute(
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'".encode()
+            f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{database}'".encode()
         )
 
 

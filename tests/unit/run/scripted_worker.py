@@ -1,9 +1,10 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · until FILE · note · linger · fail KIND [N] · die [N] · exhaust [N] · overdraw · nonsense [N] · hang ·
-  stubborn
-With N, only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
+  sleep S · until FILE · beside N · note · linger · fail KIND [N] · die [N] · exhaust [N] · overdraw ·
+  nonsense [N] · hang · stubborn
+`beside N` waits until N jobs have begun. Elsewhere N means that only the first N attempts do it. Everything begun and
+ended goes to the file named by TRACE.
 """
 
 from __future__ import annotations
@@ -48,14 +49,20 @@ def failed(attempt: str | None, kind: str) -> None:
     say("failed", attempt=attempt, code=f"script-{kind}", message=message, hint=hint, where=where, **flags)
 
 
+def reached(verb: str, what: str) -> bool:
+    if verb == "until":
+        return Path(what).exists()
+    return Path(TRACE).read_text().count('{"what": "begin"') >= int(what)
+
+
 def act(command: dict[str, Any], words: list[str]) -> None:
     attempt, verb = command["attempt"], words[0]
     limit = int(words[-1]) if verb in {"fail", "die", "exhaust", "nonsense"} and words[-1].isdigit() else sys.maxsize
     if verb == "sleep":
         time.sleep(float(words[1]))
-    elif verb == "until":
-        while not Path(words[1]).exists():
-            time.sleep(0.05)
+    elif verb in {"until", "beside"}:
+        while not reached(*words):
+            time.sleep(0.02)
     elif verb == "linger":
         trace("sealed", job=command["job"]["name"])
         say("sealed", attempt=attempt, output=command["job"]["outputs"][0]["name"])

@@ -58,12 +58,12 @@ def test_dependants_wait(lab: Lab) -> None:
 
 
 def test_independent_jobs_run_at_once(lab: Lab) -> None:
-    lab.run(*(job(f"j{n}", "sleep 0.5") for n in range(3)))
+    lab.run(*(job(f"j{n}", "beside 3") for n in range(3)))
     assert max(_at_once(lab)) == 3
 
 
 def test_no_more_jobs_at_once_than_allowed(lab: Lab) -> None:
-    result = lab.run(*(job(f"j{n}", "sleep 0.1") for n in range(6)), jobs=2)
+    result = lab.run(*(job(f"j{n}", "beside 2") for n in range(6)), jobs=2)
     assert result.status == "succeeded"
     assert max(_at_once(lab)) == 2
 
