@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -157,16 +158,16 @@ def export(workflow: str | None, where: Path) -> None:
 
 
 @state.command("import")
-@click.argument("file", type=click.File())
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @_drop_written
 @_dry_run
 @_yes
 @options.reporting
-def import_(file: Iterable[str], where: Path, output: str, *, drop_written: bool, dry_run: bool, yes: bool) -> None:
+def import_(file: Path, where: Path, output: str, *, drop_written: bool, dry_run: bool, yes: bool) -> None:
     """Import states that `state export` printed; FILE may be - for standard input."""
     from catchment.run import incremental_state
 
-    project, wanted = projects.open_project(where), _read("".join(file))
+    project, wanted = projects.open_project(where), _read(_content(file))
     change = partial(incremental_state.import_states, project, wanted, drop_written=drop_written)
     _apply(change, output, dry_run=dry_run, yes=yes)
 
@@ -179,7 +180,7 @@ def _apply(change: _Change, output: str, *, dry_run: bool, yes: bool) -> None:
     """Show what would change, ask for confirmation, change it, and print what was changed."""
     if not dry_run and not yes:
         _echo_changes(change(dry_run=True), "text", dry_run=True, err=True)
-        interaction.require("StateChange the state?")
+        interaction.require("Change the state?")
     _echo_changes(change(dry_run=dry_run), output, dry_run=dry_run)
 
 
@@ -200,6 +201,20 @@ def _parsed(keys: Sequence[str]) -> dict[str, str]:
     if any("=" not in each for each in keys) or not all(parsed) or not all(parsed.values()):
         raise click.UsageError("write keys as KEY=VALUE, for example start='2024-01-01 00:00:00'")
     return parsed
+
+
+def _content(file: Path) -> str:
+    """The text of a file, or of standard input, whose size is limited too."""
+    from catchment.spec.document import MAX_BYTES, read_file
+
+    hint = "export one workflow at a time: `catchment state export WORKFLOW`"
+    if str(file) != "-":
+        return read_file(file, too_large=hint)
+    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        limit = f"{MAX_BYTES // 1024 // 1024} MiB"
+        raise RequestError(f"standard input is larger than {limit}", code="file-too-large", hint=hint)
+    return content.decode("utf-8-sig", errors="surrogateescape")
 
 
 def _read(text: str) -> list[State]:

@@ -45,8 +45,11 @@ def read(path: Path) -> Document:
     return read_text(read_file(path), str(path))
 
 
-def read_file(path: Path, asked_at: Position | None = None) -> str:
-    """Read a text file of limited size; `asked_at` is where another file names it."""
+SPLIT = "split it with `file:` or `sqlFile:`"
+
+
+def read_file(path: Path, asked_at: Position | None = None, *, too_large: str = SPLIT) -> str:
+    """Read a text file of limited size; `asked_at` is where another file names it, `too_large` what to do then."""
     start = Position(str(path), 1, 1)
     try:
         with open(path, "rb", opener=_open_at_once) as file:
@@ -54,7 +57,7 @@ def read_file(path: Path, asked_at: Position | None = None) -> str:
                 raise InvalidFiles([_not_a_file(path, asked_at or start)])
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise InvalidFiles([_too_large(start)])
+            raise InvalidFiles([_too_large(start, too_large)])
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except (FileNotFoundError, NotADirectoryError) as error:
         missing = Diagnostic("file-not-found", f"there is no file {path}", asked_at or start, "check the path")
@@ -99,8 +102,6 @@ def read_text(text: str, file: str, findings: Findings | None = None) -> Documen
     return Document(file, text, composed.root)
 
 
-def _too_large(where: Position) -> Diagnostic:
+def _too_large(where: Position, hint: str = SPLIT) -> Diagnostic:
     limit = f"{MAX_BYTES // 1024 // 1024} MiB"
-    return Diagnostic(
-        "file-too-large", f"the file is larger than {limit}", where, "split it with `file:` or `sqlFile:`"
-    )
+    return Diagnostic("file-too-large", f"the file is larger than {limit}", where, hint)

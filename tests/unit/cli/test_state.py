@@ -1,7 +1,8 @@
-"""What `catchment state show` says about the windows of a job."""
+"""What `catchment state` says about the windows of a job, and what it imports."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from catchment.cli.state import state
+from catchment.errors import InvalidFiles
 from catchment.project import load
 from catchment.run_model import Backfill
 from catchment.store import open_store
@@ -50,3 +52,25 @@ def test_a_job_that_was_only_backfilled_has_no_state(tmp_path: Path) -> None:
     assert "no state yet" in show(tmp_path, "backfill", {})
     told = CliRunner().invoke(state, ["ls", "--project", str(tmp_path)]).output
     assert "no incremental job has a state yet" in told
+
+
+def imported(root: Path, file: str, given: bytes = b"") -> str:
+    """Import a file; the code of the problem, or nothing."""
+    told = CliRunner().invoke(state, ["import", file, "--yes", "--project", str(root)], input=given)
+    if isinstance(told.exception, InvalidFiles):
+        return told.exception.diagnostics[0].code
+    return getattr(told.exception, "code", "")
+
+
+def test_only_files_of_a_limited_size_are_imported(tmp_path: Path) -> None:
+    """Devices and pipes would never end."""
+    os.mkfifo(tmp_path / "pipe")
+    large = b" " * (2 * 1024 * 1024)
+    (tmp_path / "large.json").write_bytes(large + b'{"states": []}')
+    (tmp_path / "none.json").write_bytes(b'{"states": []}')
+    for file, code in {"/dev/zero": "not-a-file", "pipe": "not-a-file", "large.json": "file-too-large"}.items():
+        assert imported(tmp_path, str(tmp_path / file)) == code
+    assert imported(tmp_path, str(tmp_path / "missing.json")) == "file-not-found"
+    assert imported(tmp_path, "-", large + b'{"states": []}') == "file-too-large"
+    assert imported(tmp_path, "-", b"\xff") == "bad-state-file"
+    assert imported(tmp_path, "-", b'{"states": []}') == imported(tmp_path, str(tmp_path / "none.json")) == ""
