@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -275,8 +275,8 @@ class Needs(Protocol):
         """When the oldest reader of this moment began, in seconds since 1970; None if nobody is reading."""
         ...
 
-    def followers(self, history: Collection[int]) -> Sequence[Follower]:
-        """The incremental jobs whose next window begins at one of these snapshots."""
+    def followers(self, history: Mapping[str, int]) -> Sequence[Follower]:
+        """The incremental jobs whose next window begins at one of these snapshots, by the names that states have."""
         ...
 
     def publications(self) -> Sequence[Publication]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from catchment.formats.model import Follower
@@ -31,8 +31,8 @@ class Retention:
         """When the oldest current reader began."""
         return self.store.readers.oldest()
 
-    def followers(self, history: Collection[int]) -> tuple[Follower, ...]:
-        """The incremental jobs whose next window begins at one of these snapshots."""
+    def followers(self, history: Mapping[str, int]) -> tuple[Follower, ...]:
+        """The incremental jobs whose next window begins at one of these snapshots, by the names that states have."""
         return followers(self.store.states, history)
 
     def publications(self) -> tuple[Publication, ...]:
@@ -40,12 +40,11 @@ class Retention:
         return self.store.publications.of_table(self.target)
 
 
-def followers(states: States, history: Collection[int]) -> tuple[Follower, ...]:
+def followers(states: States, known: Mapping[str, int]) -> tuple[Follower, ...]:
     """The incremental jobs whose next window begins at a snapshot of this history.
 
-    Snapshot ids are random, so an id identifies its table, even if the table was renamed.
+    The names of snapshots are random, so a name identifies its table, even if the table was renamed.
     """
-    known = {str(snapshot): snapshot for snapshot in history}
     found = {
         (follower.workflow, follower.job, follower.input, follower.snapshot): follower
         for follower in (*_open_windows(states, known), *_stored(states, known))
@@ -53,14 +52,14 @@ def followers(states: States, history: Collection[int]) -> tuple[Follower, ...]:
     return tuple(found.values())
 
 
-def _stored(states: States, known: dict[str, int]) -> Iterator[Follower]:
+def _stored(states: States, known: Mapping[str, int]) -> Iterator[Follower]:
     for state in states.all():
         snapshot = known.get(state.keys.get(SNAPSHOT, ""))
         if snapshot is not None:
             yield Follower(state.workflow, state.job, state.input, snapshot, state.changed)
 
 
-def _open_windows(states: States, known: dict[str, int]) -> Iterator[Follower]:
+def _open_windows(states: States, known: Mapping[str, int]) -> Iterator[Follower]:
     """Inputs with an open window, which is finished with the snapshots it was opened with."""
     for window in states.begun():
         for name, part in window.inputs.items():

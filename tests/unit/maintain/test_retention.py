@@ -11,7 +11,7 @@ from catchment.maintain.retention import followers
 from catchment.store import Store, open_store
 from catchment.store.states import InputWindow, State, Window, lease_name
 
-HISTORY = (11, 12, 13)
+HISTORY = {str(number): number for number in (11, 12, 13)}
 
 
 @pytest.fixture

@@ -20,11 +20,12 @@ from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
-from catchment.formats.iceberg.commit_errors import conflict, fate_unknown, is_a, is_transient, unpublishable
+from catchment.formats.iceberg.commit_errors import is_a, is_transient, unpublishable
 from catchment.formats.iceberg.conflicts import Fit, anything_changed, partitions_changed, was_compacted
 from catchment.formats.iceberg.fence import fence, table_is_same
 from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
 from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
+from catchment.formats.publish_errors import fate_unknown, overtaken
 from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES, windows_stamp
 from catchment.jvm.causes import JVM_ERRORS
 from catchment.run_model import began_millis
@@ -241,7 +242,7 @@ def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: st
         operation.commit()
     except JVM_ERRORS as error:
         if is_a(error, "ValidationException") and _validates(group[0]):
-            raise _Refused(group[0], conflict(group[0])) from error
+            raise _Refused(group[0], overtaken(group[0])) from error
         if is_transient(error):
             raise
         raise _Unusable(group, error) from error
@@ -266,7 +267,7 @@ def _operation(table: LakeTable, transaction: Any, write: Entry) -> tuple[Any, A
         return transaction.newFastAppend().scanManifestsWith(table.same_thread()), APPEND
     if write.intent.mode == "overwrite":
         if _validates(write) and anything_changed(transaction.table(), write):
-            raise _Refused(write, conflict(write))
+            raise _Refused(write, overtaken(write))
         everything = table.jvm.iceberg("expressions.Expressions").alwaysTrue()
         return transaction.newOverwrite().overwriteByRowFilter(everything), OVERWRITE
     replacing = transaction.newReplacePartitions()
@@ -280,7 +281,7 @@ def _validate(table: LakeTable, transaction: Any, replacing: Any, write: Entry) 
     # What this transaction holds already counts too: its writes come first.
     if was_compacted(transaction.table(), write):
         if partitions_changed(table, transaction.table(), write):
-            raise _Refused(write, conflict(write))
+            raise _Refused(write, overtaken(write))
         return
     if write.intent.base.snapshot_id is not None:
         replacing.validateFromSnapshot(write.intent.base.snapshot_id)

@@ -18,6 +18,7 @@ from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
 from catchment.formats.iceberg.row_changes import delete_rows
 from catchment.formats.model import EarlierWrite, Facts, Needs, Requester, Write, Written
+from catchment.formats.spark_catalogs import opened_catalogs
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store.writes import Base
@@ -111,11 +112,7 @@ class Iceberg:
 
     def close(self, session: SparkSession) -> None:
         """Close the connections of this session's catalogs, which Spark never does."""
-        jvm = session._jvm
-        manager = session._jsparkSession.sessionState().catalogManager()
-        for name in str(manager.listCatalogs(jvm.scala.Option.empty()).mkString("\n")).split("\n"):
-            catalog = manager.catalog(name)
-            if catalog.getClass().getName() == "org.apache.iceberg.spark.SparkCatalog":
-                inner = catalog.icebergCatalog()
-                if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
-                    inner.close()
+        for catalog in opened_catalogs(session, "org.apache.iceberg.spark.SparkCatalog"):
+            inner = catalog.icebergCatalog()
+            if is_instance_of(session.sparkContext._gateway, inner, "java.lang.AutoCloseable"):
+                inner.close()

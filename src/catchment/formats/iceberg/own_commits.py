@@ -8,8 +8,8 @@ from catchment.commit.own_commit import Committed
 from catchment.errors import JobError
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.iceberg.commit_errors import fate_unknown
 from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.publish_errors import fate_unknown
 from catchment.store.writes import Entry
 
 

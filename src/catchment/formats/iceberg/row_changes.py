@@ -21,7 +21,6 @@ from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshots
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
-from catchment.formats.iceberg.commit_errors import fate_unknown
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
@@ -30,6 +29,7 @@ from catchment.formats.iceberg.own_commits import find_commit
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
+from catchment.formats.publish_errors import fate_unknown
 from catchment.formats.row_statements import Statement, create_rows_view, delete_statement, merge_statement
 from catchment.formats.stamps import MODE, stamp
 from catchment.jvm.causes import is_a, stack_trace

@@ -180,7 +180,8 @@ def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
     found = History(json.loads(snapshots.metadata(maintained.spark, maintained.table)))
     now = int(time.time() * 1000)
     old = found.expired(operation, now)
-    following = {each: found.after(each.snapshot) for each in maintained.needs.followers(found.snapshots)}
+    names = {str(snapshot): snapshot for snapshot in found.snapshots}
+    following = {each: found.after(each.snapshot) for each in maintained.needs.followers(names)}
     reasons = {**_needs(maintained, found), "incremental": frozenset().union(*following.values())}
     needs = frozenset().union(*reasons.values())
     if lost := needs & found.by_own_rule(now):
