@@ -14,7 +14,7 @@ from catchment.project.model import Depot
 from catchment.store import open_store
 from tests.ledgers import Filled, forget_readers
 from tests.spark.hosts import Host
-from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, engine_plan, files_depot, lake_depot
+from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, engine_plan, files_depot, lake_depot, paimon_depot
 
 _names = itertools.count(1)
 
@@ -70,8 +70,14 @@ def elsewhere(root: Path, depots: tuple[Depot, ...], engine: Host) -> Iterator[H
     yield from _hosting(root, depots, "elsewhere")
 
 
-def _hosting(root: Path, depots: tuple[Depot, ...], key: str) -> Iterator[Host]:
-    live = Host(engine_plan(*depots, key=key, conf=UNPREPARED), root / f"logs-{key}")
+@pytest.fixture(scope="session")
+def older(root: Path) -> Iterator[Host]:
+    """An engine on the older line of Spark, for what needs that, and the host of others that do."""
+    yield from _hosting(root, (paimon_depot(root),), "older", spark="3.5")
+
+
+def _hosting(root: Path, depots: tuple[Depot, ...], key: str, **engine: Any) -> Iterator[Host]:
+    live = Host(engine_plan(*depots, key=key, conf=UNPREPARED, **engine), root / f"logs-{key}")
     live.ready()
     yield live
     live.process.stop(grace=10)
@@ -93,9 +99,20 @@ def filled(root: Path) -> Iterator[Filled]:
 @pytest.fixture
 def start_engine(tmp_path: Path, root: Path, elsewhere: Host) -> Iterator[Callable[..., LiveEngine]]:
     """Start engines of one's own, in a Java that is not that of `engine`; they end with the test."""
+    yield from _guests_of(elsewhere, tmp_path, root)
 
+
+@pytest.fixture
+def start_older(tmp_path: Path, root: Path, older: Host) -> Iterator[Callable[..., LiveEngine]]:
+    """The same, in the Java and on the depots of `older`."""
+    yield from _guests_of(older, tmp_path, root)
+
+
+def _guests_of(host: Host, tmp_path: Path, root: Path) -> Iterator[Callable[..., LiveEngine]]:
     def start(*depots: Depot, secrets: tuple[str, ...] = (), **engine: Any) -> LiveEngine:
-        started.append(elsewhere.guest(engine_plan(*depots, **engine), tmp_path / f"logs-{len(started)}", secrets))
+        of_host = {"spark": host.plan.engine.spark, "conf": host.plan.engine.conf}
+        plan = engine_plan(*(depots or host.plan.depots), **{**of_host, **engine})
+        started.append(host.guest(plan, tmp_path / f"logs-{len(started)}", secrets))
         return started[-1]
 
     started: list[LiveEngine] = []

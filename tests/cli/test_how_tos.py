@@ -57,6 +57,12 @@ def test_a_page(project: Path, lent: Host, page: str) -> None:
     pages.do(f"docs/how-to/{page}.md", project, lent)  # raises if a command fails
 
 
+def test_paimon_tables(tmp_path: Path, older: Host) -> None:
+    assert program.call("init", cwd=tmp_path).code == 0
+    told = pages.do("docs/how-to/paimon.md", tmp_path, older)
+    assert re.search(r"north +44.4 +2\nsouth +29.2 +3\n", told) or re.search(r"north +2 +44.4\nsouth +3 +29.2\n", told)
+
+
 def test_the_reference_of_workflows(project: Path, lent: Host) -> None:
     pages.do("docs/reference/workflow.md", project, lent)
     assert program.call("run", "large.yaml", cwd=project, java=lent).code == 0

@@ -6,7 +6,6 @@ A guest has a process, an owner, leases and signs of life of its own, and takes 
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +15,7 @@ from catchment.engine.environment import Installed
 from catchment.engine.launcher import EngineProcess
 from catchment.plan.model import EnginePlan
 from tests.spark.lake import LiveEngine
+from tests.spark.processes.attached import way_to
 
 PROCESSES = Path(__file__).parent / "processes"
 GATEWAY_FILE = "CATCHMENT_TEST_GATEWAY_FILE"
@@ -44,9 +44,7 @@ class Host(LiveEngine):
     def guest(self, plan: EnginePlan, log_dir: Path, secrets: tuple[str, ...] = ()) -> Guest:
         """An engine in the Java of this one."""
         self._check(plan)
-        found = json.loads(self.gateway_file.read_text())
-        way = {"PYSPARK_GATEWAY_PORT": str(found["port"]), "PYSPARK_GATEWAY_SECRET": found["secret"]}
-        return Guest(replace(plan, envs={**plan.envs, **way}), log_dir, secrets)
+        return Guest(replace(plan, envs={**plan.envs, **way_to(self.gateway_file)}), log_dir, secrets)
 
     def _check(self, plan: EnginePlan) -> None:
         """What Java is started with cannot be had from a Java that runs; then an engine needs one of its own."""

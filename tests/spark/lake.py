@@ -84,6 +84,14 @@ def delta_depot(root: Path, name: str = "events") -> Depot:
     return Depot(name, "delta", str(root / name))
 
 
+def paimon_depot(root: Path, name: str = "pond", **catalog: Any) -> Depot:
+    return Depot(name, "paimon", str(root / name), Catalog(**{"type": "filesystem", **catalog}))
+
+
+def paimon_table(name: str, depot: str = "pond", namespace: str = "raw") -> Dataset:
+    return Dataset(f"dataos://{depot}:{namespace}/{name}", depot, "paimon", namespace, name)
+
+
 def delta_table(name: str, root: Path, depot: str = "events", namespace: str = "raw") -> Dataset:
     place = str(root / depot / namespace / name)
     return Dataset(f"dataos://{depot}:{namespace}/{name}", depot, "delta", namespace, name, place)

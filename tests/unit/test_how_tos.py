@@ -13,16 +13,24 @@ from tests.cli.pages import ROOT, blocks, files
 
 TEMPLATE = ROOT / "src" / "catchment" / "cli" / "template"
 PAGES = ["README.md", *(str(page.relative_to(ROOT)) for page in sorted(ROOT.glob("docs/**/*.md")))]
-EXAMPLES = {f"{page}: {name}": text for page in PAGES for name, text in files(page).items()}
+PROJECT = "catchment.yaml"
+EXAMPLES = {
+    f"{page}: {name}": (text, files(page).get(PROJECT))
+    for page in PAGES
+    for name, text in files(page).items()
+    if name != PROJECT
+}
 
 
 def test_there_are_examples() -> None:
     assert "docs/how-to/merge.md: accounts.yaml" in EXAMPLES
 
 
-@pytest.mark.parametrize("text", EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_an_example_can_be_planned_without_a_warning(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(("text", "project"), EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_an_example_can_be_planned_without_a_warning(tmp_path: Path, text: str, project: str | None) -> None:
     shutil.copytree(TEMPLATE, tmp_path, dirs_exist_ok=True)
+    if project:
+        (tmp_path / PROJECT).write_text(project)
     for made in ("changes.json", "sales.csv"):  # by a command of its page
         (tmp_path / "data" / made).touch()
     (tmp_path / "flow.yaml").write_text(text)

@@ -10,7 +10,7 @@ from catchment.errors import RequestError
 from catchment.formats.traits import Traits
 from catchment.project.model import EMBEDDED
 
-PLANNED = ("paimon", "jdbc")
+PLANNED = ("jdbc",)
 """Kinds of depots that are recognised but not supported yet."""
 
 Ability = TypeVar("Ability")
@@ -111,4 +111,5 @@ def _has(trait: object, value: str | None) -> bool:
 
 register("catchment.formats.iceberg")
 register("catchment.formats.delta")
+register("catchment.formats.paimon")
 register("catchment.formats.files")

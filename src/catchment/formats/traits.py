@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -63,6 +63,29 @@ class Rule:
 
 
 Settings = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What a workflow declares of a table."""
+
+    keys: tuple[str, ...]
+    partitions: tuple[str, ...]
+    properties: Mapping[str, str]
+
+
+Problem = tuple[str, str, str]
+"""Code, message and hint."""
+
+
+def problem(code: str, message: str, hint: str) -> Problem:
+    """Something that makes no sense in the declaration of a table."""
+    return code, message, hint
+
+
+def any_shape(shape: TableShape) -> Sequence[Problem]:
+    """The check of a format that accepts every declaration."""
+    return ()
 
 
 def no_settings(depots: Sequence[Depot], spark: str, *, local: bool) -> Settings:
@@ -131,6 +154,10 @@ class Traits:
     """
     write_options: Callable[[str, str, str], frozenset[str]] = no_write_options
     """The options of `extraOptions` that have an effect, from (format, mode, way of the commit), in the same way."""
+    primary_keys: bool = False
+    """Its tables may have a primary key (`primaryKey`): rows of one key become one."""
+    check_shape: Callable[[TableShape], Iterable[Problem]] = any_shape
+    """What makes no sense in the declaration of a table."""
     branches: bool = False
     bad_rows: frozenset[str] = frozenset()
     """Formats whose records are parsed from text, so that some of them may be bad (`badRows`)."""

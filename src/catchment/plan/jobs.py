@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from catchment.errors import Position, RequestError
 from catchment.formats.registry import format_names, supporting, traits_of
-from catchment.formats.traits import Traits
+from catchment.formats.traits import TableShape, Traits
 from catchment.plan import datasets
 from catchment.plan.bad_rows import bad_rows_of, quarantine_of, without_mode
 from catchment.plan.changes import of_change
@@ -151,6 +151,7 @@ class Resolver:
         if given.conflict != "last-wins":
             self._check_conflict(given, traits)
         check_options(given, format, self.findings)
+        self._check_shape(given, traits)
         if given.commit == "direct" and not traits.direct:
             hint = f"leave `commit` out; it works on {supporting('direct')}"
             self.findings.error("unsupported-direct", f"`commit: direct` cannot be used on {format}", given.where, hint)
@@ -158,6 +159,19 @@ class Resolver:
             message = f"{format} cannot be partitioned by {field.transform} of {field.column}"
             hint = "compute the value as a column in a step and partition by that column"
             self.findings.error("partition-invalid", message, field.where, hint)
+
+    def _check_shape(self, given: Output, traits: Traits) -> None:
+        """Report a declaration of a table that its format does not support or that makes no sense."""
+        if given.primary_key and not traits.primary_keys:
+            hint = f"remove `primaryKey`; it works on {supporting('primary_keys')}"
+            where = given.primary_key[0].where
+            message = f"tables of kind {traits.name} have no primary key"
+            self.findings.error("unsupported-primary-key", message, where, hint)
+            return
+        keys, partitions = ([each.column for each in these] for these in (given.primary_key, given.partitions))
+        where = given.primary_key[0].where if given.primary_key else given.option_places.get("properties", given.where)
+        for code, message, hint in traits.check_shape(TableShape(tuple(keys), tuple(partitions), given.properties)):
+            self.findings.error(code, message, where, hint)
 
     def _action(self, given: Action, job: Job, inputs: tuple[InputPlan, ...]) -> ActionPlan | None:
         source = next((each for each in inputs if each.name == given.input), None)
@@ -254,6 +268,7 @@ def _output_plan(given: Output, dataset: Dataset, linger: float) -> OutputPlan:
         where=given.where,
         mode=given.mode,
         partitions=given.partitions,
+        primary_key=given.primary_key,
         properties=given.properties,
         sort=given.sort,
         options=spelled_options(given.options),

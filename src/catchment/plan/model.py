@@ -17,6 +17,7 @@ from catchment.spec.model import Delete as Delete
 from catchment.spec.model import Expire as Expire
 from catchment.spec.model import Incremental as Incremental
 from catchment.spec.model import Key as Key
+from catchment.spec.model import KeyColumn as KeyColumn
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
 from catchment.spec.model import PartitionField as PartitionField
@@ -127,6 +128,7 @@ class OutputPlan:
     where: Position
     mode: SaveMode = "overwrite"
     partitions: tuple[PartitionField, ...] = ()
+    primary_key: tuple[KeyColumn, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     sort: Sort | None = None
     options: Mapping[str, str] = field(default_factory=dict)

@@ -186,6 +186,14 @@ class PartitionField:
 
 
 @dataclass(frozen=True)
+class KeyColumn:
+    """A column of a primary key."""
+
+    column: str
+    where: Position
+
+
+@dataclass(frozen=True)
 class SortColumn:
     name: str
     descending: bool = False
@@ -210,6 +218,7 @@ class Output:
     mode: SaveMode = "overwrite"
     partitions: tuple[PartitionField, ...] = ()
     """From `partitionSpec`; plain `partitionBy` columns arrive as identity transforms."""
+    primary_key: tuple[KeyColumn, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     """Table properties, without the dialect's own `overwrite-mode`."""
     sort: Sort | None = None

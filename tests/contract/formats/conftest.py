@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from catchment.plan.model import Dataset
-from tests.contract.formats.kinds import ALIKE, EVERY_POINT, QUICK, Kind
+from catchment.project.model import Depot
+from tests.contract.formats.kinds import ALIKE, EVERY_POINT, ICEBERG, QUICK, Kind
 from tests.ledgers import Filled
-from tests.spark.hosts import Host
 from tests.spark.lake import LiveEngine
 
 
@@ -42,15 +45,37 @@ def _marks(kind: Kind, test: str, point: str | None = None) -> list[pytest.MarkD
 
 
 @pytest.fixture
-def here(engine: Host) -> LiveEngine:
+def here(request: pytest.FixtureRequest) -> LiveEngine:
     """An engine for every test of the contract."""
-    return engine
+    return _engine(request, "engine", "older")
 
 
 @pytest.fixture
-def there(elsewhere: Host) -> LiveEngine:
+def there(request: pytest.FixtureRequest) -> LiveEngine:
     """Another one, on the same depots."""
-    return elsewhere
+    return _engine(request, "elsewhere", "older_guest")
+
+
+@pytest.fixture
+def older_guest(start_older: Callable[..., LiveEngine]) -> LiveEngine:
+    return start_older(key="there")
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest, depots: tuple[Depot, ...]) -> Callable[..., LiveEngine]:
+    """Start engines on the depots of `here`; they end with the test."""
+    if _is_older(request):
+        return cast("Callable[..., LiveEngine]", request.getfixturevalue("start_older"))
+    return partial(request.getfixturevalue("start_engine"), *depots)
+
+
+def _engine(request: pytest.FixtureRequest, newer: str, older: str) -> LiveEngine:
+    return cast("LiveEngine", request.getfixturevalue(older if _is_older(request) else newer))
+
+
+def _is_older(request: pytest.FixtureRequest) -> bool:
+    kind = request.getfixturevalue("kind" if "kind" in request.fixturenames else "format")
+    return bool(kind.spark != ICEBERG.spark)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset
 from tests.concurrency.invariants import check as check_table
-from tests.spark.lake import LiveEngine, delta_table, files, table
+from tests.spark.lake import LiveEngine, delta_table, files, paimon_table, table
 
 BEFORE_SEAL = ("before-data-written", "data-written", "before-sealed")
 NO_SNAPSHOTS = "plain files have no snapshots: a reader sees what lies in the directories at that moment"
@@ -36,6 +36,8 @@ class Kind:
     """Points from which on a kill cannot lose it."""
     half_way: str
     """Where a publish has begun and not ended."""
+    spark: str = "4.1"
+    """The line of Spark that it is tested on."""
     quick: tuple[str, ...] = ()
     """The points of the plain suite; the rest of the matrix takes minutes."""
 
@@ -58,7 +60,12 @@ class Kind:
 
     def check(self, engine: LiveEngine, target: Dataset) -> None:
         """What must hold of every dataset that nobody writes."""
-        if target.format == "iceberg":
+        if target.format == "paimon":
+            of_files = f"`{target.depot}`.`{target.namespace}`.`{target.table}$files`"
+            paths = [row[0] for row in engine.rows(f"SELECT file_path FROM {of_files}")]
+            assert len(paths) == len(set(paths))
+            assert all(Path(path).exists() for path in paths)
+        elif target.format == "iceberg":
             check_table(engine, str(target.table))
         elif target.path:
             assert list(Path(target.path).parent.glob(f".catchment-stage/.{Path(target.path).name}/*")) == []
@@ -123,6 +130,15 @@ DELTA = Kind(
     kept_at=("own-commit-applied", "before-marked", "marked"),
     half_way="before-own-commit",
 )
+PAIMON = Kind(
+    "paimon",
+    lambda _, name: paimon_table(name),
+    lambda target: target.identifier,
+    lost_at=BEFORE_SEAL,
+    kept_at=("sealed", "lease-taken", "before-swap", "swap-applied", "before-marked", "marked"),
+    half_way="before-swap",
+    spark="3.5",
+)
 PARQUET = _files("parquet", quick=("partition-published",))
 ORC = _files("orc")
 AVRO = _files("avro")
@@ -143,7 +159,7 @@ TOY = Toys(
 
 QUICK = (ICEBERG, PARQUET, TOY)
 """The formats of the plain suite."""
-EVERY_POINT = (*QUICK, DELTA)
+EVERY_POINT = (*QUICK, DELTA, PAIMON)
 """Formats with a commit path of their own."""
 ALIKE = (ORC, AVRO, JSON, CSV)
 """Formats that go the way of Parquet: one kill of each is enough."""

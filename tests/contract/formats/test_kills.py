@@ -12,15 +12,16 @@ from catchment.plan.model import Dataset
 from catchment.project.model import Depot
 from tests.concurrency.waiting import worker_of
 from tests.contract.formats.jobs import put, whole
-from tests.contract.formats.kinds import DELTA, ICEBERG, PARQUET, Kind
+from tests.contract.formats.kinds import DELTA, ICEBERG, PAIMON, PARQUET, Kind
 from tests.ledgers import Filled, end_leases, forget_engine
-from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, files_depot, lake_depot
+from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, files_depot, lake_depot, paimon_depot
 
 Start = Callable[..., LiveEngine]
 WITH_JAVA = {
     ICEBERG: ("data-written", "before-swap"),
     PARQUET: ("data-written", "partition-published"),
     DELTA: ("data-written", "own-commit-applied"),
+    PAIMON: ("data-written", "swap-applied"),
 }
 """Where the Java of an engine is killed with it: before the seal and half-way. `processes/guest.py` says why the other
 kills may spare it."""
@@ -30,13 +31,12 @@ def test_killed_and_run_again(
     kind: Kind,
     point: str,
     here: LiveEngine,
-    start_engine: Start,
-    depots: tuple[Depot, ...],
+    start: Start,
     ledger: Filled,
     target: Dataset,
 ) -> None:
     here.run(put(target, "old", 0, 1, None))
-    kill_and_run_again(kind, point, here, start_engine(*depots, key="victim", fault=f"{point}:kill"), ledger, target)
+    kill_and_run_again(kind, point, here, start(key="victim", fault=f"{point}:kill"), ledger, target)
 
 
 @pytest.mark.slow
@@ -47,10 +47,16 @@ def test_killed_and_run_again(
 def test_killed_with_its_java_and_run_again(
     format: Kind, at: str, here: LiveEngine, start_java: Start, ledger: Filled, root: Path, fresh: str
 ) -> None:
-    target, depots = format.dataset(root, fresh), (lake_depot(root), files_depot(root), delta_depot(root))
+    target, depots = format.dataset(root, fresh), _depots(format, root)
     here.run(put(target, "old", 0, 1, None))
-    victim = start_java(*depots, key="victim", fault=f"{at}:kill", conf=UNPREPARED)
+    victim = start_java(*depots, key="victim", fault=f"{at}:kill", conf=UNPREPARED, spark=format.spark)
     kill_and_run_again(format, at, here, victim, ledger, target)
+
+
+def _depots(kind: Kind, root: Path) -> tuple[Depot, ...]:
+    if kind is PAIMON:
+        return (paimon_depot(root),)
+    return lake_depot(root), files_depot(root), delta_depot(root)
 
 
 def kill_and_run_again(

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable
 
 from catchment.plan.model import Dataset
-from catchment.project.model import Depot
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.contract.formats.jobs import put, whole
 from tests.contract.formats.kinds import Kind
@@ -46,12 +45,11 @@ def test_engines_that_replace_the_same_partitions(
 def test_readers_see_the_old_state_or_the_new_one(
     kind: Kind,
     here: LiveEngine,
-    start_engine: Callable[..., LiveEngine],
-    depots: tuple[Depot, ...],
+    start: Callable[..., LiveEngine],
     target: Dataset,
 ) -> None:
     here.run(put(target, "old", 0, 1, 2))
-    writer = start_engine(*depots, key="writer", fault=f"{kind.half_way}:stop")
+    writer = start(key="writer", fault=f"{kind.half_way}:stop")
     writer.ready()
     writing = writer.start_job(put(target, "new", 1, 2))
     await_sleep(worker_of(writer))

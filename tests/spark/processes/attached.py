@@ -20,10 +20,19 @@ GUEST = (sys.executable, str(Path(__file__).parent / "guest.py"))
 _made = EngineProcess.__init__
 
 
+def way_to(gateway_file: Path) -> dict[str, str]:
+    """The variables with which a guest finds the Java and the pyspark of the host that wrote the file."""
+    found = json.loads(gateway_file.read_text())
+    return {
+        "PYSPARK_GATEWAY_PORT": str(found["port"]),
+        "PYSPARK_GATEWAY_SECRET": found["secret"],
+        "PYTHONPATH": found["path"],
+    }
+
+
 def borrowing(gateway_file: Path) -> Callable[..., None]:
     """What makes an `EngineProcess` that starts guests of the host that wrote the file."""
-    found = json.loads(gateway_file.read_text())
-    way = {"PYSPARK_GATEWAY_PORT": str(found["port"]), "PYSPARK_GATEWAY_SECRET": found["secret"]}
+    way = way_to(gateway_file)
 
     def make(self: EngineProcess, engine: EnginePlan, *, command: Any, **more: Any) -> None:
         _made(self, replace(engine, envs={**engine.envs, **way}), command=command or GUEST, **more)

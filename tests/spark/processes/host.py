@@ -22,7 +22,9 @@ def launch(settings: Any) -> Any:
     gateway = _launch(settings)
     parameters = gateway.java_parameters
     file = Path(os.environ[GATEWAY_FILE])
-    file.with_suffix(".new").write_text(json.dumps({"port": parameters.port, "secret": parameters.auth_token}))
+    # Guests need the same pyspark as their host.
+    way = {"port": parameters.port, "secret": parameters.auth_token, "path": os.environ.get("PYTHONPATH", "")}
+    file.with_suffix(".new").write_text(json.dumps(way))
     file.with_suffix(".new").replace(file)
     return gateway
 

@@ -203,14 +203,58 @@ def test_problems_of_workflow_project_and_plan_come_together(tmp_path: Path) -> 
     text = flow(J("a", "nobody", read="dataos://dorp:none/x"), J("b", write="dataos://lakehouse:raw/x?acl=r"))
     found = prepare(tmp_path, text).diagnostics
     assert [each.code for each in found] == ["unknown-dependency", "unknown-depot", "read-only-output"]
-    found = prepare(tmp_path, text, PROJECT.replace("iceberg", "paimon")).diagnostics
+    found = prepare(tmp_path, text, PROJECT.replace("iceberg", "jdbc")).diagnostics
     assert [each.code for each in found] == ["unknown-dependency", "unsupported-depot-kind"]
 
 
 def test_a_format_that_the_workflow_file_was_refused_for_is_not_told_twice(tmp_path: Path) -> None:
-    found = prepare(tmp_path, flow(J("a", read_more=", format: hudi", write_more=", format: paimon"))).diagnostics
+    found = prepare(tmp_path, flow(J("a", read_more=", format: hudi", write_more=", format: jdbc"))).diagnostics
     assert [each.code for each in found] == ["unsupported-format", "unsupported-format"]
 
 
 def test_without_a_project_file_no_depot_is_unknown(tmp_path: Path) -> None:
     assert prepare(tmp_path, flow(J("a", read="dataos://dorp:none/x")), project=None).diagnostics == ()
+
+
+POND = f"{PROJECT}  pond: {{kind: paimon, location: ./pond}}\n"
+SHAPES = {
+    "a merge engine without a key": ("primary-key-missing", "properties: {merge-engine: aggregation}"),
+    "a merge engine that there is not": (
+        "bad-value",
+        "primaryKey: [id], properties: {merge-engine: newest}",
+    ),
+    "no number of buckets": ("bad-value", "primaryKey: [id], properties: {bucket: many}"),
+    "no bucket": ("bad-value", "primaryKey: [id], properties: {bucket: '0'}"),
+    "buckets of what": ("bucket-key-missing", "properties: {bucket: '4'}"),
+    "a key without the partition": (
+        "primary-key-lacks-partition",
+        "primaryKey: [id], partitionBy: [day], properties: {bucket: '4'}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "options"), SHAPES.values(), ids=SHAPES)
+def test_a_paimon_table_that_makes_no_sense(tmp_path: Path, code: str, options: str) -> None:
+    text = flow(J("a", write="dataos://pond:raw/x?acl=rw", options=f"paimon: {{{options}}}", compute="old"))
+    (found,) = prepare(tmp_path, text, POND).diagnostics
+    assert found.where is not None
+    key = "primaryKey: [" if "primaryKey" in options else "properties:"
+    lines = text.splitlines()
+    place = lines[found.where.line - 1].index(key) + (len(key) if key.endswith("[") else 0)
+    assert (found.code, found.where.column) == (code, place + 1)
+
+
+def test_a_primary_key_of_a_table_that_has_none(tmp_path: Path) -> None:
+    (found,) = prepare(tmp_path, flow(J("a", options="paimon: {primaryKey: [id]}"))).diagnostics
+    assert found.code == "unsupported-primary-key"
+
+
+def test_what_a_paimon_output_declares(tmp_path: Path) -> None:
+    options = "paimon: {primaryKey: [id, day], partitionBy: [day], properties: {bucket: '4', overwrite-mode: dynamic}}"
+    job = J("a", write="dataos://pond:raw/x?acl=rw", mode="overwrite", options=options, compute="old")
+    made = prepare(tmp_path, flow(job), POND).plan
+    assert made is not None
+    [output] = made.jobs[0].outputs
+    assert [each.column for each in output.primary_key] == ["id", "day"]
+    assert [(each.transform, each.column) for each in output.partitions] == [("identity", "day")]
+    assert (output.mode, output.properties) == ("overwrite-partitions", {"bucket": "4"})

@@ -39,7 +39,14 @@ CASES = [
     Case(
         "misspelled kind", "depots:\n  a: {kind: icberg, location: .}\n", "bad-value", 2, 13, "did you mean `iceberg`?"
     ),
-    Case("paimon", "depots:\n  a: {kind: paimon, location: .}\n", "unsupported-depot-kind", 2, 13),
+    Case("paimon without location", "depots:\n  a: {kind: paimon}\n", "missing-field", 2, 3),
+    Case(
+        "a catalog for Paimon",
+        "depots:\n  a: {kind: paimon, location: ., catalog: {type: rest}}\n",
+        "unsupported-catalog",
+        *(2, 34),
+        "write `type: filesystem or jdbc or hive`",
+    ),
     Case("jdbc", "depots:\n  a: {kind: jdbc}\n", "unsupported-depot-kind", 2, 13),
     Case("name of a depot", "depots:\n  my.lake: {kind: files, location: .}\n", "bad-depot-name", 2, 3),
     Case("Spark's own catalog", "depots:\n  spark_catalog: {kind: iceberg, location: .}\n", "bad-depot-name", 2, 3),
@@ -164,7 +171,7 @@ metastore: ${env:NO_SUCH}
 engines:
   default: {spark: "2.4", mastr: local}
 depots:
-  a: {kind: paimon, location: .}
+  a: {kind: jdbc, location: .}
   b: {kind: iceberg, location: ., catalog: {type: rest}}
 """
     codes = [(found.code, found.where and found.where.line) for found in problems(tmp_path, text)]

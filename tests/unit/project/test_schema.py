@@ -39,7 +39,7 @@ def test_good_files_pass(text: str) -> None:
     [
         "depot: {}",
         "depots: {a: {}}",
-        "depots: {a: {kind: paimon, location: .}}",
+        "depots: {a: {kind: jdbc, location: .}}",
         "depots: {a.b: {kind: files, location: .}}",
         "engines: {default: {spark: '2.4'}}",
     ],

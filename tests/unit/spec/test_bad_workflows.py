@@ -325,7 +325,7 @@ NOT_YET = {
     "a stream as input": ("unsupported-streaming", "format: json", "format: json, §isStream: true"),
     "a query as input": ("unsupported-query-input", "format: json", "format: json, §query: select 1"),
     "a schema registry": ("unsupported-schema-registry", "format: json", "format: json, §schemaId: 3"),
-    "a Paimon input": ("unsupported-format", "format: json", "format: §Paimon"),
+    "a Hudi input": ("unsupported-format", "format: json", "format: §Hudi"),
     "a typed input": ("unsupported-format", DATASET, "inputType: §bigquery, bigquery: {project: p, table: t}"),
     "a typed output": ("unsupported-format", TARGET, "outputType: §Pulsar, pulsar: {topic: t}"),
     "a Kafka input": ("unsupported-format", "format: json", "format: §kafkajson"),

@@ -64,6 +64,17 @@ class IcebergOptions(Part):
     merge: Merge | None = optional("Row-level merge into the table.")
 
 
+class PaimonOptions(Part):
+    """Options that only Paimon tables have."""
+
+    primary_key: list[Text] | None = optional("Columns of the primary key: rows of one key become one.")
+    partition_by: list[Text] | None = optional("Columns that partition the table.")
+    properties: dict[str, Text] | None = optional(
+        "Table properties, such as bucket, merge-engine and sequence.field; overwrite-mode: dynamic makes overwrite "
+        "replace only the partitions that the job produced."
+    )
+
+
 class ColumnTags(Part):
     """Tags for columns."""
 
@@ -83,6 +94,7 @@ class OutputOptions(Part):
     partition_by: list[Text] | None = optional("Columns that partition a dataset of files.")
     merge_schema: Flag | None = optional("Add new nullable columns to the table.")
     iceberg: IcebergOptions | None = optional("Options of Iceberg tables.")
+    paimon: PaimonOptions | None = optional("Options of Paimon tables.")
     bigquery: dict[str, Any] | None = optional("Options of BigQuery.")
     query: Text | None = optional("Parametrised upsert of a JDBC output.")
     driver: Text | None = optional("JDBC driver class.")

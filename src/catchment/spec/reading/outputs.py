@@ -10,7 +10,7 @@ from typing import cast
 from catchment.errors import Position
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import output as grammar
-from catchment.spec.model import Output, PartitionField, SaveMode, Sort, SortColumn, Transform
+from catchment.spec.model import KeyColumn, Output, PartitionField, SaveMode, Sort, SortColumn, Transform
 from catchment.spec.reading.merges import read_merge
 from catchment.spec.reading.unsupported import is_supported
 from catchment.spec.reading.views import Views
@@ -22,6 +22,7 @@ Selected = Callable[[Iterable[str]], set[str]]
 
 _OPTIONS = grammar.OutputOptions()
 _ICEBERG = grammar.IcebergOptions()
+_PAIMON = grammar.PaimonOptions()
 _MERGE_SCHEMA = ("mergeSchema", "merge-schema")
 _ARGUMENT = {"bucket": "numBuckets", "truncate": "width"}
 
@@ -62,7 +63,6 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
             findings.error("missing-field", "`dataset` is missing", node.where, "add `dataset:` to the output")
         return None
     options = given.options or _OPTIONS
-    iceberg = options.iceberg or _ICEBERG
     extra = dict(options.extra_options or {})
     asked_merge = [extra.pop(key, "").lower() == "true" for key in _MERGE_SCHEMA]
     merge = read_merge(options, node, findings)
@@ -77,7 +77,8 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
         format=given.format.lower() if given.format else None,
         mode=mode,
         partitions=_partitions(options, node, lambda names: views.columns_of(source, names), findings),
-        properties={key: value for key, value in (iceberg.properties or {}).items() if key != "overwrite-mode"},
+        primary_key=_primary_key(options, node),
+        properties={key: value for key, value in _properties(options).items() if key != "overwrite-mode"},
         sort=_sort(options.sort),
         options=extra,
         option_places=_places(node, extra),
@@ -94,16 +95,18 @@ def _output(node: Node, views: Views, findings: Findings) -> Output | None:
 
 
 def _places(node: MapNode, extra: Mapping[str, str]) -> dict[str, Position]:
-    paths = [["conflict"], ["options", "compressionType"], ["options", "iceberg", "properties"]]
+    of_table = ["options", "paimon" if "paimon" in _options_of(node) else "iceberg", "properties"]
+    paths = [["conflict"], ["options", "compressionType"], of_table]
     paths += (["options", "extraOptions", name] for name in extra)
     return {path[-1]: follow(node, path).key_where for path in paths}
 
 
 def _mode(options: grammar.OutputOptions, extra: dict[str, str], node: MapNode, findings: Findings) -> SaveMode:
     """append, overwrite, or overwrite of the partitions that the job produces."""
-    properties: Mapping[str, str] = (options.iceberg or _ICEBERG).properties or {}
     how = {
-        ("options", "iceberg", "properties", "overwrite-mode"): properties.get("overwrite-mode", "static"),
+        ("options", kind, "properties", "overwrite-mode"): (given.properties or {}).get("overwrite-mode", "static")
+        for kind, given in _of_tables(options).items()
+    } | {
         ("options", "extraOptions", "partitionOverwriteMode"): extra.pop("partitionOverwriteMode", "static"),
     }
     for path, mode in how.items():
@@ -124,11 +127,35 @@ def _mode(options: grammar.OutputOptions, extra: dict[str, str], node: MapNode, 
     return "overwrite-partitions" if dynamic else "overwrite"
 
 
+def _of_tables(options: grammar.OutputOptions) -> dict[str, grammar.IcebergOptions | grammar.PaimonOptions]:
+    return {"iceberg": options.iceberg or _ICEBERG, "paimon": options.paimon or _PAIMON}
+
+
+def _properties(options: grammar.OutputOptions) -> dict[str, str]:
+    return {key: value for given in _of_tables(options).values() for key, value in (given.properties or {}).items()}
+
+
+def _options_of(node: MapNode) -> Mapping[str, object]:
+    options = node.get("options")
+    return options.entries if isinstance(options, MapNode) else {}
+
+
+def _primary_key(options: grammar.OutputOptions, node: MapNode) -> tuple[KeyColumn, ...]:
+    columns = (options.paimon or _PAIMON).primary_key or []
+    at = items(follow(node, ["options", "paimon", "primaryKey"]).node)
+    return tuple(KeyColumn(column, item.where) for column, item in zip(columns, at, strict=False))
+
+
 def _partitions(
     options: grammar.OutputOptions, node: MapNode, selected: Selected, findings: Findings
 ) -> tuple[PartitionField, ...]:
     spec = (options.iceberg or _ICEBERG).partition_spec or []
-    columns = options.partition_by or []
+    own = (options.paimon or _PAIMON).partition_by
+    path = ["options", "partitionBy"] if own is None else ["options", "paimon", "partitionBy"]
+    columns = options.partition_by or own or []
+    if own and options.partition_by:
+        where = follow(node, path).key_where
+        findings.error("given-twice", "`partitionBy` is given twice", where, "keep the one under `paimon`")
     if spec and columns:
         where = follow(node, ["options", "partitionBy"]).key_where
         hint = "use `partitionSpec` for Iceberg and `partitionBy` for files"
@@ -138,7 +165,7 @@ def _partitions(
     _check_names(fields, items(at), selected, findings)
     if fields:
         return fields
-    by = follow(node, ["options", "partitionBy"]).node
+    by = follow(node, path).node
     return tuple(PartitionField("identity", name, item.where) for name, item in zip(columns, items(by), strict=False))
 
 

@@ -11,7 +11,7 @@ from catchment.spec.validation import did_you_mean
 
 FORMATS = format_names()
 _OTHER_FORMATS = (
-    *("hudi", "xml", "db", "xlsx", "paimon", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
+    *("hudi", "xml", "db", "xlsx", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
     *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
     *("postgres", "postgresql", "mysql", "mssql", "oracle", "fastbase", "rss", "redis", "file"),
 )

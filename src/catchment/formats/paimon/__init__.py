@@ -1,0 +1,1 @@
+"""Paimon tables: Paimon's own writer, and one commit for many writers."""

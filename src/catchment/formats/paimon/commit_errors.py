@@ -1,0 +1,37 @@
+"""What goes wrong when writes are published: which errors may pass, and what the writer is told of the others."""
+
+from __future__ import annotations
+
+from catchment.commit.set_aside import UNREADABLE, set_aside_error, unreadable
+from catchment.errors import CommitConflict, JobError, StorageUnavailable
+from catchment.formats.failures import from_spark
+from catchment.store.writes import Entry
+
+OF_THE_STORE = frozenset({"disk-full", "no-permission"})
+"""Errors of a commit that say nothing about its writes: the next one would fail in the same way."""
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether another attempt may help: the store or the catalog did not answer."""
+    return isinstance(from_spark(error), StorageUnavailable)
+
+
+def is_about_writes(error: Exception) -> bool:
+    """Whether an error belongs to what is committed."""
+    return not may_pass(error) and from_spark(error).code not in OF_THE_STORE
+
+
+def unpublishable(write: Entry, error: Exception) -> JobError:
+    """The error of a write that is set aside."""
+    if isinstance(error, UNREADABLE):
+        return unreadable(write, error)
+    return set_aside_error(write, from_spark(error, otherwise="write-failed").message)
+
+
+def buckets_changed(write: Entry) -> CommitConflict:
+    """The error of a write that assigned keys to buckets without knowing what others have committed since."""
+    return CommitConflict(
+        f"somebody committed to the dynamic buckets of {write.intent.target} while {write.write_id} was being written",
+        code="buckets-changed",
+        hint="run the job again; a table with a fixed number of buckets (`bucket: 4`) takes any number of writers",
+    )

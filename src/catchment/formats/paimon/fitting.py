@@ -1,0 +1,71 @@
+"""Fits rows to a table before data is written, and adds columns if the output allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DataType, StructField, StructType
+
+from catchment.formats.model import Write
+from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
+from catchment.formats.schema_fit import Difference, check, columns_without_type, differences, not_storable
+from catchment.jvm.classes import Jvm
+
+
+def grows(frame: DataFrame, write: Write, table: Table) -> bool:
+    """Whether the table needs other columns for these rows; raises if they cannot be written to it."""
+    found = _differences(frame, table)
+    check(write, found)
+    return any(difference.grows for difference in found)
+
+
+def grow(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
+    """Add the columns that the table lacks, and widen those that are too narrow."""
+    if untyped := columns_without_type(frame.schema):
+        raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
+    table, dataset = require_table(spark, write.output.dataset), write.output.dataset
+    jvm = Jvm.of(spark)
+    change, types = jvm("org.apache.paimon.schema.SchemaChange"), jvm("org.apache.paimon.spark.SparkTypeUtils")
+    known = {field.name.lower(): field for field in table.schema.fields}
+    java = {field.name(): field for field in frame._jdf.schema().fields()}
+    changes = jvm("java.util.ArrayList")()
+    for field in frame.schema.fields:
+        kind, own = types.toPaimonType(java[field.name].dataType()), known.get(field.name.lower())
+        if own is None:
+            changes.add(change.addColumn(field.name, kind))
+        elif any(each.widens for each in differences(StructType([field]), StructType([own]))):
+            changes.add(change.updateColumnType(own.name, kind))
+    if not changes.isEmpty():
+        open_catalog(spark, dataset.depot).alterTable(identifier(spark, dataset), changes, False)  # noqa: FBT003
+    return require_table(spark, dataset)
+
+
+def fit(frame: DataFrame, table: Table) -> DataFrame:
+    """The rows with exactly the columns of the table: Paimon's writer goes by their order, not by their names."""
+    brought = {name.lower(): name for name in frame.columns}
+
+    def column(name: str, kind: DataType) -> Column:
+        own = brought.get(name.lower())
+        value = F.lit(None) if own is None else F.col(f"`{own}`")
+        return value.cast(kind).alias(name)
+
+    return frame.select(*(column(field.name, field.dataType) for field in table.schema.fields))
+
+
+def _differences(frame: DataFrame, table: Table) -> list[Difference]:
+    # Whether a column is null is known only row by row: Paimon refuses a row with a null in a required column.
+    nullable = StructType([StructField(field.name, field.dataType) for field in table.schema.fields])
+    found = differences(frame.schema, nullable)
+    found = [_possible(difference) for difference in found]
+    if table.merge_engine != "partial-update":
+        return found
+    # Each writer of such a table brings some of its columns; the others stay as they are.
+    return [difference for difference in found if difference.grows or not difference.mergeable]
+
+
+def _possible(difference: Difference) -> Difference:
+    """Paimon adds columns at the top only: a struct stays as it was created."""
+    nested = "." in difference.text.split(" ")[1]
+    return replace(difference, mergeable=False) if nested else difference

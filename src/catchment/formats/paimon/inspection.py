@@ -1,0 +1,102 @@
+"""Inspection of Paimon tables for `catchment table`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from catchment.formats import stamps
+from catchment.formats.model import Facts
+from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.table import open_catalog, require_table
+from catchment.plan.model import Dataset
+from catchment.project.model import Depot
+from catchment.run_model import snapshot_name
+
+
+def inspect(spark: SparkSession, what: str, dataset: Dataset) -> Facts:
+    """Answer one question about a table."""
+    if what == "snapshots":
+        return {"snapshots": snapshots(spark, dataset)}
+    return {"files": files(spark, dataset)} if what == "files" else table(spark, dataset)
+
+
+def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
+    """The tables of a depot's catalog."""
+    catalog = open_catalog(spark, depot.name)
+    found = sorted((str(ns), str(name)) for ns in catalog.listDatabases() for name in catalog.listTables(ns))
+    return [{"namespace": ns, "table": name, "address": f"dataos://{depot.name}:{ns}/{name}"} for ns, name in found]
+
+
+def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:
+    """Every snapshot that is still there, oldest first."""
+    found = require_table(spark, dataset)
+    newest = found.newest()
+    known = read_back(spark, found.java, newest.id) if newest else []
+    return [_snapshot(each) for each in reversed(known)]
+
+
+def table(spark: SparkSession, dataset: Dataset) -> Facts:
+    """Columns, key, partitions, properties and size of the newest snapshot."""
+    found = require_table(spark, dataset)
+    newest = found.newest()
+    [size] = _files(spark, dataset).agg(F.count("*"), F.sum("file_size_in_bytes")).collect()
+    return {
+        "address": dataset.address,
+        "location": found.location,
+        "format_version": found.schema_id,
+        "columns": [
+            {
+                "name": field.name,
+                "type": field.dataType.simpleString(),
+                "required": not field.nullable,
+                "comment": field.metadata.get("comment"),
+            }
+            for field in found.schema.fields
+        ],
+        "primary_key": list(found.keys),
+        "partitions": [{"name": name, "transform": "identity", "column": name} for name in found.partitions],
+        "tags": [{"name": name, "snapshot_id": snapshot_name(id)} for name, id in sorted(found.tags().items())],
+        "properties": {key: value for key, value in found.options.items() if key != "path"},
+        "rows": newest.rows if newest else 0,
+        "files": int(size[0]),
+        "bytes": int(size[1] or 0),
+        "snapshot_id": snapshot_name(newest.id) if newest else None,
+        "snapshots": len(snapshots(spark, dataset)),
+    }
+
+
+def files(spark: SparkSession, dataset: Dataset) -> list[Facts]:
+    """The data files of the newest snapshot."""
+    require_table(spark, dataset)
+    return [
+        {
+            "path": row.file_path,
+            "format": row.file_format.upper(),
+            "rows": row.record_count,
+            "bytes": row.file_size_in_bytes,
+            "spec_id": 0,
+        }
+        for row in _files(spark, dataset).orderBy("file_path").collect()
+    ]
+
+
+def _files(spark: SparkSession, dataset: Dataset) -> DataFrame:
+    return spark.table(f"`{dataset.depot}`.`{dataset.namespace}`.`{dataset.table}$files`")
+
+
+def _snapshot(found: Snapshot) -> Facts:
+    stamp, write_ids = found.stamp, list(found.write_ids)
+    return {
+        "snapshot_id": snapshot_name(found.id),
+        "committed_at": datetime.fromtimestamp(found.millis / 1000, tz=timezone.utc).isoformat(timespec="milliseconds"),
+        "operation": found.kind.lower(),
+        "workflow": stamp.get(stamps.WORKFLOW),
+        "job": stamp.get(stamps.JOB),
+        "run_id": stamp.get(stamps.RUN),
+        "write_ids": write_ids,
+        "writes": [{"write_id": each, "rows": found.committed(each).rows} for each in write_ids],
+        "added_rows": found.added_rows,
+    }

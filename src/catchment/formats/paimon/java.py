@@ -1,0 +1,32 @@
+"""Our Java for Paimon: commits with one compare-and-swap, which Paimon itself does not offer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.formats.paimon.traits import TRAITS
+from catchment.jvm import java_source
+from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm
+
+CLASS = "catchment.paimon.Commits"
+SOURCE = Path(__file__).with_name("Commits.java")
+
+
+def install(spark: SparkSession, cache: Path) -> None:
+    """Load it into an engine; lines of Spark for which there is no Paimon go without."""
+    if ".".join(spark.version.split(".")[:2]) in TRAITS.packages:
+        java_source.load(spark, CLASS, SOURCE, cache / "paimon")
+
+
+def commits(spark: SparkSession) -> Any:
+    """The class with the commits."""
+    return Jvm.of(spark)(CLASS)
+
+
+def has_moved(error: BaseException) -> bool:
+    """Whether a commit was refused because the table's newest snapshot is another one by now."""
+    return is_a(error, f"{CLASS}$Moved")

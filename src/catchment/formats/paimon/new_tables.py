@@ -1,0 +1,100 @@
+"""Creates Paimon tables, and checks that what a workflow declares of a table makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catchment.errors import JobError
+from catchment.formats.model import Write
+from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
+from catchment.formats.paimon.traits import AGGREGATION, DEFAULT_FUNCTION, FUNCTION, MERGE_ENGINE
+from catchment.formats.schema_fit import columns_without_type, not_storable
+from catchment.jvm.classes import Jvm
+from catchment.plan.model import KeyColumn, OutputPlan, PartitionField
+
+DEFAULTS = {"write-only": "true"}
+"""Writers of one partition that also compact it fail on each other, so only the compaction compacts."""
+
+
+def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
+    """Create the table of an output, unless somebody else has created it in the meantime."""
+    output, dataset = write.output, write.output.dataset
+    if untyped := columns_without_type(frame.schema):
+        raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
+    keys, partitions = _columns(frame, write, output.primary_key), _columns(frame, write, output.partitions)
+    _check_functions(output, [name for name in frame.columns if name not in (*keys, *partitions)])
+    jvm, catalog = Jvm.of(spark), open_catalog(spark, dataset.depot)
+    # All columns are nullable, as in tables that Spark creates; Paimon itself makes those of the key required.
+    rows = jvm("org.apache.paimon.spark.SparkTypeUtils").toPaimonType(frame._jdf.schema().asNullable())
+    schema = jvm("org.apache.paimon.schema.Schema")(
+        rows.getFields(), list(partitions), list(keys), _options(output), output.comment or ""
+    )
+    catalog.createDatabase(dataset.namespace, True)  # noqa: FBT003
+    catalog.createTable(identifier(spark, dataset), schema, True)  # noqa: FBT003
+    return require_table(spark, dataset)
+
+
+def check_declared(frame: DataFrame, write: Write, table: Table) -> None:
+    """Raise if the table has another key or other partitions than declared; without a declaration every table fits."""
+    output = write.output
+    if (said := _other(_columns(frame, write, output.partitions), table.partitions)) is not None:
+        raise JobError(
+            f"output {output.name}: {output.dataset.address} is partitioned by {said}",
+            code="partition-spec-differs",
+            where=output.partitions[0].where,
+            hint="declare the table's own partitioning, or declare none",
+        )
+    if (said := _other(_columns(frame, write, output.primary_key), table.keys)) is not None:
+        raise JobError(
+            f"output {output.name}: {output.dataset.address} has the primary key {said}",
+            code="primary-key-differs",
+            where=output.primary_key[0].where,
+            hint="declare the table's own key, or declare none",
+        )
+
+
+def _other(declared: Sequence[str], actual: Sequence[str]) -> str | None:
+    """How a declaration differs from what the table has; None if it does not, or if nothing is declared."""
+    if not declared or {name.lower() for name in declared} == {name.lower() for name in actual}:
+        return None
+    return f"{', '.join(actual) or 'nothing'}, and the workflow says {', '.join(declared)}"
+
+
+def _columns(frame: DataFrame, write: Write, declared: Sequence[KeyColumn | PartitionField]) -> list[str]:
+    """The declared columns, spelled as in the rows."""
+    spelled = {name.lower(): name for name in frame.columns}
+    if missing := next((field for field in declared if field.column.lower() not in spelled), None):
+        raise JobError(
+            f"output {write.output.name} names the column {missing.column}, which its rows do not have",
+            code="column-not-found",
+            where=missing.where,
+            hint=f"the columns are {', '.join(frame.columns)}",
+        )
+    return [spelled[field.column.lower()] for field in declared]
+
+
+def _check_functions(output: OutputPlan, values: Sequence[str]) -> None:
+    """Raise if rows are to be aggregated, and a column does not say how: Paimon would keep the last value."""
+    if output.properties.get(MERGE_ENGINE) != AGGREGATION or DEFAULT_FUNCTION in output.properties:
+        return
+    if lacking := list(_without_function(output, values)):
+        raise JobError(
+            f"output {output.name} aggregates rows of one key, and {', '.join(lacking)} has no function",
+            code="aggregation-without-function",
+            where=output.where,
+            hint=f"add {FUNCTION.format(lacking[0])}: sum to the properties (or max, min, last_value, …), "
+            f"or {DEFAULT_FUNCTION} for all columns",
+        )
+
+
+def _without_function(output: OutputPlan, values: Sequence[str]) -> Iterator[str]:
+    sequence = output.properties.get("sequence.field", "").split(",")
+    return (name for name in values if FUNCTION.format(name) not in output.properties and name not in sequence)
+
+
+def _options(output: OutputPlan) -> dict[str, str]:
+    compression = {"file.compression": output.compression} if output.compression else {}
+    tags = {"catchment.tags": ",".join(output.tags)} if output.tags else {}
+    return {**DEFAULTS, **compression, **tags, **output.properties}

@@ -1,0 +1,162 @@
+"""Snapshots of a Paimon table, and the writes in them.
+
+Paimon's snapshots have no properties. They have the name of whoever committed, which may be any text, and Paimon only
+compares it. Catchment's name is its stamp: JSON with the ids of the writes, their seals and their metastore.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.own_commit import Committed
+from catchment.formats.paimon.java import commits
+from catchment.formats.stamps import (
+    METASTORE,
+    SEALS,
+    WORKFLOW,
+    WRITE_BYTES,
+    WRITE_FILES,
+    WRITE_ROWS,
+    WRITES,
+    group_stamp,
+    split,
+)
+from catchment.store.writes import Entry, Published
+
+ADDS = frozenset({"APPEND"})
+REARRANGES = frozenset({"COMPACT", "ANALYZE"})
+"""Kinds of commits that change no row."""
+MOST_REMEMBERED = 40_000
+"""Snapshots of one table that are remembered; with more, the next look begins anew."""
+_STAMP = '{"catchment.'
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One snapshot."""
+
+    id: int
+    millis: int
+    kind: str
+    user: str
+    manifests: str
+    """The name of the list of its changes, which no other snapshot has."""
+    rows: int
+    """Rows of all data files, before Paimon merges those of one key."""
+    added_rows: int
+
+    @classmethod
+    def of(cls, text: str) -> Snapshot:
+        """A snapshot from Paimon's JSON."""
+        found = json.loads(text)
+        return cls(
+            *(found["id"], found["timeMillis"], found["commitKind"], found["commitUser"], found["deltaManifestList"]),
+            found.get("totalRecordCount") or 0,
+            found.get("deltaRecordCount") or 0,
+        )
+
+    @property
+    def name(self) -> str:
+        """Number and identity: after a rollback, another snapshot may have the number."""
+        return f"{self.id}@{self.manifests}"
+
+    @cached_property
+    def stamp(self) -> Mapping[str, str]:
+        """What Catchment wrote about the commit; empty if somebody else made it."""
+        return dict(json.loads(self.user)) if self.user.startswith(_STAMP) else {}
+
+    @property
+    def write_ids(self) -> tuple[str, ...]:
+        return split(self.stamp.get(WRITES))
+
+    def committed(self, write_id: str) -> Committed:
+        """The counts of one of its writes."""
+        at = self.write_ids.index(write_id)
+        rows, size, files = (int(split(self.stamp[key])[at]) for key in (WRITE_ROWS, WRITE_BYTES, WRITE_FILES))
+        return Committed(self.id, rows, size, files)
+
+    def published(self) -> list[Published]:
+        """Its writes, as a ledger that has lost them learns them."""
+        parts = (self.write_ids, split(self.stamp.get(WRITE_ROWS)), split(self.stamp.get(SEALS)))
+        workflow = self.stamp.get(WORKFLOW, "")
+        return [
+            Published(write_id, workflow, self.id, int(rows), int(seal))
+            for write_id, rows, seal in zip(*parts, strict=False)
+        ]
+
+
+def user_of(writes: Sequence[Entry], metastore: str) -> str:
+    """The name under which writes are committed."""
+    seals = ",".join(str(write.number or 0) for write in writes)
+    return json.dumps({**group_stamp(writes), SEALS: seals, METASTORE: metastore})
+
+
+@dataclass
+class History:
+    """The newest snapshots of one table, back to wherever somebody had to look. For one thread at a time."""
+
+    spark: SparkSession
+    _snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    """Without gaps, by their numbers."""
+    _writes: dict[str, Snapshot] = field(default_factory=dict)
+
+    def follow(self, java: Any, newest: Snapshot | None, after: int, since: int) -> None:
+        """Read the snapshots after a number or since a time (milliseconds) that are not known yet."""
+        if newest is None:
+            self._forget()
+            return
+        last = max(self._snapshots, default=0)
+        if not last or newest.id < last or len(self._snapshots) > MOST_REMEMBERED:
+            self._forget()
+        else:
+            again = self._read(java, newest.id, last - 1, sys.maxsize)
+            if not again or again[-1].manifests != self._snapshots[last].manifests:
+                self._forget()  # the table was rolled back, or old snapshots are gone
+            else:
+                self._add(again)
+        first = min(self._snapshots, default=newest.id + 1)
+        self._add(self._read(java, first - 1, after, since))
+
+    def find(self, write_ids: Collection[str]) -> dict[str, Snapshot]:
+        """The snapshots of those of these writes that are in the history."""
+        return {write_id: self._writes[write_id] for write_id in write_ids if write_id in self._writes}
+
+    def newest_seal(self, metastore: str) -> int:
+        """The greatest number of a seal that was published for a metastore; 0 if there is none."""
+        seals = (
+            split(each.stamp.get(SEALS)) for each in self._newest_first() if each.stamp.get(METASTORE) == metastore
+        )
+        return max((int(seal) for seal in next(seals, ())), default=0)
+
+    def published(self, metastore: str) -> list[Published]:
+        """What was published for a metastore."""
+        ours = (each for each in self._newest_first() if each.stamp.get(METASTORE) == metastore)
+        return [write for each in ours for write in each.published()]
+
+    def _newest_first(self) -> list[Snapshot]:
+        return [self._snapshots[id] for id in sorted(self._snapshots, reverse=True)]
+
+    def _read(self, java: Any, newest: int, after: int, since: int) -> list[Snapshot]:
+        return read_back(self.spark, java, newest, after, since)
+
+    def _add(self, found: Sequence[Snapshot]) -> None:
+        self._snapshots.update({each.id: each for each in found})
+        self._writes.update({write_id: each for each in found for write_id in each.write_ids})
+
+    def _forget(self) -> None:
+        self._snapshots, self._writes = {}, {}
+
+
+def read_back(spark: SparkSession, java: Any, newest: int, after: int = 0, since: int = 0) -> list[Snapshot]:
+    """The snapshots from one number back to those after another one or since a time, the newest first."""
+    if newest <= 0:
+        return []
+    lines = str(commits(spark).snapshots(java, newest, after, since))
+    return [Snapshot.of(line) for line in lines.splitlines()]

@@ -1,0 +1,139 @@
+"""A Paimon table as the engine sees it, through Paimon's Java API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from catchment.errors import JobError
+from catchment.formats.paimon.snapshots import Snapshot
+from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm
+from catchment.plan.model import Dataset
+from catchment.store.writes import Base
+
+BRANCH = "main"
+NO_TABLE = Base("", 0, 0, None)
+"""The state of a table that does not exist."""
+CATALOG = "org.apache.paimon.catalog.Catalog"
+NOT_THERE = (f"{CATALOG}$TableNotExistException", f"{CATALOG}$DatabaseNotExistException")
+TAKE_TURNS = frozenset({"HASH_DYNAMIC", "CROSS_PARTITION"})
+"""Bucket modes in which each writer decides where a new key goes, so that two at once would disagree."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One state of a table's schema; its snapshots are read anew each time."""
+
+    spark: SparkSession
+    java: Any
+    """An org.apache.paimon.table.FileStoreTable."""
+
+    @cached_property
+    def id(self) -> str:
+        """The identity of the table: one that was dropped and created again has another one."""
+        return f"{self.java.schemaManager().schema(0).timeMillis()}@{self.location}"
+
+    @cached_property
+    def location(self) -> str:
+        return str(self.java.location().toString())
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the primary key; none in an append table."""
+        return tuple(map(str, self.java.primaryKeys()))
+
+    @cached_property
+    def partitions(self) -> tuple[str, ...]:
+        return tuple(map(str, self.java.partitionKeys()))
+
+    @cached_property
+    def options(self) -> Mapping[str, str]:
+        return {str(entry.getKey()): str(entry.getValue()) for entry in self.java.schema().options().entrySet()}
+
+    @cached_property
+    def schema(self) -> StructType:
+        kind = Jvm.of(self.spark)("org.apache.paimon.spark.SparkTypeUtils").fromPaimonRowType(self.java.rowType())
+        return StructType.fromJson(json.loads(kind.json()))
+
+    @cached_property
+    def bucket_mode(self) -> str:
+        return str(self.java.bucketMode().toString())
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether only one write at a time can be computed for this table."""
+        return self.bucket_mode in TAKE_TURNS
+
+    @property
+    def refuses_second_snapshot(self) -> bool:
+        """Whether the store refuses a name that is taken: HDFS does, and a local disk by the link of `Commits.java`."""
+        return "://" not in self.location or self.location.startswith(("file:", "hdfs:"))
+
+    @property
+    def merge_engine(self) -> str | None:
+        """How rows of one key become one; None in an append table."""
+        return self.options.get("merge-engine", "deduplicate") if self.keys else None
+
+    @property
+    def hides_new_rows(self) -> bool:
+        """Whether readers see rows only after the next compaction."""
+        vectors = self.options.get("deletion-vectors.enabled", "false").lower() == "true"
+        return bool(self.keys) and (self.merge_engine == "first-row" or vectors)
+
+    @property
+    def schema_id(self) -> int:
+        return int(self.java.schema().id())
+
+    def tags(self) -> dict[str, int]:
+        """The snapshots of the tags by name."""
+        found = self.java.tagManager().tagObjects()
+        return {str(each.getRight()): int(each.getLeft().id()) for each in found}
+
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot; None if the table never had one."""
+        found = self.java.snapshotManager().latestSnapshot()
+        return Snapshot.of(str(found.toJson())) if found is not None else None
+
+    def base(self) -> Base:
+        """The state of the table now."""
+        newest = self.newest()
+        return Base(self.id, self.schema_id, newest.id if newest else 0, newest.id if newest else None)
+
+
+def open_catalog(spark: SparkSession, depot: str) -> Any:
+    """The org.apache.paimon.catalog.Catalog of a depot."""
+    return spark._jsparkSession.sessionState().catalogManager().catalog(depot).paimonCatalog()
+
+
+def identifier(spark: SparkSession, dataset: Dataset) -> Any:
+    """The table's identifier in Paimon."""
+    return Jvm.of(spark)("org.apache.paimon.catalog.Identifier").create(dataset.namespace, dataset.table)
+
+
+def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
+    """The current state of the table; None if there is none."""
+    try:
+        return Table(spark, open_catalog(spark, dataset.depot).getTable(identifier(spark, dataset)))
+    except Exception as error:
+        if is_a(error, *NOT_THERE):
+            return None
+        raise
+
+
+def require_table(spark: SparkSession, dataset: Dataset) -> Table:
+    """The current state of the table; raises if there is none."""
+    table = find_table(spark, dataset)
+    if table is None:
+        raise JobError(
+            f"there is no table {dataset.address}",
+            code="table-not-found",
+            hint="check the address; `catchment table ls` lists the tables of a depot",
+        )
+    return table

@@ -1,0 +1,141 @@
+"""The traits of Paimon tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from catchment.errors import JobError
+from catchment.formats.traits import CatalogTraits, Package, Problem, Rule, TableShape, Traits, problem
+
+if TYPE_CHECKING:
+    from catchment.project.model import Depot
+
+TIME_TRAVEL = frozenset(
+    {
+        *("scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis", "scan.timestamp", "scan.version"),
+        *("incremental-between", "incremental-between-timestamp", "incremental-between-scan-mode"),
+    }
+)
+_OF_SCANS = frozenset({"source.split.target-size", "source.split.open-file-cost", "read.batch-size"})
+MERGE_ENGINE, AGGREGATION = "merge-engine", "aggregation"
+ENGINES = ("deduplicate", "partial-update", AGGREGATION, "first-row")
+DYNAMIC = "-1"
+"""The number of buckets of a table that decides it by itself."""
+FUNCTION, DEFAULT_FUNCTION = "fields.{}.aggregate-function", "fields.default-aggregate-function"
+ANSWER_SECONDS = 120
+"""How long a Hive metastore may take to answer. Its client would wait for ten minutes by itself."""
+CAN_LOCK = ("jdbc:sqlite:", "jdbc:mysql:", "thrift://")
+"""Catalogs that Paimon can lock a table in; for PostgreSQL it has no lock."""
+
+
+def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
+    """The settings of the depots' catalogs."""
+    return {key: value for depot in depots for key, value in _catalog(depot)}
+
+
+def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:
+    if depot.catalog is None:
+        return
+    prefix, uri = f"spark.sql.catalog.{depot.name}", _uri(depot)
+    properties = {
+        "metastore": depot.catalog.type,
+        "uri": uri,
+        "warehouse": depot.warehouse,
+        # A cached table is stale as soon as another engine has changed it.
+        "cache-enabled": "false",
+        "lock.enabled": str(_locks(depot, uri)).lower(),
+        **_of_type(depot),
+        **depot.catalog.properties,
+    }
+    yield prefix, "org.apache.paimon.spark.SparkCatalog"
+    yield from ((f"{prefix}.{key}", value) for key, value in properties.items() if value)
+
+
+def _uri(depot: Depot) -> str:
+    if depot.catalog is None:
+        return ""
+    return depot.catalog.uri or (f"jdbc:sqlite:{depot.catalog.database}" if depot.catalog.database else "")
+
+
+def _locks(depot: Depot, uri: str) -> bool:
+    """Whether commits take a lock of the catalog: where the store cannot rename in one step, and there is a lock."""
+    return "://" in depot.warehouse and not depot.warehouse.startswith(("file:", "hdfs:")) and uri.startswith(CAN_LOCK)
+
+
+def _of_type(depot: Depot) -> Mapping[str, str]:
+    if depot.catalog is not None and depot.catalog.type == "jdbc":
+        return {"catalog-key": depot.name}
+    if depot.catalog is not None and depot.catalog.type == "hive":
+        return {"hadoop.hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s"}
+    return {}
+
+
+def check_shape(shape: TableShape) -> Iterator[Problem]:
+    """What makes no sense in the declaration of a table."""
+    engine = shape.properties.get(MERGE_ENGINE)
+    if engine is not None and engine not in ENGINES:
+        yield problem("bad-value", f"there is no merge engine `{engine}`", f"use one of {', '.join(ENGINES)}")
+    if engine is not None and not shape.keys:
+        message = f"the merge engine `{engine}` merges rows of one key, and the table has no `primaryKey`"
+        yield problem("primary-key-missing", message, "add `primaryKey: [column]`, or remove the merge engine")
+    yield from _check_buckets(shape, shape.properties.get("bucket", DYNAMIC))
+
+
+def _check_buckets(shape: TableShape, buckets: str) -> Iterator[Problem]:
+    if buckets != DYNAMIC and not (buckets.isdigit() and int(buckets)):
+        message = f"`bucket: {buckets}` is no number of buckets"
+        yield problem("bad-value", message, "use a number from 1 on, or -1 for dynamic buckets")
+        return
+    if buckets != DYNAMIC and not shape.keys and "bucket-key" not in shape.properties:
+        message = f"`bucket: {buckets}` needs a `bucket-key`, because the table has no `primaryKey`"
+        hint = "add `bucket-key: column` to the properties, or leave `bucket` out"
+        yield problem("bucket-key-missing", message, hint)
+    outside = [name for name in shape.partitions if name.lower() not in {key.lower() for key in shape.keys}]
+    if shape.keys and outside and buckets != DYNAMIC:
+        message = f"the primary key lacks {', '.join(outside)}, which the table is partitioned by"
+        hint = "add the column to `primaryKey`, or leave `bucket` out: Paimon then moves keys between partitions"
+        yield problem("primary-key-lacks-partition", message, hint)
+
+
+def read_options(format: str, spark: str) -> frozenset[str]:
+    """The options of Paimon's reader. Its writer has none: what matters is a property of the table."""
+    return TIME_TRAVEL | _OF_SCANS
+
+
+TRAITS = Traits(
+    name="paimon",
+    formats=("paimon",),
+    is_table=True,
+    catalogs={
+        "filesystem": CatalogTraits(),
+        "jdbc": CatalogTraits(uri=("jdbc:",), keeps_depots_apart=True),
+        "hive": CatalogTraits(uri=("thrift://",), needs_uri=True),
+    },
+    catalog_required=True,
+    conflict=True,
+    groups=True,
+    primary_keys=True,
+    check_shape=check_shape,
+    read_options=read_options,
+    evolving=frozenset({"paimon"}),
+    history=True,
+    time_travel=TIME_TRAVEL,
+    operations=frozenset({"rewrite_dataset", "expire_snapshots"}),
+    changes=frozenset({"rollback", "tag_create", "tag_delete"}),
+    questions=frozenset({"table", "snapshots", "files"}),
+    # Without dependencies: the jar has its own, and Spark has the others.
+    packages={"3.5": (Package("org.apache.paimon:paimon-spark-3.5:0.9.0", alone=True),)},
+    extension="org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
+    settings=settings,
+    rules=(
+        Rule(
+            frozenset({"java.lang.RuntimeException"}),
+            JobError,
+            "null-in-required-column",
+            "",
+            "columns of a primary key are never null: filter such rows, or give them a value with coalesce()",
+            thrown_by="org.apache.paimon.table.sink.TableWriteImpl",
+        ),
+    ),
+)

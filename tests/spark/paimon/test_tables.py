@@ -1,0 +1,138 @@
+"""Paimon tables: keys, buckets, columns, history and maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catchment.plan.model import Commits, Dataset, Expire, Rewrite
+from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, paimon_depot, reading, writing
+from tests.spark.paimon.jobs import appending, ids, keyed, snapshots
+
+Start = Callable[..., LiveEngine]
+pytestmark = pytest.mark.slow
+
+
+def rows(engine: LiveEngine, target: Dataset) -> list[tuple[Any, ...]]:
+    return engine.rows(f"SELECT * FROM {target.identifier} ORDER BY ALL")
+
+
+def test_columns_stay_if_a_writer_does_not_bring_them(here: LiveEngine, target: Dataset) -> None:
+    engine = {"merge_engine": "partial-update"}
+    here.run(keyed("SELECT id, 'a' AS a, CAST(NULL AS STRING) AS b FROM range(2)", target, **engine))
+    here.run(keyed("SELECT id, 'b' AS B FROM range(3)", target, **engine))
+    assert rows(here, target) == [(0, "a", "b"), (1, "a", "b"), (2, None, "b")]
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, [(1, "new", 1)]),
+        ({"sequence--field": "n"}, [(1, "old", 5)]),
+        (
+            {"merge_engine": "aggregation", "fields--v--aggregate_function": "last_value"}
+            | {"fields--n--aggregate_function": "sum"},
+            [(1, "new", 6)],
+        ),
+    ],
+    ids=["the last one", "a sequence", "a sum"],
+)
+def test_rows_of_one_key(
+    here: LiveEngine, target: Dataset, properties: dict[str, str], expected: list[tuple[Any, ...]]
+) -> None:
+    here.run(keyed("SELECT 1L AS id, 'old' AS v, 5L AS n", target, **properties))
+    here.run(keyed("SELECT 1L AS id, 'new' AS v, 1L AS n", target, **properties))
+    assert rows(here, target) == expected
+
+
+def test_the_first_row_is_seen_after_a_compaction(here: LiveEngine, target: Dataset) -> None:
+    first = here.start_job(keyed("SELECT 1L AS id, 'old' AS v", target, merge_engine="first-row"))
+    first.done()
+    assert "after the next compaction" in str([note.data for note in first.notes if note.event == "warning"])
+    here.run(keyed("SELECT 1L AS id, 'new' AS v", target, merge_engine="first-row"))
+    here.maintain(target, Rewrite())
+    assert rows(here, target) == [(1, "old")]
+
+
+def test_writers_of_dynamic_buckets_take_turns(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
+    jobs = [keyed(f"SELECT id, 'j{n}' AS v FROM range(50)", target, name=f"j{n}", bucket="-1") for n in range(4)]
+    for pending in [(here, there)[n % 2].start_job(each) for n, each in enumerate(jobs)]:
+        pending.done()
+    assert ids(here, target) == list(range(50))
+    assert len({row[1] for row in rows(here, target)}) == 1
+
+
+def test_columns_that_grow_and_columns_that_do_not_fit(here: LiveEngine, target: Dataset) -> None:
+    here.run(writing("SELECT 1 AS id, named_struct('a', 1) AS s", target, mode="append"))
+    grown = "SELECT 2L AS id, named_struct('a', 2) AS s, 'x' AS more"
+    assert here.fail(writing(grown, target, mode="append")).code == "schema-mismatch"
+    here.run(writing(grown, target, mode="append", merge_schema=True))
+    nested = "SELECT 3L AS id, named_struct('a', 3, 'b', 3) AS s, 'x' AS more"
+    assert here.fail(writing(nested, target, mode="append", merge_schema=True)).code == "schema-mismatch"
+    assert here.rows(f"SELECT id, s.a, more FROM {target.identifier} ORDER BY id") == [(1, 1, None), (2, 2, "x")]
+
+
+def test_the_way_back(here: LiveEngine, target: Dataset, fresh: str) -> None:
+    for first in (0, 5, 10):
+        here.run(appending(target, first))
+    tagged = here.change(changing(target, "tag_create", tag="two", snapshot="2"))
+    assert (tagged["after"], tagged["changed"]) == ("2", True)
+    assert here.inspect("table", target)["tags"] == [{"name": "two", "snapshot_id": "2"}]
+    for options in ({"scan.snapshot-id": "2"}, {"scan.tag-name": "two"}):
+        copy = replace(target, address=f"{target.address}-copy", table=f"{fresh}copy")
+        here.run(job(output("rows", copy, mode="overwrite"), inputs=[reading("rows", target, **options)]))
+        assert ids(here, copy) == list(range(10))
+    preview = here.change(changing(target, "rollback", snapshot="2"), dry_run=True)
+    assert [len(each["write_ids"]) for each in preview["undone"]] == [1]
+    here.change(changing(target, "rollback", snapshot="2"))
+    assert ids(here, target) == list(range(10))
+    here.run(appending(target, 20))
+    assert ids(here, target) == [*range(10), *range(20, 25)]
+    here.change(changing(target, "tag_delete", tag="two"))
+    assert here.inspect("table", target)["tags"] == []
+
+
+def test_what_was_appended_since_the_last_run(here: LiveEngine, target: Dataset, fresh: str) -> None:
+    copy = replace(target, address=f"{target.address}-copy", table=f"{fresh}copy")
+    source = replace(reading("rows", target), commits=Commits(HERE))
+    follow = job(output("rows", copy, mode="append"), inputs=[source], name="follow")
+    here.run(appending(target, 0))
+    for number, first in enumerate((5, 10), start=1):
+        here.run(follow, workflow=f"w-{fresh}")
+        assert ids(here, copy) == list(range(5 * number))
+        here.run(appending(target, first))
+    here.maintain(target, Rewrite())
+    here.run(follow, workflow=f"w-{fresh}")
+    assert ids(here, copy) == list(range(15))
+    here.run(writing("SELECT 1L AS id", target, mode="overwrite"))
+    assert here.fail(follow, workflow=f"w-{fresh}").code == "source-overwritten"
+
+
+def test_compaction_and_expiry(here: LiveEngine, target: Dataset) -> None:
+    parts = (by("identity", "day"),)
+    for n in range(3):
+        here.run(
+            writing(f"SELECT {n}L AS id, explode(array('a', 'b')) AS day", target, mode="append", partitions=parts)
+        )
+    done = here.maintain(target, Rewrite(condition=clause("day = 'a'"), properties={}))
+    assert (done["rewritten_files"], done["added_files"]) in ((3, 1), (0, 0))  # few small files may stay as they are
+    assert len(ids(here, target)) == 6
+    looked = here.maintain(target, Expire(before=2**42, retain_last=2), dry_run=True)
+    gone = here.maintain(target, Expire(before=2**42, retain_last=2))
+    assert gone["snapshots"] == looked["snapshots"]
+    assert len(snapshots(here, target)) == 2
+    assert len(ids(here, target)) == 6
+
+
+def test_a_jdbc_catalog(start_java: Start, root: Path, fresh: str) -> None:
+    depot = paimon_depot(root, "sea", type="jdbc", database=str(root / "sea.db"))
+    target = replace(Dataset(f"dataos://sea:raw/{fresh}", "sea", "paimon", "raw", fresh))
+    with_catalog = start_java(depot, key="sea", spark="3.5")
+    for first in (0, 5):
+        with_catalog.run(appending(target, first))
+    assert ids(with_catalog, target) == list(range(10))
+    assert [each["table"] for each in with_catalog.inspect("tables", target)["tables"]] == [fresh]

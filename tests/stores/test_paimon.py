@@ -1,0 +1,62 @@
+"""Paimon tables on S3 and in every catalog: two engines write at once, one is killed, nothing is there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import EngineLost
+from catchment.plan.model import Dataset
+from catchment.project.model import Catalog, Depot
+from catchment.store import open_store
+from tests.concurrency.waiting import worker_of
+from tests.ledgers import end_leases
+from tests.servers import hive
+from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import SECRET, S3Server
+from tests.spark.hosts import Host
+from tests.spark.lake import UNPREPARED, engine_plan
+from tests.spark.paimon.jobs import appending, ids
+
+JOBS = 6
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def ponds(store: S3Server, database: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """An engine on one depot for each catalog; all tables are on S3, except those of the Hive metastore."""
+    root = tmp_path_factory.mktemp("ponds")
+    server = hive.start(root)
+    uri = f"jdbc:postgresql://127.0.0.1:{database.port}/postgres"
+    depots = (
+        Depot("plain", "paimon", "s3a://lake/plain", Catalog("filesystem"), store.spark_conf()),
+        Depot("locked", "paimon", "s3a://lake/locked", Catalog("jdbc", database=str(root / "locked.db"))),
+        Depot("shared", "paimon", "s3a://lake/shared", Catalog("jdbc", uri, properties={"jdbc.user": "postgres"})),
+        Depot("named", "paimon", str(root / "tables"), Catalog("hive", server.uri)),
+    )
+    plan = engine_plan(*depots, metastore=f"sqlite:///{root}/metastore.db", conf=UNPREPARED, spark="3.5")
+    host = Host(plan, root / "logs", (SECRET,))
+    host.ready(patience=280)
+    yield host
+    host.process.stop(grace=5)
+    server.stop()
+
+
+@pytest.mark.parametrize("depot", ["plain", "locked", "shared", "named"])
+def test_two_engines_write_at_once_and_a_third_is_killed(ponds: Host, depot: str, tmp_path: Path) -> None:
+    target = Dataset(f"dataos://{depot}:raw/t", depot, "paimon", "raw", "t")
+    there = ponds.guest(replace(ponds.plan, key="there"), tmp_path / "there", (SECRET,))
+    sent = [(ponds, there)[n % 2].start_job(appending(target, 5 * n, f"j{n}")) for n in range(JOBS)]
+    assert [pending.done()[0].rows for pending in sent] == [5] * JOBS
+    plan = replace(ponds.plan, key="victim", envs={"CATCHMENT_FAULT": "swap-applied:kill"})
+    victim = ponds.guest(plan, tmp_path / "victim", (SECRET,))
+    last = appending(target, 5 * JOBS, "last")
+    assert isinstance(victim.start_job(last, run="r").answer(), EngineLost)
+    with open_store(ponds.plan.metastore) as opened:
+        end_leases(opened, worker_of(victim))
+    assert ponds.run(last, run="r", number=2)[0].rows == 5
+    assert ids(ponds, target) == list(range(5 * (JOBS + 1)))
+    there.process.stop(grace=5)
