@@ -33,14 +33,14 @@ from catchment.store.writes import FATE_UNKNOWN, WriteMode
 from tests.concurrency.invariants import check
 from tests.concurrency.upkeep import compact, expire
 from tests.concurrency.waiting import worker_of
-from tests.concurrency.worlds import Effect, World, seen_as
+from tests.concurrency.worlds import PARTS, Effect, World, seen_as
 from tests.ledgers import Filled, end_leases, forget_engine, forget_tail, spoil
 from tests.spark.lake import LiveEngine, by, deleting, lake_depot, merging, table, writing
 
 engines = st.sampled_from((0, 1))
 MODES: tuple[WriteMode, ...] = ("append", "overwrite", "overwrite-partitions")
 modes = st.sampled_from(MODES)
-parts = st.lists(st.integers(0, 2), min_size=1, max_size=4)
+parts = st.lists(st.integers(0, PARTS - 1), min_size=1, max_size=4)
 """One row for each."""
 points = st.sampled_from((*get_args(CommonPoint), *get_args(TablePoint)))
 row_points = st.sampled_from(("before-own-commit", "own-commit-applied", "before-marked", "marked"))
@@ -154,14 +154,14 @@ class Table(RuleBasedStateMachine):
         self._run(engine, data.draw(st.sampled_from(self.acknowledged), label="write")).done()
         self.worlds |= {world.settled() for world in self.worlds}
 
-    @rule(engine=engines, how=changes, part=st.integers(0, 2), nth=st.integers(0, 9))
+    @rule(engine=engines, how=changes, part=st.integers(0, PARTS - 1), nth=st.integers(0, 9))
     def change_rows(self, engine: int, how: str, part: int, nth: int) -> None:
         self._run(engine, planned := self._plan_change(how, part, nth)).done()
         self.acknowledged.append(planned)
         self._change_worlds(planned)
 
     @precondition(lambda self: self.killed_engines < self.lab.kills)
-    @rule(how=changes, part=st.integers(0, 2), nth=st.integers(0, 9), point=row_points)
+    @rule(how=changes, part=st.integers(0, PARTS - 1), nth=st.integers(0, 9), point=row_points)
     def change_rows_and_be_killed(self, how: str, part: int, nth: int, point: Point) -> None:
         self._kill(planned := self._plan_change(how, part, nth), point, self.changed_rows)
         if point == "before-own-commit":
@@ -257,7 +257,7 @@ class Table(RuleBasedStateMachine):
         values = ", ".join(f"({part}, {id})" for id in ids)
         when = "NOT MATCHED THEN INSERT *"
         if how == "upsert":
-            when = f"MATCHED THEN UPDATE SET part = new.part WHEN {when}"
+            when = f"MATCHED THEN UPDATE SET part = (old.part + 1) % {PARTS} WHEN {when}"
         sql = f"SELECT * FROM VALUES {values} AS t(part, id)"
         job = merging(sql, table(self.name), "old.id = new.id", when)
         return Planned(f"{run}/job/out", run, job, Effect("merge", tuple((part, id) for id in ids)))

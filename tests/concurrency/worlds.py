@@ -10,6 +10,8 @@ from catchment.store.writes import WriteMode
 Rows = tuple[tuple[int, int], ...]
 """(part, id) of every row, in order, repetitions included."""
 
+PARTS = 3
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -20,15 +22,22 @@ class Effect:
 
     def on(self, before: Rows) -> Rows:
         """The table afterwards."""
-        replaced, merged = {part for part, _ in self.rows}, {id for _, id in self.rows}
+        if self.mode == "merge":
+            return self._merged(before)
+        replaced = {part for part, _ in self.rows}
         kept = {
             "append": before,
             "overwrite": (),
-            "merge": tuple(row for row in before if row[1] not in merged),
             "overwrite-partitions": tuple(row for row in before if row[0] not in replaced),
             "delete": tuple(row for row in before if row[0] not in replaced),
         }[self.mode]
         return tuple(sorted((*kept, *(() if self.mode == "delete" else self.rows))))
+
+    def _merged(self, before: Rows) -> Rows:
+        """Rows that are there move to the next part, so that a merge that is made twice is seen; others are new."""
+        known, merged = {id for _, id in before}, {id for _, id in self.rows}
+        moved = [((part + 1) % PARTS if id in merged else part, id) for part, id in before]
+        return tuple(sorted((*moved, *(row for row in self.rows if row[1] not in known))))
 
 
 @dataclass(frozen=True)
