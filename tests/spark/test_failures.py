@@ -9,7 +9,7 @@ import pytest
 
 from catchment.errors import Position
 from catchment.plan.model import InputPlan, StepPlan
-from catchment.spec.model import SourceLine
+from catchment.spec.model import SaveMode, SourceLine
 from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled
 from tests.spark.lake import (
@@ -225,6 +225,13 @@ def test_a_table_that_a_failed_write_has_created_goes_with_it(engine: LiveEngine
     engine.run(writing("SELECT 'other' AS columns", table(fresh)))
     engine.fail(writing("SELECT raise_error('no') AS columns", table(fresh)))
     assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == [("other",)]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_failed_write_leaves_no_files(engine: LiveEngine, tmp_path: Path, mode: SaveMode) -> None:
+    engine.fail(writing(BAD_CAST, files(tmp_path / "new" / "rows", "parquet"), mode=mode))
+    assert not (tmp_path / "new" / "rows").exists()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_it_stays_if_somebody_else_uses_it(
