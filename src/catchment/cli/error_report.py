@@ -6,6 +6,7 @@ import os
 import tempfile
 import traceback
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -182,17 +183,22 @@ def _diagnostic_lines(diagnostic: Diagnostic, snippet: list[str]) -> list[str]:
 
 def _snippet(where: Position, source: Sequence[str]) -> list[str]:
     """The line with a caret below it; nothing if the file has no such line."""
-    from catchment.project.secrets import source_line
-
     if not 1 <= where.line <= len(source):
         return []
     whole, number = source[where.line - 1].rstrip(), str(where.line)
-    shown, _ = _excerpt(source_line(whole), where.column)
+    shown, _ = _excerpt(_masked(whole), where.column)
     line, column = _excerpt(whole, where.column)
     # Tabs are kept, so that the caret is below the position whatever their width is.
     lead = "".join(c if c == "\t" else " " for c in line[: column - 1])
     caret = click.style("^", fg="green", bold=True)
     return [f"  {number} | {shown}", f"  {' ' * len(number)} | {lead}{caret}"]
+
+
+@lru_cache(maxsize=16)  # one long line may have thousands of problems
+def _masked(line: str) -> str:
+    from catchment.project.secrets import source_line
+
+    return source_line(line)
 
 
 def _excerpt(line: str, column: int) -> tuple[str, int]:

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from catchment.cli import error_report
 from catchment.errors import Diagnostic, Position, Severity
 
@@ -59,6 +61,22 @@ def test_of_a_very_long_line_only_the_place_is_shown(tmp_path: Path) -> None:
     assert len(line) < 300
     assert line.index("HERE") == caret.index("\x1b")
     assert (line[6], line[-1]) == ("…", "…")
+
+
+def test_a_line_with_many_problems_is_searched_for_passwords_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    def search(line: str) -> str:
+        searched.append(line)
+        return line
+
+    monkeypatch.setattr("catchment.project.secrets.source_line", search)
+    file = tmp_path / "many.yaml"
+    file.write_text("dependencies: [many names]\n")
+    error_report.diagnostics_text([finding(str(file), 1, column) for column in range(1, 20)])
+    assert searched == ["dependencies: [many names]"]
 
 
 def test_the_end_of_a_long_line_can_be_shown(tmp_path: Path) -> None:
