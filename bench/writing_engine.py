@@ -16,7 +16,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit.writer import Writer
-from catchment.engine import cache
 from catchment.errors import Position
 from catchment.formats.delta import writing as delta
 from catchment.formats.delta.format import Delta
@@ -156,7 +155,7 @@ COUNTED = {
 def main(lake: str, warehouse: str, jars: str, endpoint: str) -> None:
     bench = Bench(*start(lake, warehouse, jars, endpoint, DELTA), warehouse)
     if hasattr(Delta, "prepare"):  # checkouts before it (`--beside`) do not know the word
-        Delta().prepare(bench.spark, cache.root())
+        Delta().prepare(bench.spark)
     serve(bench)
 
 

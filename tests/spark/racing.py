@@ -6,22 +6,20 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 RACER = """
 import json, sys
-from pathlib import Path
 from pyspark.sql import SparkSession
 from catchment.formats.delta import log_store
 from catchment.jvm.classes import Jvm
 
-settings, cache, log, name = json.loads(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+settings, log, name = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 for key, value in settings.items():
     builder = builder.config(key, value)
 spark = builder.getOrCreate()
-log_store.install(spark, cache)
+log_store.install(spark)
 jvm, conf = Jvm.of(spark), spark._jsparkSession.sessionState().newHadoopConf()
 store, path = jvm(log_store.CLASS)(conf), jvm("org.apache.hadoop.fs.Path")
 path(log).getFileSystem(conf).mkdirs(path(log))
@@ -41,9 +39,9 @@ for line in sys.stdin:
 class Racer:
     """One of them."""
 
-    def __init__(self, name: str, log: str, jars: Sequence[str], conf: Mapping[str, str], cache: Path) -> None:
+    def __init__(self, name: str, log: str, jars: Sequence[str], conf: Mapping[str, str]) -> None:
         settings = {"spark.driver.extraClassPath": ":".join(jars), **conf}
-        command = [sys.executable, "-c", RACER, json.dumps(settings), str(cache), log, name]
+        command = [sys.executable, "-c", RACER, json.dumps(settings), log, name]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -58,9 +56,9 @@ class Racer:
         self.process.stdin.flush()
 
 
-def race(log: str, jars: Sequence[str], conf: Mapping[str, str], cache: Path, rounds: int) -> list[tuple[bool, bool]]:
+def race(log: str, jars: Sequence[str], conf: Mapping[str, str], rounds: int) -> list[tuple[bool, bool]]:
     """Let two of them create each version at once; returns who succeeded."""
-    racers = [Racer(name, log, jars, conf, cache) for name in ("one", "two")]
+    racers = [Racer(name, log, jars, conf) for name in ("one", "two")]
     try:
         assert [racer.answer() for racer in racers] == [True, True]
         return [_round(racers, version) for version in range(rounds)]

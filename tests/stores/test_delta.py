@@ -38,7 +38,7 @@ def test_two_engines_append_at_once_and_a_third_is_killed(on_s3: Lake, tmp_path:
 @pytest.mark.slow
 def test_of_two_commits_of_one_version_s3_refuses_one(on_s3: Lake, store: S3Server, tmp_path: Path) -> None:
     jars = packages.install(on_s3.here.plan, print).jars
-    won = race("s3a://lake/raced/t/_delta_log", jars, store.spark_conf(), tmp_path, ROUNDS)
+    won = race("s3a://lake/raced/t/_delta_log", jars, store.spark_conf(), ROUNDS)
     assert all(one != two for one, two in won)
     log = store.data / "lake" / "raced" / "t" / "_delta_log"
     names = [(log / f"{version:020}.json").read_text() for version in range(ROUNDS)]

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
@@ -370,8 +369,8 @@ class Publishes(Protocol):
 class PreparesEngines(Protocol):
     """A format that needs more of an engine than jars and settings."""
 
-    def prepare(self, session: SparkSession, cache: Path) -> None:
-        """Prepare an engine that has just started; `cache` is Catchment's directory in the user's cache."""
+    def prepare(self, session: SparkSession) -> None:
+        """Prepare an engine that has just started."""
         ...
 
 

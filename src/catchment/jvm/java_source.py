@@ -1,28 +1,28 @@
-"""Compiles Java source in an engine with Janino, which is part of Spark, and keeps it as a jar in the user's cache."""
+"""Compiles Java source in an engine with Janino, which is part of Spark.
+
+Each engine compiles it for itself, into a directory of its own that Spark removes: classes in a shared cache could be
+replaced by others.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from catchment.jvm.classes import Jvm
 
 
-def load(spark: SparkSession, name: str, source: Path, jars: Path) -> None:
-    """Make the class of a source file known to every thread of the engine; `jars` is the directory of its jars."""
+def load(spark: SparkSession, name: str, source: Path) -> None:
+    """Compile a source file, and make its class known to every thread of the engine."""
     jvm = Jvm.of(spark)
     loader = jvm("java.lang.Thread").currentThread().getContextClassLoader()
-    text = source.read_text(encoding="utf-8")
-    line = ".".join(spark.version.split(".")[:2])
-    jar = jars / f"{line}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jar"
-    if not jar.exists():
-        _pack(_compiled(jvm, loader, text), jar)
+    jar = _packed(_compiled(jvm, loader, source.read_text(encoding="utf-8")), Path(SparkFiles.getRootDirectory()))
     loader.addURL(jvm("java.io.File")(str(jar)).toURI().toURL())
     jvm("java.lang.Class").forName(name, True, loader)  # noqa: FBT003
 
@@ -34,11 +34,10 @@ def _compiled(jvm: Jvm, loader: Any, source: str) -> dict[str, bytes]:
     return {str(name): bytes(code) for name, code in compiler.getBytecodes().items()}
 
 
-def _pack(classes: dict[str, bytes], jar: Path) -> None:
-    """Write the jar as a whole: several engines may do so at once."""
-    jar.parent.mkdir(parents=True, exist_ok=True)
-    number, draft = tempfile.mkstemp(dir=jar.parent)
+def _packed(classes: dict[str, bytes], directory: Path) -> Path:
+    """A new jar with the classes."""
+    number, jar = tempfile.mkstemp(dir=directory, suffix=".jar")
     with os.fdopen(number, "wb") as file, zipfile.ZipFile(file, "w") as archive:
         for name, code in classes.items():
             archive.writestr(f"{name.replace('.', '/')}.class", code)
-    Path(draft).replace(jar)
+    return Path(jar)

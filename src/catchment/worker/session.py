@@ -19,7 +19,6 @@ from pyspark.sql import SparkSession
 from catchment.commit.presence import Presence, announce, reading
 from catchment.commit.upkeep import keep_small
 from catchment.commit.writer import Writer
-from catchment.engine import cache
 from catchment.engine.protocol import Ready, Start
 from catchment.engine.settings import launch_settings, published, single_writer, spark_settings
 from catchment.errors import CatchmentError, SetupError
@@ -90,7 +89,7 @@ class Application:
             context = SparkContext(gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
             spark = SparkSession(context)
             for format in open_all({depot.kind for depot in start.engine.depots}, PreparesEngines):
-                format.prepare(spark, cache.root())
+                format.prepare(spark)
             return cls(spark, gateway, start)
         except Exception as error:
             raise _start_failure(start, error) from error

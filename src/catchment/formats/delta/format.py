@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -78,9 +77,9 @@ class Delta:
         """Finish or abandon unfinished writes of dead engines; Delta's VACUUM removes the files of abandoned ones."""
         return recover_table(spark, dataset, writer)
 
-    def prepare(self, session: SparkSession, cache: Path) -> None:
+    def prepare(self, session: SparkSession) -> None:
         """Let commits go through a log store that refuses the second of two, where the store can."""
-        log_store.install(session, cache)
+        log_store.install(session)
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
         """Replace tables by paths or by names in Spark's own catalog."""

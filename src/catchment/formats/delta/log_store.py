@@ -1,7 +1,4 @@
-"""Lets Delta commit through a log store of ours where the store itself can refuse a second commit of a version.
-
-Its Java source is compiled in the engine by Janino, which is part of Spark, and kept as a jar in the user's cache.
-"""
+"""Lets Delta commit through a log store of ours where the store itself can refuse a second commit of a version."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ CONDITIONAL_SINCE = (3, 4, 2)
 """The first Hadoop whose S3 client can create a file only if it does not exist."""
 
 
-def install(spark: SparkSession, cache: Path) -> None:
+def install(spark: SparkSession) -> None:
     """Let Delta use it, except where the user has configured a log store. Without it, the table's lease protects."""
     conf = spark.sparkContext._jsc.sc().conf()
     free = [scheme for scheme in SCHEMES if not conf.contains(key(scheme)) and _is_possible(spark, scheme)]
     if not free:
         return
     try:
-        java_source.load(spark, CLASS, SOURCE, cache / "log-store")
+        java_source.load(spark, CLASS, SOURCE)
     except Exception:
         logging.getLogger(__name__).warning("no log store that refuses a second commit", exc_info=True)
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -102,9 +101,9 @@ class Paimon:
         """Finish or abandon the unfinished writes of dead engines."""
         return recover_table(spark, dataset, writer)
 
-    def prepare(self, session: SparkSession, cache: Path) -> None:
+    def prepare(self, session: SparkSession) -> None:
         """Load the Java that commits with one compare-and-swap."""
-        java.install(session, cache)
+        java.install(session)
 
     def close(self, session: SparkSession) -> None:
         """Close the connections of this session's catalogs."""

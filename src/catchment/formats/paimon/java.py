@@ -16,10 +16,10 @@ CLASS = "catchment.paimon.Commits"
 SOURCE = Path(__file__).with_name("Commits.java")
 
 
-def install(spark: SparkSession, cache: Path) -> None:
+def install(spark: SparkSession) -> None:
     """Load it into an engine; lines of Spark for which there is no Paimon go without."""
     if ".".join(spark.version.split(".")[:2]) in TRAITS.packages:
-        java_source.load(spark, CLASS, SOURCE, cache / "paimon")
+        java_source.load(spark, CLASS, SOURCE)
 
 
 def commits(spark: SparkSession) -> Any:
