@@ -39,6 +39,13 @@ class S3Server:
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         }
 
+    def has_unread(self) -> bool:
+        """Whether somebody has sent what the server has not read yet: it is stopped, or busy."""
+        port = f":{int(self.endpoint.rpartition(':')[2]):04X}"
+        lines = [line for kind in ("tcp", "tcp6") for line in Path("/proc/net", kind).read_text().splitlines()[1:]]
+        queues = [fields[4].split(":") for fields in map(str.split, lines) if fields[1].endswith(port)]
+        return any(int(received, 16) for _, received in queues)
+
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
