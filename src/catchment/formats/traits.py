@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -98,7 +98,7 @@ def no_write_options(format: str, mode: str, commit: str) -> frozenset[str]:
     return frozenset()
 
 
-def no_read_options(format: str, spark: str) -> frozenset[str]:
+def no_read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
     """The reader options of a format that has none."""
     return frozenset()
 
@@ -146,8 +146,8 @@ class Traits:
     """Rows are written to a buffer and committed later, so that several writes can be computed at once."""
     groups: bool = False
     """Sealed writes of one table are published together in one commit, so waiting for more is worthwhile (`linger`)."""
-    read_options: Callable[[str, str], frozenset[str]] = no_read_options
-    """The options of an input that have an effect, from (format, line of Spark).
+    read_options: Callable[[str, str, Collection[str]], frozenset[str]] = no_read_options
+    """The options of an input that have an effect, from (format, line of Spark, names that are given).
 
     `*` stands for any characters. Every other option is refused, because Spark would ignore it. Upper and lower case
     are the same, except in names with a dot.

@@ -23,7 +23,7 @@ _SPELLED = {
 
 def check_read_options(given: Input, format: str, spark: str, findings: Findings) -> None:
     """Report the options of an input that nothing would read."""
-    known = traits_of(format).read_options(format, spark)
+    known = traits_of(format).read_options(format, spark, {spelled(name) for name in given.options})
     _check_each(given.options, known, f"reading {format}", given.places, {}, findings)
 
 

@@ -124,6 +124,7 @@ def reading(name: str, format: str = "csv", more: str = "", **others: str) -> J:
         reading("streaming-skip-overwrite-snapshots", "iceberg"),
         reading("snapshot-id", "delta"),
         reading("maxFilesPerTrigger", "delta"),
+        reading("startingVersion", "delta"),
         reading("path"),
     ],
 )
@@ -150,6 +151,7 @@ def test_an_option_that_no_reader_knows_is_refused_where_it_is_given(job: J, tmp
         reading("Branch", "iceberg"),
         reading("start-snapshot-id", "iceberg"),
         reading("readChangeFeed", "delta"),
+        reading('readChangeFeed: "true", startingVersion', "delta"),
         reading("fs.s3a.endpoint", "delta"),
     ],
 )
@@ -174,7 +176,7 @@ def test_a_reader_option_is_the_same_in_every_case(tmp_path: Path) -> None:
     assert [(problem.code, problem.is_error) for problem in found(tmp_path, twice)] == [("unsupported-option", True)]
 
 
-@pytest.mark.parametrize(("name", "format"), [("end-snapshot-id", "iceberg"), ("startingVersion", "delta")])
+@pytest.mark.parametrize(("name", "format"), [("end-snapshot-id", "iceberg"), ("readChangeFeed", "delta")])
 def test_the_part_of_the_history_is_not_chosen_twice(name: str, format: str, tmp_path: Path) -> None:
     by_snapshot = ", incremental: {by: snapshot}"
     assert [problem.code for problem in found(tmp_path, reading(name, format, by_snapshot))] == ["misplaced-key"]

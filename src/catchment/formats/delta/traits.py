@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import CommitConflict
@@ -52,12 +52,12 @@ def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
 
 
 _CHANGES = frozenset({"startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp"})
-_TIME_TRAVEL = frozenset({"versionAsOf", "timestampAsOf", "readChangeFeed"}) | _CHANGES
+_TIME_TRAVEL = frozenset({"versionAsOf", "timestampAsOf", "readChangeFeed"})
 
 
-def read_options(format: str, spark: str) -> frozenset[str]:
-    """The options of Delta's reader; it hands settings of file systems to Hadoop."""
-    return _TIME_TRAVEL | {"fs.*", "dfs.*"}
+def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
+    """The options of Delta's reader, some only for its change feed; it hands settings of file systems to Hadoop."""
+    return _TIME_TRAVEL | {"fs.*", "dfs.*"} | (_CHANGES if "readchangefeed" in given else frozenset())
 
 
 TRAITS = Traits(
@@ -75,7 +75,7 @@ TRAITS = Traits(
     write_options=write_options,
     evolving=frozenset({"delta"}),
     history=True,
-    time_travel=_TIME_TRAVEL,
+    time_travel=_TIME_TRAVEL | _CHANGES,
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
         # Without dependencies: Spark has them, in the versions that it was built with.

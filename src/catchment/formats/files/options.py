@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 _TEXT = frozenset({"encoding", "charset", "lineSep", "locale", "dateFormat", "timestampFormat", "timestampNTZFormat"})
 _CSV = _TEXT | {
     *("sep", "delimiter", "quote", "escape", "charToEscapeQuoteEscaping", "header", "comment", "nullValue"),
@@ -58,7 +60,7 @@ def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
     return _WRITTEN.get(format, _NONE) | _SETTINGS.get(format, _NONE) | {"compression", "maxRecordsPerFile", "timeZone"}
 
 
-def read_options(format: str, spark: str) -> frozenset[str]:
+def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
     """The options of Spark's reader of one format."""
     newer = _NONE if spark.startswith("3.") else _READ_SINCE_4.get(format, _NONE)
     return _READ_FROM_FILES | _READ[format] | _SETTINGS.get(format, _NONE) | newer

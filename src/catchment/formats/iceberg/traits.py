@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import CommitConflict, JobError, Retryable
@@ -140,7 +140,7 @@ _OF_SCANS = frozenset(
 )
 
 
-def read_options(format: str, spark: str) -> frozenset[str]:
+def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
     """The options of Iceberg's reader that have an effect: the others are for streams and changelogs."""
     return _TIME_TRAVEL | _OF_SCANS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import JobError
@@ -98,7 +98,7 @@ def _check_buckets(shape: TableShape, buckets: str) -> Iterator[Problem]:
         yield problem("primary-key-lacks-partition", message, hint)
 
 
-def read_options(format: str, spark: str) -> frozenset[str]:
+def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
     """The options of Paimon's reader. Its writer has none: what matters is a property of the table."""
     return TIME_TRAVEL | _OF_SCANS
 
