@@ -61,8 +61,7 @@ class Kind:
     def check(self, engine: LiveEngine, target: Dataset) -> None:
         """What must hold of every dataset that nobody writes."""
         if target.format == "paimon":
-            of_files = f"`{target.depot}`.`{target.namespace}`.`{target.table}$files`"
-            paths = [row[0] for row in engine.rows(f"SELECT file_path FROM {of_files}")]
+            paths = [file["path"] for file in engine.inspect("files", target)["files"]]
             assert len(paths) == len(set(paths))
             assert all(Path(path).exists() for path in paths)
         elif target.format == "iceberg":

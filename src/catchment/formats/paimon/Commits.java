@@ -227,6 +227,22 @@ public final class Commits {
         return false;
     }
 
+    /** The data files of the newest snapshot: rows, bytes, format and path, one file in each line. */
+    public static String files(FileStoreTable table) {
+        StringBuilder lines = new StringBuilder();
+        for (Iterator all = table.store().newScan().plan().files().iterator(); all.hasNext();) {
+            ManifestEntry entry = (ManifestEntry) all.next();
+            DataFileMeta file = entry.file();
+            Path path = table.store()
+                    .pathFactory()
+                    .createDataFilePathFactory(entry.partition(), entry.bucket())
+                    .toPath(file.fileName());
+            lines.append(file.rowCount()).append(" ").append(file.fileSize()).append(" ");
+            lines.append(file.fileFormat()).append(" ").append(path).append("\n");
+        }
+        return lines.toString();
+    }
+
     /** Snapshots as JSON, one in each line, from the newest back to the one after a number and a time. */
     public static String snapshots(FileStoreTable table, long newest, long after, long since) {
         StringBuilder lines = new StringBuilder();

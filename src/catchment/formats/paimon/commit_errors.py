@@ -5,6 +5,7 @@ from __future__ import annotations
 from catchment.commit.set_aside import UNREADABLE, set_aside_error, unreadable
 from catchment.errors import CommitConflict, JobError, StorageUnavailable
 from catchment.formats.failures import from_spark
+from catchment.formats.paimon.snapshots import Snapshot
 from catchment.store.writes import Entry
 
 OF_THE_STORE = frozenset({"disk-full", "no-permission"})
@@ -26,6 +27,17 @@ def unpublishable(write: Entry, error: Exception) -> JobError:
     if isinstance(error, UNREADABLE):
         return unreadable(write, error)
     return set_aside_error(write, from_spark(error, otherwise="write-failed").message)
+
+
+def unguarded(write: Entry, rival: Snapshot) -> CommitConflict:
+    """The error of a write while somebody writes the same table who does not know its lease."""
+    return CommitConflict(
+        f"somebody without this metastore committed snapshot {rival.id} of {write.intent.target} while "
+        f"{write.write_id} was being written; nothing keeps the two apart, and one of two commits may be lost",
+        code="unguarded-table",
+        hint="use a catalog that Paimon can lock (hive, or jdbc on SQLite or MySQL), one metastore for all writers, or "
+        "let Catchment alone write the table; then run the job again",
+    )
 
 
 def buckets_changed(write: Entry) -> CommitConflict:

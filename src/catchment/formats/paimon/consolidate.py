@@ -19,7 +19,7 @@ from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.paimon import commit_errors, sealed_messages
 from catchment.formats.paimon.java import commits, has_moved
-from catchment.formats.paimon.snapshots import History, Snapshot, user_of
+from catchment.formats.paimon.snapshots import FENCE, History, Snapshot, user_of
 from catchment.formats.paimon.table import Table
 from catchment.formats.publish_errors import fate_unknown, overtaken
 from catchment.jvm.causes import JVM_ERRORS
@@ -118,6 +118,10 @@ class Consolidation:
                 self.outcome.committed[write.write_id] = None
                 return None
             return fate_unknown(write)
+        if self.table.is_unguarded:
+            rival = self.history.rival(write.intent.base.sequence, self.ledger.metastore)
+            if rival is not None:
+                return commit_errors.unguarded(write, rival)
         if _validates(write) and self._changed_since(write, newest):
             return overtaken(write)
         if self.table.takes_turns and self._changed_since(write, newest):
@@ -224,7 +228,7 @@ class Consolidation:
         base = (newest.id, newest.manifests) if newest else (0, None)
         nothing = sealed_messages.messages_of(self.table.spark, [])
         with suppress(*JVM_ERRORS):  # if somebody else has committed, that is as good
-            commits(self.table.spark).commit(self.table.java, "catchment fence", 0, nothing, "fence", *base)
+            commits(self.table.spark).commit(self.table.java, FENCE, 0, nothing, "fence", *base)
 
 
 def _validates(write: Entry) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import SparkSession
 
 from catchment.formats import stamps
 from catchment.formats.model import Facts
+from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshots import Snapshot, read_back
 from catchment.formats.paimon.table import open_catalog, require_table
 from catchment.plan.model import Dataset
@@ -42,7 +42,7 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
     """Columns, key, partitions, properties and size of the newest snapshot."""
     found = require_table(spark, dataset)
     newest = found.newest()
-    [size] = _files(spark, dataset).agg(F.count("*"), F.sum("file_size_in_bytes")).collect()
+    known = files(spark, dataset)
     return {
         "address": dataset.address,
         "location": found.location,
@@ -61,8 +61,8 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
         "tags": [{"name": name, "snapshot_id": snapshot_name(id)} for name, id in sorted(found.tags().items())],
         "properties": {key: value for key, value in found.options.items() if key != "path"},
         "rows": newest.rows if newest else 0,
-        "files": int(size[0]),
-        "bytes": int(size[1] or 0),
+        "files": len(known),
+        "bytes": sum(file["bytes"] for file in known),
         "snapshot_id": snapshot_name(newest.id) if newest else None,
         "snapshots": len(snapshots(spark, dataset)),
     }
@@ -70,21 +70,12 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
 
 def files(spark: SparkSession, dataset: Dataset) -> list[Facts]:
     """The data files of the newest snapshot."""
-    require_table(spark, dataset)
-    return [
-        {
-            "path": row.file_path,
-            "format": row.file_format.upper(),
-            "rows": row.record_count,
-            "bytes": row.file_size_in_bytes,
-            "spec_id": 0,
-        }
-        for row in _files(spark, dataset).orderBy("file_path").collect()
-    ]
+    lines = str(commits(spark).files(require_table(spark, dataset).java)).splitlines()
+    return sorted((_file(*line.split(" ", 3)) for line in lines), key=lambda file: str(file["path"]))
 
 
-def _files(spark: SparkSession, dataset: Dataset) -> DataFrame:
-    return spark.table(f"`{dataset.depot}`.`{dataset.namespace}`.`{dataset.table}$files`")
+def _file(rows: str, size: str, format: str, path: str) -> Facts:
+    return {"path": path, "format": format.upper(), "rows": int(rows), "bytes": int(size), "spec_id": 0}
 
 
 def _snapshot(found: Snapshot) -> Facts:

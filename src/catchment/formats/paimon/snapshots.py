@@ -35,6 +35,8 @@ REARRANGES = frozenset({"COMPACT", "ANALYZE"})
 """Kinds of commits that change no row."""
 MOST_REMEMBERED = 40_000
 """Snapshots of one table that are remembered; with more, the next look begins anew."""
+FENCE = "catchment fence"
+"""The name under which a snapshot without changes is committed."""
 _STAMP = '{"catchment.'
 
 
@@ -75,6 +77,10 @@ class Snapshot:
     @property
     def write_ids(self) -> tuple[str, ...]:
         return split(self.stamp.get(WRITES))
+
+    def is_foreign_to(self, metastore: str) -> bool:
+        """Whether somebody else committed it: without Catchment, or with another metastore."""
+        return self.user != FENCE and self.stamp.get(METASTORE) != metastore
 
     def committed(self, write_id: str) -> Committed:
         """The counts of one of its writes."""
@@ -134,6 +140,11 @@ class History:
             split(each.stamp.get(SEALS)) for each in self._newest_first() if each.stamp.get(METASTORE) == metastore
         )
         return max((int(seal) for seal in next(seals, ())), default=0)
+
+    def rival(self, after: int, metastore: str) -> Snapshot | None:
+        """The first snapshot after a number in which somebody without this metastore has written rows."""
+        later = (self._snapshots[id] for id in sorted(self._snapshots) if id > after)
+        return next((each for each in later if each.kind not in REARRANGES and each.is_foreign_to(metastore)), None)
 
     def published(self, metastore: str) -> list[Published]:
         """What was published for a metastore."""

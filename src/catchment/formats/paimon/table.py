@@ -77,6 +77,12 @@ class Table:
         return "://" not in self.location or self.location.startswith(("file:", "hdfs:"))
 
     @property
+    def is_unguarded(self) -> bool:
+        """Whether only the lease keeps two commits apart: the store lets both in, and the catalog has no lock."""
+        locks = str(self.java.catalogEnvironment().lockFactory().getClass().getSimpleName()) != "EmptyFactory"
+        return not (self.refuses_second_snapshot or locks)
+
+    @property
     def merge_engine(self) -> str | None:
         """How rows of one key become one; None in an append table."""
         return self.options.get("merge-engine", "deduplicate") if self.keys else None

@@ -51,3 +51,13 @@ def test_a_history_that_was_rolled_back_is_read_anew(monkeypatch: Any) -> None:
     commit(2, "again", "list-again")
     history.follow(None, commit(3, "more"), 0, 0)
     assert sorted(history.find(["one", "other", "again", "more"])) == ["again", "more", "one"]
+
+
+def test_who_else_writes_a_table() -> None:
+    ours, theirs = (json.dumps({"catchment.metastore": name}) for name in ("here", "elsewhere"))
+    history = History(None)
+    history._add([snapshot(1, "flink"), snapshot(2, ours), snapshot(3, "catchment fence")])
+    assert history.rival(1, "here") is None
+    assert history.rival(0, "here") == snapshot(1, "flink")
+    history._add([snapshot(4, theirs)])
+    assert history.rival(1, "here") == snapshot(4, theirs)
