@@ -158,6 +158,8 @@ class Traits:
     """Its tables may have a primary key (`primaryKey`): rows of one key become one."""
     check_shape: Callable[[TableShape], Iterable[Problem]] = any_shape
     """What makes no sense in the declaration of a table."""
+    check_sharing: Callable[[TableShape], Iterable[Problem]] = any_shape
+    """What somebody should know who lets several jobs write such a table at the same time."""
     branches: bool = False
     bad_rows: frozenset[str] = frozenset()
     """Formats whose records are parsed from text, so that some of them may be bad (`badRows`)."""

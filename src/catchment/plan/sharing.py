@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from catchment.errors import Diagnostic, Severity
+from catchment.formats.registry import traits_of
+from catchment.formats.traits import TableShape
 from catchment.plan.graph import Graph
 from catchment.plan.model import Dataset, JobPlan, OutputPlan, SharedTable
 from catchment.spec.model import PartitionField, SaveMode, Workflow
@@ -99,6 +101,7 @@ def _examine(writers: Writers) -> Iterator[Diagnostic]:
     if writers.dataset.is_table:
         yield from _properties(writers)
     yield from _order(writers)
+    yield from _of_format(writers)
 
 
 def _partitions(writers: Writers) -> Iterator[Diagnostic]:
@@ -162,6 +165,20 @@ def _order(writers: Writers) -> Iterator[Diagnostic]:
         message = f"job `{one.job}` replaces partitions of {address}; what `{other.job}` appends there before is gone"
         hint = "let one depend on the other"
         yield Diagnostic("append-and-replace-shared", message, one.output.where, hint, Severity.WARNING)
+
+
+def _of_format(writers: Writers) -> Iterator[Diagnostic]:
+    """Report what the format says about writers without a defined order."""
+    if writers.unordered_pair is None:
+        return
+    one, other = writers.unordered_pair
+    columns = ([each.column for each in these] for these in (other.output.primary_key, other.output.partitions))
+    keys, partitions = map(tuple, columns)
+    shape = TableShape(keys, partitions, other.output.properties)
+    for code, message, hint in traits_of(writers.dataset.format).check_sharing(shape):
+        what = f"jobs `{one.job}` and `{other.job}` write {writers.dataset.address} at the same time: {message}"
+        where = other.output.primary_key[0].where if other.output.primary_key else other.output.where
+        yield Diagnostic(code, what, where, hint, Severity.WARNING)
 
 
 def _unordered_pair(writers: Writers, mode: SaveMode, other_mode: SaveMode | None) -> tuple[Writer, Writer] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -258,3 +258,20 @@ def test_what_a_paimon_output_declares(tmp_path: Path) -> None:
     assert [each.column for each in output.primary_key] == ["id", "day"]
     assert [(each.transform, each.column) for each in output.partitions] == [("identity", "day")]
     assert (output.mode, output.properties) == ("overwrite-partitions", {"bucket": "4"})
+
+
+@pytest.mark.parametrize(
+    ("properties", "codes"),
+    [
+        ("merge-engine: deduplicate", ["no-sequence-field", "writers-take-turns"]),
+        ("bucket: '4', sequence.field: at", []),
+        ("bucket: '4', merge-engine: partial-update", []),
+    ],
+)
+def test_what_writers_of_one_paimon_table_should_know(tmp_path: Path, properties: str, codes: list[str]) -> None:
+    options = f"paimon: {{primaryKey: [id], properties: {{{properties}}}}}"
+    jobs = [J(name, write="dataos://pond:raw/x?acl=rw", options=options, compute="old") for name in ("a", "b")]
+    found = prepare(tmp_path, flow(*jobs), POND).diagnostics
+    assert [each.code for each in found] == codes
+    ordered = prepare(tmp_path, flow(jobs[0], replace(jobs[1], needs="a")), POND).diagnostics
+    assert ordered == ()

@@ -26,7 +26,8 @@ def inspect(spark: SparkSession, what: str, dataset: Dataset) -> Facts:
 def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
     """The tables of a depot's catalog."""
     catalog = open_catalog(spark, depot.name)
-    found = sorted((str(ns), str(name)) for ns in catalog.listDatabases() for name in catalog.listTables(ns))
+    spaces = {str(name) for name in catalog.listDatabases()}  # a JDBC catalog lists some of them twice
+    found = sorted((space, str(name)) for space in spaces for name in catalog.listTables(space))
     return [{"namespace": ns, "table": name, "address": f"dataos://{depot.name}:{ns}/{name}"} for ns, name in found]
 
 

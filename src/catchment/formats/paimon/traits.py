@@ -98,6 +98,19 @@ def _check_buckets(shape: TableShape, buckets: str) -> Iterator[Problem]:
         yield problem("primary-key-lacks-partition", message, hint)
 
 
+def check_sharing(shape: TableShape) -> Iterator[Problem]:
+    """What somebody should know who lets several jobs write such a table at the same time."""
+    if shape.keys and shape.properties.get("bucket", DYNAMIC) == DYNAMIC:
+        message = "keys in dynamic buckets bear one writer at a time, so the writes take turns"
+        yield problem("writers-take-turns", message, "give the table a fixed number of buckets: `bucket: 4`")
+    latest = shape.properties.get(MERGE_ENGINE, "deduplicate") == "deduplicate"
+    if shape.keys and latest and "sequence.field" not in shape.properties:
+        message = "if two of them bring the same key, it is not defined which row stays"
+        yield problem(
+            "no-sequence-field", message, "let `sequence.field` name the column that tells which row is newer"
+        )
+
+
 def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
     """The options of Paimon's reader. Its writer has none: what matters is a property of the table."""
     return TIME_TRAVEL | _OF_SCANS
@@ -118,6 +131,7 @@ TRAITS = Traits(
     primary_keys=True,
     check_shape=check_shape,
     read_options=read_options,
+    check_sharing=check_sharing,
     evolving=frozenset({"paimon"}),
     history=True,
     time_travel=TIME_TRAVEL,
