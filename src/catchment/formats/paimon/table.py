@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from catchment.errors import JobError
+from catchment.formats.backoff import attempts
 from catchment.formats.paimon.snapshots import Snapshot
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
@@ -23,6 +24,8 @@ NO_TABLE = Base("", 0, 0, None)
 """The state of a table that does not exist."""
 CATALOG = "org.apache.paimon.catalog.Catalog"
 NOT_THERE = (f"{CATALOG}$TableNotExistException", f"{CATALOG}$DatabaseNotExistException")
+MAX_OPENINGS = 5
+LONGEST_PAUSE_SECONDS = 0.1
 TAKE_TURNS = frozenset({"HASH_DYNAMIC", "CROSS_PARTITION"})
 """Bucket modes in which each writer decides where a new key goes, so that two at once would disagree."""
 
@@ -115,7 +118,14 @@ class Table:
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.paimon.catalog.Catalog of a depot."""
-    return spark._jsparkSession.sessionState().catalogManager().catalog(depot).paimonCatalog()
+    for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
+        try:
+            return spark._jsparkSession.sessionState().catalogManager().catalog(depot).paimonCatalog()
+        except Exception as error:
+            # A JDBC catalog creates its own tables when it is first opened, and two engines may do that at once.
+            if number == MAX_OPENINGS or not is_a(error, "java.sql.SQLException"):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:

@@ -25,6 +25,8 @@ DYNAMIC = "-1"
 FUNCTION, DEFAULT_FUNCTION = "fields.{}.aggregate-function", "fields.default-aggregate-function"
 ANSWER_SECONDS = 120
 """How long a Hive metastore may take to answer. Its client would wait for ten minutes by itself."""
+_SQLITE = {"jdbc.journal_mode": "WAL", "jdbc.busy_timeout": "60000"}
+"""With these, readers do not block the writer, and writers wait for each other instead of failing."""
 CAN_LOCK = ("jdbc:sqlite:", "jdbc:mysql:", "thrift://")
 """Catalogs that Paimon can lock a table in; for PostgreSQL it has no lock."""
 
@@ -65,7 +67,7 @@ def _locks(depot: Depot, uri: str) -> bool:
 
 def _of_type(depot: Depot) -> Mapping[str, str]:
     if depot.catalog is not None and depot.catalog.type == "jdbc":
-        return {"catalog-key": depot.name}
+        return {"catalog-key": depot.name, **(_SQLITE if _uri(depot).startswith("jdbc:sqlite:") else {})}
     if depot.catalog is not None and depot.catalog.type == "hive":
         return {"hadoop.hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s"}
     return {}
