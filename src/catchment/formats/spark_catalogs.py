@@ -1,11 +1,30 @@
-"""The catalogs that a Spark session has opened."""
+"""The catalogs of a Spark session: how they are opened, and which ones are open."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
+
+from catchment.formats.backoff import attempts
+from catchment.jvm.causes import is_a
+
+MAX_OPENINGS = 5
+LONGEST_PAUSE_SECONDS = 0.1
+
+Opened = TypeVar("Opened")
+
+
+def open_patiently(open: Callable[[], Opened], trouble: str) -> Opened:
+    """Open a catalog; a JDBC catalog creates its own tables at first, and two engines may do that at once."""
+    for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
+        try:
+            return open()
+        except Exception as error:
+            if number == MAX_OPENINGS or not is_a(error, trouble):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def opened_catalogs(session: SparkSession, kind: str) -> Iterator[Any]:

@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from catchment.commit.own_commit import Committed
-from catchment.errors import CommitConflict, JobError
+from catchment.errors import CommitConflict
 from catchment.formats.delta.catalog import located
+from catchment.formats.missing_tables import table_not_found
 from catchment.formats.stamps import WRITE_BYTES, WRITE_FILES, WRITE_ROWS, WRITES, split
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
@@ -216,9 +217,5 @@ def require_head(spark: SparkSession, dataset: Dataset) -> Head:
     """The current state of the table; raises if there is none."""
     head = log_of(spark, dataset).head()
     if head is None:
-        raise JobError(
-            f"there is no table {dataset.address}",
-            code="table-not-found",
-            hint="check the address; `catchment table ls` lists the tables of a depot",
-        )
+        raise table_not_found(dataset)
     return head

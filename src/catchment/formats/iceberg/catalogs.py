@@ -6,19 +6,17 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.errors import JobError
-from catchment.formats.backoff import attempts
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import MAIN
 from catchment.formats.iceberg.traits import EXCEPTIONS as EXCEPTIONS
+from catchment.formats.missing_tables import table_not_found
+from catchment.formats.spark_catalogs import open_patiently
 from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset, OutputPlan
 
 NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
 LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
 SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"
-MAX_OPENINGS = 5
-LONGEST_PAUSE_SECONDS = 0.1
 
 Table = Any
 """A org.apache.iceberg.Table in the JVM."""
@@ -27,14 +25,7 @@ Table = Any
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.iceberg.catalog.Catalog of a depot."""
     load = Jvm.of(spark).iceberg("spark.Spark3Util").loadIcebergCatalog
-    for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
-        try:
-            return load(spark._jsparkSession, depot)
-        except Exception as error:
-            # A JDBC catalog creates its own tables when it is first opened, and two engines may do that at once.
-            if number == MAX_OPENINGS or not is_a(error, SQL_TROUBLE):
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    return open_patiently(lambda: load(spark._jsparkSession, depot), SQL_TROUBLE)
 
 
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
@@ -51,11 +42,7 @@ def require_table(spark: SparkSession, dataset: Dataset) -> Table:
     """The current state of the table; raises if there is none."""
     table = find_table(spark, dataset)
     if table is None:
-        raise JobError(
-            f"there is no table {dataset.address}",
-            code="table-not-found",
-            hint="check the address; `catchment table ls` lists the tables of a depot",
-        )
+        raise table_not_found(dataset)
     return table
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from catchment.errors import JobError
-from catchment.formats.backoff import attempts
+from catchment.formats.missing_tables import table_not_found
 from catchment.formats.paimon.snapshots import Snapshot
+from catchment.formats.spark_catalogs import open_patiently
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
@@ -24,8 +24,6 @@ NO_TABLE = Base("", 0, 0, None)
 """The state of a table that does not exist."""
 CATALOG = "org.apache.paimon.catalog.Catalog"
 NOT_THERE = (f"{CATALOG}$TableNotExistException", f"{CATALOG}$DatabaseNotExistException")
-MAX_OPENINGS = 5
-LONGEST_PAUSE_SECONDS = 0.1
 TAKE_TURNS = frozenset({"HASH_DYNAMIC", "CROSS_PARTITION"})
 """Bucket modes in which each writer decides where a new key goes, so that two at once would disagree."""
 
@@ -118,14 +116,8 @@ class Table:
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.paimon.catalog.Catalog of a depot."""
-    for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
-        try:
-            return spark._jsparkSession.sessionState().catalogManager().catalog(depot).paimonCatalog()
-        except Exception as error:
-            # A JDBC catalog creates its own tables when it is first opened, and two engines may do that at once.
-            if number == MAX_OPENINGS or not is_a(error, "java.sql.SQLException"):
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    return open_patiently(lambda: manager.catalog(depot).paimonCatalog(), "java.sql.SQLException")
 
 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:
@@ -147,9 +139,5 @@ def require_table(spark: SparkSession, dataset: Dataset) -> Table:
     """The current state of the table; raises if there is none."""
     table = find_table(spark, dataset)
     if table is None:
-        raise JobError(
-            f"there is no table {dataset.address}",
-            code="table-not-found",
-            hint="check the address; `catchment table ls` lists the tables of a depot",
-        )
+        raise table_not_found(dataset)
     return table
