@@ -8,10 +8,10 @@ INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(RUN)/python \
 	--require-hashes --build-constraints requirements-build.txt -r requirements.txt
 PYTEST := $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test test-slow soak check format schemas lock bench clean
+.PHONY: help setup demo demo-engines test test-slow soak check format schemas lock bench clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.ready ## Install everything the project needs (done by the other targets)
 
@@ -33,6 +33,9 @@ $(UV): requirements-uv.txt
 
 demo: setup ## Two jobs write one Iceberg table while a reader queries it
 	@$(RUN)/catchment demo
+
+demo-engines: setup ## Engines of Spark 3.5 and 4.1 write one lake at the same time
+	@$(RUN)/python examples/many-engines/demo.py
 
 test: setup ## Run the whole suite, without the long matrices
 	@$(PYTEST) -m "not slow"
@@ -69,4 +72,4 @@ bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
 	@$(RUN)/python bench/startup.py
 
 clean: ## Remove what was installed and what runs left behind
-	rm -rf .venv .tools .catchment demo
+	rm -rf .venv .tools .catchment demo demo-engines

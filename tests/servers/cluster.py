@@ -25,15 +25,6 @@ class Cluster:
     directory: Path
     processes: tuple[subprocess.Popen[bytes], ...]
 
-    def executors(self, application: str) -> list[int]:
-        """The processes of an application's executors."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            command = _command(entry) if entry.name.isdigit() else ""
-            if _EXECUTOR in command and application in command:
-                found.append(int(entry.name))
-        return found
-
     def stop(self) -> None:
         """End the workers, which end their executors, and then the master."""
         for process in reversed(self.processes):
@@ -43,7 +34,7 @@ class Cluster:
 
 def start(directory: Path, *, workers: int = 2) -> Cluster:
     """Start a master and so many workers, each with two cores and 1 GB for executors."""
-    home, port = _spark_home(), free_port()
+    home, port = spark_home(), free_port()
     master = f"spark://127.0.0.1:{port}"
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
     started = []
@@ -60,7 +51,18 @@ def start(directory: Path, *, workers: int = 2) -> Cluster:
     return Cluster(master, directory, tuple(started))
 
 
-def _spark_home() -> Path:
+def executors(application: str) -> list[int]:
+    """The processes on this machine that are executors of an application, whichever cluster started them."""
+    processes = {int(entry.name): _command(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+    return [pid for pid, command in processes.items() if _is_executor(command) and application in command]
+
+
+def _is_executor(command: list[str]) -> bool:
+    return bool(command) and command[0].endswith("java") and any(_EXECUTOR in part for part in command)
+
+
+def spark_home() -> Path:
+    """The Spark of the package pyspark."""
     spec = importlib.util.find_spec("pyspark")
     assert spec
     assert spec.submodule_search_locations
@@ -77,8 +79,8 @@ def _await(port: int) -> None:
     raise RuntimeError("the master did not start")
 
 
-def _command(process: Path) -> str:
+def _command(process: Path) -> list[str]:
     try:
-        return (process / "cmdline").read_text(errors="replace").replace("\0", " ")
+        return (process / "cmdline").read_text(errors="replace").split("\0")
     except OSError:
-        return ""
+        return []

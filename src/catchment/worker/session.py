@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -28,10 +29,18 @@ from catchment.formats.registry import open_all
 from catchment.store import PATIENCE_SECONDS, open_store
 
 CONNECT_SECONDS = 5.0
+YARN_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""The environment variables that say where the settings of Hadoop are; Spark needs one of them on YARN."""
 
 
 def require_master(master: str) -> None:
-    """Raise unless the master of a standalone cluster (or one of several) accepts connections."""
+    """Raise if the master of a standalone cluster (or each of several) accepts no connection, or YARN is not known."""
+    if master == "yarn" and not any(os.environ.get(name) for name in YARN_VARIABLES):
+        raise SetupError(
+            "nothing says where YARN is",
+            code="yarn-not-configured",
+            hint=f"set {' or '.join(YARN_VARIABLES)} to the directory with core-site.xml and yarn-site.xml",
+        )
     if not master.startswith("spark://"):
         return
     problems = [

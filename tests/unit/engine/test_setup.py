@@ -123,6 +123,16 @@ def test_programs_are_ended_when_cancelled() -> None:
     assert cache.run_quietly([sys.executable, "-c", "print('x'); exit(3)"], Event()) == (3, "x\n")
 
 
+def test_yarn_has_to_be_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in session.YARN_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(CatchmentError) as caught:
+        session.require_master("yarn")
+    assert code_of(caught) == "yarn-not-configured"
+    monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
+    session.require_master("yarn")
+
+
 def test_masters() -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
