@@ -44,6 +44,8 @@ class Difference:
     """Resolving it changes the table."""
     widens: bool = False
     """Resolving it changes the type of a column, which not every format can do."""
+    nested: bool = False
+    """It is inside a struct, an array or a map, which not every format can change."""
 
 
 def differences(rows: StructType, table: StructType) -> list[Difference]:
@@ -81,27 +83,27 @@ def _of_fields(rows: StructType, table: StructType, path: str) -> Iterator[Diffe
         found = brought.pop(field.name.lower(), None)
         if found is None:
             text = f"column {name} ({field.dataType.simpleString()}) is missing from the rows"
-            yield Difference(text, mergeable=field.nullable and not path)
+            yield Difference(text, mergeable=field.nullable and not path, nested=bool(path))
             continue
         if found.nullable and not field.nullable:
             yield Difference(f"column {name} may be null in the rows but not in the table", mergeable=False)
-        yield from _of_types(found.dataType, field.dataType, name)
+        yield from _of_types(found.dataType, field.dataType, name, nested=bool(path))
     for field in brought.values():
         text = f"column {path}{field.name} ({field.dataType.simpleString()}) is not in the table"
-        yield Difference(text, mergeable=True, grows=True)
+        yield Difference(text, mergeable=True, grows=True, nested=bool(path))
 
 
-def _of_types(rows: DataType, table: DataType, name: str) -> Iterator[Difference]:
+def _of_types(rows: DataType, table: DataType, name: str, *, nested: bool) -> Iterator[Difference]:
     if isinstance(rows, StructType) and isinstance(table, StructType):
         yield from _of_fields(rows, table, f"{name}.")
     elif isinstance(rows, ArrayType) and isinstance(table, ArrayType):
-        yield from _of_types(rows.elementType, table.elementType, f"{name}.element")
+        yield from _of_types(rows.elementType, table.elementType, f"{name}.element", nested=True)
     elif isinstance(rows, MapType) and isinstance(table, MapType):
-        yield from _of_types(rows.keyType, table.keyType, f"{name}.key")
-        yield from _of_types(rows.valueType, table.valueType, f"{name}.value")
+        yield from _of_types(rows.keyType, table.keyType, f"{name}.key", nested=True)
+        yield from _of_types(rows.valueType, table.valueType, f"{name}.value", nested=True)
     elif not fits(rows, table):
         text = f"column {name} is {rows.simpleString()} in the rows and {table.simpleString()} in the table"
-        yield Difference(text, mergeable=fits(table, rows), grows=True, widens=True)
+        yield Difference(text, mergeable=fits(table, rows), grows=True, widens=True, nested=nested)
 
 
 def fits(narrow: DataType, wide: DataType) -> bool:

@@ -147,3 +147,23 @@ def test_an_overwrite_that_must_not_replace_what_others_committed(
     else:
         slow.done()
     assert ids(here, target) == ([0, 1, 2, 3, 7] if fails else [1, 3, 7, 9])
+
+
+@pytest.mark.slow
+def test_a_late_sender_commits_nothing_that_was_refused(
+    here: LiveEngine, ledger: Filled, start_older: Start, target: Dataset
+) -> None:
+    here.run(keyed("SELECT id, 'old' AS v FROM range(3)", target))
+    sleeper = start_older(key="sleeper", fault="before-swap:stop")
+    sleeper.ready()
+    run = f"r-{target.table}"
+    late = sleeper.start_job(keyed("SELECT id, 'new' AS v FROM range(3)", target, name="late"), run=run)
+    await_sleep(worker_of(sleeper))
+    end_leases(ledger.store, worker_of(sleeper))
+    here.ask(f"ALTER TABLE {target.identifier} SET TBLPROPERTIES ('bucket' = '3')")
+    [done] = here.recover(target)
+    assert [each["code"] for each in done["refused"]] == ["schema-changed"]
+    assert [each["added_rows"] for each in snapshots(here, target)] == [3, 0]  # the second one keeps the late swap out
+    os.kill(worker_of(sleeper), signal.SIGCONT)
+    late.failed()  # Paimon writes no new number of buckets beside an old one
+    assert here.rows(f"SELECT * FROM {target.identifier} ORDER BY id") == [(n, "old") for n in range(3)]

@@ -67,11 +67,13 @@ def test_writers_of_dynamic_buckets_take_turns(here: LiveEngine, there: LiveEngi
 
 
 def test_columns_that_grow_and_columns_that_do_not_fit(here: LiveEngine, target: Dataset) -> None:
-    here.run(writing("SELECT 1 AS id, named_struct('a', 1) AS s", target, mode="append"))
-    grown = "SELECT 2L AS id, named_struct('a', 2) AS s, 'x' AS more"
+    here.run(writing("SELECT 1 AS id, named_struct('a', 1, 'z', 0) AS s", target, mode="append"))
+    mixed = "SELECT 2 AS id, named_struct('z', 0, 'a', 1) AS s"
+    assert here.fail(writing(mixed, target, mode="append")).code == "schema-mismatch"
+    grown = "SELECT 2L AS id, named_struct('a', 2, 'z', 0) AS s, 'x' AS more"
     assert here.fail(writing(grown, target, mode="append")).code == "schema-mismatch"
     here.run(writing(grown, target, mode="append", merge_schema=True))
-    nested = "SELECT 3L AS id, named_struct('a', 3, 'b', 3) AS s, 'x' AS more"
+    nested = "SELECT 3L AS id, named_struct('a', 3, 'z', 0, 'b', 3) AS s, 'x' AS more"
     assert here.fail(writing(nested, target, mode="append", merge_schema=True)).code == "schema-mismatch"
     assert here.rows(f"SELECT id, s.a, more FROM {target.identifier} ORDER BY id") == [(1, 1, None), (2, 2, "x")]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from catchment.formats.model import Write
 from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
@@ -17,7 +17,7 @@ from catchment.jvm.classes import Jvm
 def grows(frame: DataFrame, write: Write, table: Table) -> bool:
     """Whether the table needs other columns for these rows; raises if they cannot be written to it."""
     found = _differences(frame, table)
-    check(write, found)
+    check(write, [*found, *_reordered(frame, table)])
     return any(difference.grows for difference in found)
 
 
@@ -57,15 +57,37 @@ def fit(frame: DataFrame, table: Table) -> DataFrame:
 def _differences(frame: DataFrame, table: Table) -> list[Difference]:
     # Whether a column is null is known only row by row: Paimon refuses a row with a null in a required column.
     nullable = StructType([StructField(field.name, field.dataType) for field in table.schema.fields])
-    found = differences(frame.schema, nullable)
-    found = [_possible(difference) for difference in found]
+    found = [_possible(difference) for difference in differences(frame.schema, nullable)]
     if table.merge_engine != "partial-update":
         return found
     # Each writer of such a table brings some of its columns; the others stay as they are.
     return [difference for difference in found if difference.grows or not difference.mergeable]
 
 
+def _reordered(frame: DataFrame, table: Table) -> list[Difference]:
+    """Structs whose fields are in another order than the table's: Spark casts them by position, not by name."""
+    own = {field.name.lower(): field.dataType for field in table.schema.fields}
+    mixed = [field.name for field in frame.schema.fields if _is_mixed(field.dataType, own.get(field.name.lower()))]
+    return [
+        Difference(f"column {name} has its fields in another order than the table", mergeable=False) for name in mixed
+    ]
+
+
+def _is_mixed(rows: DataType, table: DataType | None) -> bool:
+    match rows, table:
+        case StructType(), StructType():
+            brought, own = ([field.name.lower() for field in kind.fields] for kind in (rows, table))
+            pairs = zip(rows.fields, table.fields, strict=False)
+            inside = any(_is_mixed(one.dataType, other.dataType) for one, other in pairs)
+            return inside or (brought != own and sorted(brought) == sorted(own))
+        case ArrayType(), ArrayType():
+            return _is_mixed(rows.elementType, table.elementType)
+        case MapType(), MapType():
+            return _is_mixed(rows.keyType, table.keyType) or _is_mixed(rows.valueType, table.valueType)
+        case _:
+            return False
+
+
 def _possible(difference: Difference) -> Difference:
     """Paimon adds columns at the top only: a struct stays as it was created."""
-    nested = "." in difference.text.split(" ")[1]
-    return replace(difference, mergeable=False) if nested else difference
+    return replace(difference, mergeable=False) if difference.nested else difference
