@@ -138,3 +138,16 @@ def test_a_jdbc_catalog(start_java: Start, root: Path, fresh: str) -> None:
         with_catalog.run(appending(target, first))
     assert ids(with_catalog, target) == list(range(10))
     assert [each["table"] for each in with_catalog.inspect("tables", target)["tables"]] == [fresh]
+
+
+def test_what_an_upkeep_of_paimon_tables_does_not_take(here: LiveEngine, target: Dataset) -> None:
+    for first in (0, 5):
+        here.run(keyed(f"SELECT id FROM range({first}, {first + 5}, 1, 1)", target, bucket="1"))
+    looked = here.maintain(target, Rewrite(), dry_run=True)
+    assert [(part["partition"], part["files"]) for part in looked["partitions"]] == [("bucket-0", 2)]
+    for operation in (Rewrite(properties={"rewrite-all": "true"}), Expire(snapshot_ids=("1",))):
+        refused = here.start_maintenance(target, operation).failed()
+        assert refused.code == "unsupported-option"
+    assert len(snapshots(here, target)) == 2
+    done = here.maintain(target, Rewrite())
+    assert (done["rewritten_files"], done["added_files"], ids(here, target)) == (2, 1, list(range(10)))

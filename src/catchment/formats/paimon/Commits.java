@@ -132,22 +132,16 @@ public final class Commits {
                 Collections.singletonMap("dynamic-partition-overwrite", String.valueOf(!mode.equals("overwrite"))));
         TableCommitImpl whole = own.newCommit(user);
         try {
-            Lock lock = own.catalogEnvironment().lockFactory().create();
-            FileStoreCommit commit = ((FileStoreCommit) field(whole, "commit"))
-                    .withLock(new Guard(own.snapshotManager(), lock, base, manifests));
+            Guard guard = new Guard(own.snapshotManager(), (Lock) field(whole, "lock"), base, manifests);
+            FileStoreCommit commit = ((FileStoreCommit) field(whole, "commit")).withLock(guard);
             ManifestCommittable committable = new ManifestCommittable(identifier);
             for (Iterator all = messages.iterator(); all.hasNext();) {
                 committable.addFileCommittable((CommitMessage) all.next());
             }
-            try {
-                if (mode.equals("append") || mode.equals("fence")) {
-                    commit.ignoreEmptyCommit(mode.equals("append"))
-                            .commit(committable, Collections.emptyMap(), false);
-                } else {
-                    commit.overwrite(Collections.emptyMap(), committable, Collections.emptyMap());
-                }
-            } finally {
-                lock.close();
+            if (mode.equals("append") || mode.equals("fence")) {
+                commit.ignoreEmptyCommit(mode.equals("append")).commit(committable, Collections.emptyMap(), false);
+            } else {
+                commit.overwrite(Collections.emptyMap(), committable, Collections.emptyMap());
             }
         } finally {
             whole.close();

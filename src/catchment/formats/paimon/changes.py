@@ -57,7 +57,9 @@ def change(
         changed = step.before != step.after
         if changed and not dry_run:
             step.make()
-    return {"before": step.before, "after": step.after, "changed": changed, **step.further}
+    newest, pending = table.newest(), writer.ledger.count_pending(change.dataset.target)
+    head = {"pending": pending, "snapshot_id": snapshot_name(newest.id) if newest else None}
+    return {"before": step.before, "after": step.after, **head, "changed": changed, **step.further}
 
 
 def _roll_back(table: Table, arguments: Arguments) -> Step:

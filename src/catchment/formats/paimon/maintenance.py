@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -76,7 +78,7 @@ class MaintainedTable:
         if isinstance(operation, Expire):
             return MaintenanceResult(facts=self._choose(operation)[1])
         if isinstance(operation, Rewrite):
-            return MaintenanceResult(facts={"rewritten_files": len(files(self.spark, self.dataset)), "added_files": 0})
+            return self._preview(operation)
         raise _not_supported(operation.kind)
 
     def _lease(self) -> AbstractContextManager[None]:
@@ -84,8 +86,25 @@ class MaintainedTable:
         progress = spark_progress(self.spark)
         return table_lease(self.writer.store, self.table.location, self.writer.owner, self.listener, progress)
 
+    def _preview(self, operation: Rewrite) -> MaintenanceResult:
+        """The files of each bucket of each partition, of which a compaction makes about one."""
+        _check_rewrite(operation)
+        if operation.condition:
+            self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
+        start, buckets = len(self.table.location) + 1, defaultdict[str, list[int]](list)
+        for file in files(self.spark, self.dataset):
+            buckets[file["path"][start:].rpartition("/")[0]].append(file["bytes"])
+        parts: list[dict[str, Any]] = [
+            {"partition": name, "files": len(sizes), "bytes": sum(sizes), "expected_files": 1}
+            for name, sizes in sorted(buckets.items())
+            if len(sizes) > 1
+        ]
+        counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
+        return MaintenanceResult(facts={**counts, "expected_files": len(parts), "partitions": parts})
+
     def _compact(self, operation: Rewrite) -> MaintenanceResult:
         """Merge the files of each bucket; sealed writes wait meanwhile."""
+        _check_rewrite(operation)
         given = {
             "table": f"{self.dataset.namespace}.{self.dataset.table}",
             "order_strategy": "order" if operation.order else None,
@@ -94,7 +113,7 @@ class MaintainedTable:
         }
         arguments = ", ".join(f"{key} => {_literal(value)}" for key, value in given.items() if value)
         with self._lease():
-            before = {each["path"] for each in files(self.spark, self.dataset)}
+            before = {each["path"]: each["bytes"] for each in files(self.spark, self.dataset)}
             try:
                 self.spark.sql(f"CALL `{self.dataset.depot}`.sys.compact({arguments})")
             except Exception as error:
@@ -102,7 +121,8 @@ class MaintainedTable:
                 raise from_spark(error, otherwise="maintenance-failed").at(where) from error
             after = {each["path"]: each["bytes"] for each in files(self.spark, self.dataset)}
         added = {path: size for path, size in after.items() if path not in before}
-        facts = {"rewritten_files": len(before - {*after}), "added_files": len(added)}
+        gone = [size for path, size in before.items() if path not in after]
+        facts = {"rewritten_files": len(gone), "added_files": len(added), "rewritten_bytes": sum(gone)}
         return MaintenanceResult(len(added), sum(added.values()), facts=facts)
 
     def _expire(self, operation: Expire) -> MaintenanceResult:
@@ -116,11 +136,11 @@ class MaintainedTable:
 
     def _choose(self, operation: Expire) -> tuple[list[Snapshot], Facts]:
         """The snapshots that expire, oldest first, and the report."""
-        if operation.snapshot_ids:
+        if operation.snapshot_ids or operation.deletes:
             raise JobError(
-                "Paimon expires the oldest snapshots first, and not single ones",
+                "Paimon expires the oldest snapshots first, one after the other",
                 code="unsupported-option",
-                hint="say how old a snapshot must be, with --older-than",
+                hint="say how old a snapshot must be (--older-than), and neither which ones nor how many at once",
             )
         table = self.table
         newest = table.newest()
@@ -152,6 +172,15 @@ class MaintainedTable:
         # Those after the snapshot that a write began from tell whether it was published.
         began = None if waiting.sequence is None else waiting.sequence + 1
         return {"writes": min((began, *waiting.snapshots), default=None) if began else None, "readers": seen}
+
+
+def _check_rewrite(operation: Rewrite) -> None:
+    if operation.properties:
+        raise JobError(
+            f"{', '.join(operation.properties)} has no effect on Paimon",
+            code="unsupported-option",
+            hint="set target-file-size and the like as properties of the table",
+        )
 
 
 def _literal(text: str) -> str:
