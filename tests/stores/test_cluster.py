@@ -1,4 +1,7 @@
-"""The same jobs on a real standalone cluster with two workers; metastore and catalog in PostgreSQL, tables on S3."""
+"""The same jobs on real clusters with two workers: standalone with tables on S3, and YARN with tables on HDFS.
+
+Metastore and catalog are in PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from catchment.store import open_store
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import end_leases
-from tests.servers import cluster
-from tests.servers.cluster import executors
+from tests.servers import cluster, yarn
+from tests.servers.cluster import executors, spark_home
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import SECRET, S3Server
 from tests.spark.lake import UNPREPARED, LiveEngine, Pending, by, files, files_depot, table, writing
@@ -64,7 +67,20 @@ def standalone(store: S3Server, database: PostgresServer, tmp_path_factory: pyte
     started.stop()
 
 
-@pytest.mark.parametrize("kind", ["standalone"])
+@pytest.fixture(scope="module")
+def on_yarn(database: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    if not yarn.has_compiler():
+        pytest.skip("needs a JDK: Java here has no compiler")
+    started = yarn.start(tmp_path_factory.mktemp("yarn"))
+    depot = lakes.in_postgresql("yarned", f"{started.file_system}/warehouse", database.port)
+    conf = {**CONF, "spark.executor.instances": "2", "spark.yarn.jars": f"local:{spark_home()}/jars/*"}
+    # YARN lets Java kill itself as soon as memory is short, which may be before the task can say why it failed.
+    codes = ("out-of-memory", "executor-lost")
+    yield Site("yarn", depot, conf, {"HADOOP_CONF_DIR": str(started.conf_dir)}, codes)
+    started.stop()
+
+
+@pytest.mark.parametrize("kind", ["standalone", "on_yarn"])
 def test_a_cluster_with_two_workers(
     kind: str,
     request: pytest.FixtureRequest,
@@ -100,6 +116,7 @@ def test_a_cluster_with_two_workers(
         end_leases(ledger, worker_of(engine))
     until(lambda: not executors(application))  # the cluster ends what nobody drives any more
     second = start("second")
+    second.ready(600)  # YARN takes its time to free what a killed driver had
     [report] = second.run(long_job(site), run=f"run-{kind}", number=2)
     assert report.rows == len(LONG_IDS)
     assert ids(second, "long", site.depot.name) == sorted([*LONG_IDS, *LONG_IDS])  # with those of the lost executor
