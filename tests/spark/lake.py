@@ -151,7 +151,9 @@ def job(
     name: str = "job",
     **more: Any,
 ) -> JobPlan:
-    return JobPlan(name, "default", HERE, inputs=tuple(inputs), steps=tuple(steps), outputs=outputs, **more)
+    calls_java = any("java_method" in each.sql for each in steps)  # to wait for something in the middle of its work
+    plan = JobPlan(name, "default", HERE, inputs=tuple(inputs), steps=tuple(steps), outputs=outputs, **more)
+    return replace(plan, side_effects=True) if calls_java else plan
 
 
 def writing(sql: str, dataset: Dataset, *, name: str = "job", **more: Any) -> JobPlan:

@@ -50,6 +50,7 @@ MORE_WRITES = (
     "INSERT OVERWRITE DIRECTORY '/tmp/catchment-nobody-writes-this' USING parquet SELECT 1",
     "ADD FILE '/etc/hostname'",
     "SELECT TRANSFORM(id) USING 'cat' AS (id) FROM {0}",
+    "CACHE TABLE some AS SELECT TRANSFORM(id) USING 'cat' AS (id) FROM {0}",
     "SELECT java_method('java.util.UUID', 'randomUUID')",
     "CACHE TABLE some AS SELECT reflect('java.util.UUID', 'randomUUID')",
     "EXPLAIN SELECT reflect('java.util.UUID', 'randomUUID') FROM VALUES (1)",

@@ -70,10 +70,11 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
         raise _refusal(_name(stated), allowed)
     analysed = plans.analyse(parsed)
     # An explained statement is optimised, for which Spark may compute parts of it.
-    _check_parts(plans, analysed if stated is parsed else plans.analyse(stated), allowed)
+    looked_at = analysed if stated is parsed else plans.analyse(stated)
+    if _may_run_program(sql) and any(_name(node) == _RUNS_PROGRAM for node in _nodes(looked_at)):
+        raise _refusal(_RUNS_PROGRAM, allowed)
+    _check_parts(plans, looked_at, allowed)
     if not plans.has_command(analysed):
-        if _may_run_program(sql) and any(_name(node) == _RUNS_PROGRAM for node in _nodes(analysed)):
-            raise _refusal(_RUNS_PROGRAM, allowed)
         return plans.frame(analysed)
     if not _is_harmless(analysed):
         raise _refusal(_name(analysed), allowed)
