@@ -13,7 +13,7 @@ from catchment.events.console import Console
 HERE = Path(__file__).parent
 MARK = ".catchment-demo"
 ROWS = 1000
-"""Orders and clicks; each line of Spark writes half of them."""
+"""Orders, clicks and profiles; each line of Spark writes half of the orders and of the clicks."""
 
 
 def lay_out(root: Path) -> None:
@@ -41,9 +41,10 @@ def expected() -> dict[str, list[tuple[object, ...]]]:
     return {
         counts.format("lakehouse.shop.orders"): per_line,
         counts.format("delta.`{root}/events/shop/clicks`"): per_line,
-        "SELECT spark, orders, amount, clicks FROM parquet.`{root}/archive/report` ORDER BY spark": [
-            ("3.5", half, odd, half),
-            ("4.1", half, even, half),
+        "SELECT count(*), count(DISTINCT id), count(amount), count(page) FROM pond.shop.profiles": [(ROWS,) * 4],
+        "SELECT spark, orders, amount, clicks, profiles FROM parquet.`{root}/archive/report` ORDER BY spark": [
+            ("3.5", half, odd, half, half),
+            ("4.1", half, even, half, half),
         ],
     }
 
@@ -56,7 +57,7 @@ def main(root: Path) -> int:
     if run.status != "succeeded":
         return 1
     wrong = 0
-    with project.lake() as lake:
+    with project.lake("old") as lake:  # the only one that can read every table
         for sql, rows in expected().items():
             found = list(lake.query(sql.replace("{root}", str(root.resolve()))).rows)
             wrong += found != rows
