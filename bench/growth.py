@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from writers import Engine, jars_for
+from writers import Engine, installed_for
 
 OURS = "catchment"
 
@@ -156,12 +156,12 @@ def main() -> None:
 def versions(directory: Path, beside: Path | None) -> Iterator[dict[str, Engine]]:
     """An engine on a lake of its own for each version that is measured."""
     checkouts = {OURS: None, **({"beside": beside} if beside else {})}
-    jars, started = jars_for("local"), {}
+    installed, started = installed_for("local", "iceberg"), {}
     try:
         for version, checkout in checkouts.items():
             lake = directory / version
             lake.mkdir()
-            started[version] = Engine(lake, str(lake / "warehouse"), jars, "", "growing_engine.py", checkout)
+            started[version] = Engine(lake, str(lake / "warehouse"), installed, "", "growing_engine.py", checkout)
             assert started[version].answer() == "ready"
         yield started
     finally:

@@ -43,7 +43,7 @@ from catchment.formats.iceberg.writing import commit as commit_iceberg
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset, OutputPlan, PartitionField
 from lake import DELTA, Unheard, start
-from writers import LATENCY_MS, jars_for
+from writers import LATENCY_MS, installed_for
 
 WAYS = ("loop", "spark", "files", "iceberg", "delta")
 COLUMNS = ("campaign", "date")
@@ -237,7 +237,9 @@ def begin(directory: Path, store: str) -> Bench:
         base, warehouse = "s3a://lake/files", "s3a://lake/warehouse"
         prefix = "spark.hadoop.fs.s3a."
         endpoint = json.dumps({key.removeprefix(prefix): value for key, value in server.spark_conf().items()})
-    jars = jars_for("s3", delta=True)  # on the local disk too: the sessions of both share a JVM
+    jars = ",".join(
+        installed_for("s3", "iceberg", "delta").jars
+    )  # on the local disk too: the sessions of both share a JVM
     spark, writer = start(str(directory), warehouse, jars, endpoint, DELTA)
     return Bench(spark, writer, base, server)
 

@@ -1,4 +1,4 @@
-"""Many writers, one table: small appends through Catchment's buffers, and through plain Iceberg and plain Delta.
+"""Many writers, one table: small appends through Catchment's buffers, and through plain Iceberg, Delta and Paimon.
 
     .venv/bin/python bench/writers.py --quick          about ten minutes
     .venv/bin/python bench/writers.py                  as long as it takes
@@ -8,9 +8,12 @@
 
 Ways: `plain` is Iceberg with its default retries, `tuned` is Iceberg with 100 retries and waits of at most 2 s,
 `catchment` is the buffered commit. `delta-plain` is Delta's own append with its own retries, which loses commits where
-the store takes two of one version; `delta` is Catchment's buffered append. All ways run in the same warm engines,
-interleaved, on tables of their own, with the catalog on SQLite (another checkout has engines and a lake of its own);
-once with the table on the local disk, once on an S3 server with 40 ms per request.
+the store takes two of one version; `delta` is Catchment's buffered append. `paimon-plain` is Paimon's own append with
+a filesystem catalog, `paimon-locked` with the lock of a catalog on SQLite, `paimon` is Catchment's buffered append.
+Paimon tries a commit again for as long as it takes, so there are no retries to tune. All ways run in the same warm
+engines, interleaved, on tables of their own, with the catalog on SQLite; Paimon has engines of its own, with Spark 3.5,
+and another checkout has engines and a lake of its own. Once the table is on the local disk, once on an S3 server with
+40 ms per request.
 """
 
 from __future__ import annotations
@@ -33,10 +36,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.servers import s3
 
+from catchment.engine.environment import Installed
+
 HERE = Path(__file__).parent
-WAYS = ("plain", "tuned", "catchment", "delta-plain", "delta")
-LOSSY = "delta-plain"
-"""The way whose acknowledged writes may be missing."""
+PAIMON_WAYS = ("paimon-plain", "paimon-locked", "paimon")
+WAYS = ("plain", "tuned", "catchment", "delta-plain", "delta", *PAIMON_WAYS)
+LOSSY = ("delta-plain", "paimon-plain")
+"""The ways whose acknowledged writes may be missing."""
+OURS = ("catchment", "delta", "paimon")
 BESIDE = {"beside": "catchment", "beside-delta": "delta"}
 """Ways of another checkout."""
 LATENCY_MS = 40
@@ -72,13 +79,14 @@ class Engine:
         self,
         lake: Path,
         warehouse: str,
-        jars: str,
+        installed: Installed,
         endpoint: str,
         program: str = "writing_engine.py",
         checkout: Path | None = None,
     ) -> None:
-        command = [sys.executable, str(HERE / program), str(lake), warehouse, jars, endpoint]
-        source = {"PYTHONPATH": str(checkout.resolve() / "src")} if checkout else {}
+        command = [sys.executable, str(HERE / program), str(lake), warehouse, ",".join(installed.jars), endpoint]
+        path = (*installed.python_path, *([str(checkout.resolve() / "src")] if checkout else []))
+        source = {"SPARK_HOME": str(installed.spark_home), **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
         self.log = lake / f"{Path(program).stem}-{uuid.uuid4().hex[:8]}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -123,7 +131,11 @@ def main() -> None:
     for store in asked.stores:
         repeat = 1 if asked.quick and store == "s3" else asked.repeat
         with ExitStack() as stack:
-            warm = dict.fromkeys(asked.ways, stack.enter_context(engines(store, max(counts))))
+            warm: dict[str, list[Engine]] = {}
+            if ours := [way for way in asked.ways if way not in PAIMON_WAYS]:
+                warm |= dict.fromkeys(ours, stack.enter_context(engines(store, max(counts))))
+            if older := [way for way in asked.ways if way in PAIMON_WAYS]:
+                warm |= dict.fromkeys(older, stack.enter_context(engines(store, max(counts), paimon=True)))
             if asked.beside:
                 theirs = stack.enter_context(engines(store, max(counts), asked.beside))
                 warm |= {way: theirs for way, ours in BESIDE.items() if ours in asked.ways}
@@ -137,16 +149,24 @@ def main() -> None:
 
 
 @contextmanager
-def engines(store: str, most_writers: int, checkout: Path | None = None) -> Iterator[list[Engine]]:
+def engines(
+    store: str, most_writers: int, checkout: Path | None = None, *, paimon: bool = False
+) -> Iterator[list[Engine]]:
     """Warm engines on an empty lake."""
-    with tempfile.TemporaryDirectory() as directory, engines_in(Path(directory), store, most_writers, checkout) as warm:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        engines_in(Path(directory), store, most_writers, checkout, paimon=paimon) as warm,
+    ):
         yield warm
 
 
 @contextmanager
-def engines_in(directory: Path, store: str, most_writers: int, checkout: Path | None) -> Iterator[list[Engine]]:
+def engines_in(
+    directory: Path, store: str, most_writers: int, checkout: Path | None, *, paimon: bool
+) -> Iterator[list[Engine]]:
     """The engines of a lake in this directory."""
-    jars, server = jars_for(store, delta=True), None
+    installed, server = installed_for(store, *(("paimon",) if paimon else ("iceberg", "delta"))), None
+    program = "paimon_engine.py" if paimon else "writing_engine.py"
     warehouse, endpoint = str(directory / "warehouse"), ""
     if store == "s3":
         server = s3.start(s3.jar(), directory / "s3", latency_ms=LATENCY_MS)
@@ -157,11 +177,12 @@ def engines_in(directory: Path, store: str, most_writers: int, checkout: Path | 
     started: list[Engine] = []
     try:
         for _ in range(count):  # one after the other: the first makes the catalog and the metastore
-            started.append(Engine(directory, warehouse, jars, endpoint, checkout=checkout))
+            started.append(Engine(directory, warehouse, installed, endpoint, program, checkout))
             assert started[-1].answer() == "ready"
-        for way in ("tuned", "catchment", "delta"):
-            started[0].ask(do="create", table=f"warm_{way}", way=way)
-            _write(started, f"warm_{way}", way, threads=2, each=4)
+        for way in PAIMON_WAYS if paimon else ("tuned", "catchment", "delta"):
+            table = f"warm_{way.replace('-', '_')}"
+            started[0].ask(do="create", table=table, way=way)
+            _write(started, table, way, threads=2, each=4)
         yield started
     finally:
         for engine in started:
@@ -183,7 +204,7 @@ def measure(
                 case = Case(store, writers, way)
                 outcome = run(warm[way], case, each, f"t_{way.replace('-', '_')}_{writers}_{number}")
                 found.setdefault(case, []).append(outcome)
-                print(f"  {store:5} {writers:3} writers {way:11} {outcome}", file=sys.stderr, flush=True)
+                print(f"  {store:5} {writers:3} writers {way:13} {outcome}", file=sys.stderr, flush=True)
 
 
 def under_lease(engine: Engine, store: str, repeat: int) -> float:
@@ -207,7 +228,7 @@ def run(all_engines: list[Engine], case: Case, each: int, table: str) -> Outcome
     seconds = sorted(second for answer in answers for second in answer["seconds"])
     failed = sum(len(answer["failures"]) for answer in answers)
     seen = used[0].ask(do="look", table=table, way=way)
-    if case.way != LOSSY and not seen["rows"] == seen["ids"] == len(seconds):
+    if case.way not in LOSSY and not seen["rows"] == seen["ids"] == len(seconds):
         sys.exit(f"{case}: {len(seconds)} acknowledged, but {seen} in the table")
     return Outcome(
         len(seconds),
@@ -264,8 +285,8 @@ def goals(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> Iterato
             sign = ">=" if at_least else "<="
             yield f"- {what}: {value:.2f}, goal {sign} {limit:g}: {'met' if met else 'MISSED'}"
 
-    ours = [o for case, outcomes in found.items() if case.way == "catchment" for o in outcomes]
-    yield from line("failed writes of catchment, all cases", float(sum(o.failed for o in ours)), 0)
+    catchment = [o for case, outcomes in found.items() if case.way in OURS for o in outcomes]
+    yield from line("failed writes of catchment, all cases", float(sum(o.failed for o in catchment)), 0)
     for store, factor in (("s3", 20), ("local", 2)):
         rate, tuned = middle(store, 64, "catchment", "rate"), middle(store, 64, "tuned", "rate")
         yield from line(f"{store}, 64 writers: rate over tuned", _ratio(rate, tuned), factor, at_least=True)
@@ -286,6 +307,10 @@ def goals(found: dict[Case, list[Outcome]], leases: dict[str, float]) -> Iterato
         yield from line(f"{store}, 64 writers, Delta: versions per write", _ratio(versions, writes), 0.25)
         faster = _ratio(middle(store, 64, "delta", "rate"), middle(store, 64, "beside-delta", "rate"))
         yield from line(f"{store}, 64 writers, Delta: rate over the version beside", faster, 4, at_least=True)
+        ours, theirs = (middle(store, 64, way, "rate") for way in ("paimon", "paimon-locked"))
+        yield from line(f"{store}, 64 writers, Paimon: rate over its own", _ratio(ours, theirs), 5, at_least=True)
+        ours, theirs = (middle(store, 1, way, "p50") for way in ("paimon", "paimon-locked"))
+        yield from line(f"{store}, one writer, Paimon: p50 over its own", _ratio(ours, theirs), 1.1)
     for store, ratio in leases.items():
         yield from line(f"{store}: time under the lease for 64 buffers over that for one", ratio, 3)
     asked, theirs = middle("s3", 64, "catchment", "requests"), middle("s3", 64, "plain", "requests")
@@ -296,17 +321,17 @@ def _ratio(value: float | None, other: float | None) -> float | None:
     return value / other if value is not None and other else None
 
 
-def jars_for(store: str, *, delta: bool = False) -> str:
-    """The jars of an engine on this store, separated by commas."""
+def installed_for(store: str, *kinds: str) -> Installed:
+    """What an engine with depots of these kinds on this store needs; Paimon needs Spark 3.5."""
     from catchment.engine import packages
     from catchment.plan.model import EnginePlan
-    from catchment.project.model import Catalog, Depot, Engine
+    from catchment.project.model import Catalog, Depot
+    from catchment.project.model import Engine as EngineOfProject
 
     location = "s3a://lake/warehouse" if store == "s3" else tempfile.gettempdir()
-    depot = Depot("lake", "iceberg", location, Catalog(database="catalog.db"))
-    depots = (depot, Depot("events", "delta", location)) if delta else (depot,)
-    plan = EnginePlan("bench", Engine("bench"), depots=depots)
-    return ",".join(packages.install(plan, lambda line: print(line, file=sys.stderr)).jars)
+    depots = tuple(Depot(kind, kind, location, None if kind == "delta" else Catalog()) for kind in kinds)
+    engine = EngineOfProject("bench", "3.5" if "paimon" in kinds else "4.1")
+    return packages.install(EnginePlan("bench", engine, depots=depots), lambda line: print(line, file=sys.stderr))
 
 
 if __name__ == "__main__":
