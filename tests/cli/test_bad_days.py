@@ -207,7 +207,11 @@ def what_goes_on(root: Path) -> tuple[str, ...]:
     return ("resume", runs[0].id) if runs else ("run", "two.yaml")
 
 
-@pytest.mark.parametrize("leaving", [0, 3 * 2**20], ids=["before-the-run", "during-the-run"])
+@pytest.mark.parametrize(
+    "leaving",
+    # In the middle of a run, the metastore is tried again for a minute.
+    [pytest.param(0, id="before-the-run"), pytest.param(3 * 2**20, id="during-the-run", marks=pytest.mark.slow)],
+)
 def test_a_full_disk(tmp_path: Path, lent: Host, leaving: int) -> None:
     """The disk holds everything: the project, its metastore, its logs and its lake."""
     with mounting() as mount:

@@ -114,7 +114,7 @@ def test_a_merge_does_not_reach_the_session_of_the_next_write(here: LiveEngine, 
 def test_a_merge_that_is_overtaken_is_evaluated_on_what_is_there_then(here: LiveEngine, target: Dataset) -> None:
     here.run(base(target, 1))
     slow = merging("SELECT 1L AS id, seen * 0 + 5 AS amount FROM gate", target, ON, ADD)
-    pending = here.start_job(replace(slow, steps=(gate(target), *slow.steps)))
+    pending = here.start_job(replace(slow, steps=(gate(target), *slow.steps), side_effects=True))
     overtake(here, target, "1L, 20L")
     [report] = pending.done()
     assert "trying again" in str([note.data for note in pending.notes if note.event == "warning"])
