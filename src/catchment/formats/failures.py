@@ -58,6 +58,11 @@ _LOST_EXECUTOR = re.compile(
 OUT_OF_MEMORY_EXIT = 52
 """Spark's exit code for an executor that ran out of memory."""
 
+EXECUTOR_LOST = "executor-lost"
+LOST_HINT = (
+    "their logs on the cluster say why; one that was killed (137 or 143) has often used more memory than the cluster "
+    "allows: raise spark.executor.memoryOverhead, or lower spark.executor.memory"
+)
 SPLIT = "split it into several steps, or raise Java's stack with -Xss in spark.driver.extraJavaOptions"
 RULES = (
     Rule(
@@ -80,6 +85,13 @@ RULES = (
         "port-in-use",
         "a port that the engine needs is in use",
         "choose another port in the engine's `conf`, or remove the setting so that Spark chooses one",
+    ),
+    Rule(
+        frozenset({"java.util.concurrent.RejectedExecutionException"}),
+        Retryable,
+        EXECUTOR_LOST,
+        "an executor was ending when it got a task",
+        f"if others of the job have ended too, {LOST_HINT}",
     ),
     *(rule for traits in all_traits() for rule in traits.rules),
     Rule(
@@ -170,9 +182,8 @@ def _by_executor(chain: Sequence[Throwable], detail: str) -> CatchmentError | No
         return JobError(message, code="out-of-memory", hint="raise spark.executor.memory of the engine", detail=detail)
     return Retryable(
         f"executor {found['id']} ended with exit code {found['code']}, as did those that tried its task before",
-        code="executor-lost",
-        hint="its log on the cluster says why; one that was killed (137 or 143) has often used more memory than the "
-        "cluster allows: raise spark.executor.memoryOverhead, or lower spark.executor.memory",
+        code=EXECUTOR_LOST,
+        hint=LOST_HINT,
         detail=detail,
     )
 
