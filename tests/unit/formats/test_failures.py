@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from catchment.errors import Retryable
-from catchment.formats.failures import _by_executor
+from catchment.formats.failures import _by_executor, _by_rule
 from catchment.jvm.causes import Throwable
 
 LOST = "Lost task 0.1 in stage 39.0 (TID 62) (127.0.0.1 executor 2): ExecutorLostFailure (executor 2 exited "
@@ -22,8 +22,22 @@ class Raised:
 
     text: str
 
+    name: str = "java.lang.Exception"
+
     def getMessage(self) -> str:  # noqa: N802 - Java's name
         return self.text
+
+    def getClass(self) -> Raised:  # noqa: N802 - Java's name
+        return self
+
+    def getName(self) -> str:  # noqa: N802 - Java's name
+        return self.name
+
+    def getStackTrace(self) -> list[object]:  # noqa: N802 - Java's name
+        return []
+
+    def getSuperclass(self) -> None:  # noqa: N802 - Java's name
+        """Nobody asks further."""
 
 
 @pytest.mark.parametrize("reason", [STANDALONE, YARN, KUBERNETES])
@@ -38,6 +52,14 @@ def test_how_an_executor_ended_decides_the_error(reason: str) -> None:
         True,
         True,
     )
+
+
+def test_a_task_that_an_ending_executor_rejects_can_be_tried_again() -> None:
+    rejected = Raised("Task rejected from pool[Shutting down]", "java.util.concurrent.RejectedExecutionException")
+    error = _by_rule([Throwable(Raised("aborted")), Throwable(rejected)], "")
+    assert error
+    assert (error.code, isinstance(error, Retryable)) == ("executor-lost", True)
+    assert "spark.executor.memory" in str(error.hint)
 
 
 def test_other_failures_are_none_of_its_business() -> None:
