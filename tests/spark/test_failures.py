@@ -10,7 +10,7 @@ import pytest
 from catchment.errors import Position
 from catchment.plan.model import InputPlan, StepPlan
 from catchment.spec.model import SaveMode, SourceLine
-from tests.concurrency.waiting import await_pending, held
+from tests.concurrency.waiting import await_pending, held, until
 from tests.ledgers import Filled
 from tests.spark.lake import (
     HERE,
@@ -247,3 +247,33 @@ def test_it_stays_if_somebody_else_uses_it(
         assert creator.failed().code == "check-failed"
     assert other.done()[0].rows == 1
     assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == [(7,)]
+
+
+def test_writers_of_a_new_table_do_not_wait_for_each_other(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    """They open their writes at once, and only then look whether the one who created it is about to drop it."""
+    engine.ask(f"CREATE TABLE lake.raw.{fresh} (id BIGINT) USING iceberg")
+    target = table(fresh).target
+    dropping = filled.store.leases.acquire(f"creation/{target}", "the one who created it", 600.0)
+    writers = [
+        engine.start_job(writing(f"SELECT {n}L AS id", table(fresh), mode="append"), run=f"r{n}-{fresh}")
+        for n in range(3)
+    ]
+    until(lambda: all(filled.ledger.state(f"r{n}-{fresh}/job/out") == "open" for n in range(3)))
+    filled.store.leases.release(dropping)
+    for writer in writers:
+        writer.done()
+    assert engine.value(f"SELECT count(DISTINCT id) FROM lake.raw.{fresh}") == 3
+
+
+def test_a_writer_that_comes_while_its_table_is_dropped_creates_it_anew(
+    engine: LiveEngine, filled: Filled, fresh: str
+) -> None:
+    engine.ask(f"CREATE TABLE lake.raw.{fresh} (id INT) USING iceberg")
+    dropping = filled.store.leases.acquire(f"creation/{table(fresh).target}", "the one who created it", 600.0)
+    late = engine.start_job(writing("SELECT 5 AS id", table(fresh), mode="append"), run=f"r-{fresh}")
+    until(lambda: filled.ledger.state(f"r-{fresh}/job/out") == "open")
+    engine.ask(f"DROP TABLE lake.raw.{fresh}")
+    filled.store.leases.release(dropping)
+    late.done()
+    assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == [(5,)]
+    assert filled.left(table(fresh).target) == []

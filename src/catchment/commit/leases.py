@@ -55,6 +55,13 @@ def table_lease(
         yield
 
 
+def await_release(store: Store, target: str, listener: Listener, right: Right) -> None:
+    """Return when nobody holds a lease of a table; does not take it."""
+    while store.leases.holder(f"{right}/{target}") is not None:
+        listener.check()
+        time.sleep(LOOK_SECONDS)
+
+
 @contextmanager
 def only_writer(store: Store, target: str, who: str, progress: Progress) -> Iterator[None]:
     """Hold the right to write a table for the whole of a write. A second writer is refused at once."""

@@ -1,7 +1,8 @@
 """Tables that a write has created: if the write fails, a table that nobody else has used is dropped again.
 
-Whoever opens a write to a table without rows, and whoever drops one, holds the same lease meanwhile. So the one sees
-the open write of the other, or the other finds that the table is gone and creates it anew.
+Whoever drops a table without rows takes a lease first, and then looks for open writes. Whoever writes one opens the
+write first, and then looks for that lease. So at least one of them sees the other: the table stays, or the writer finds
+that it is gone and creates it anew. Writers do not wait for each other.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from catchment.commit.leases import table_lease
+from catchment.commit.abandonment import reason
+from catchment.commit.leases import await_release, table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
@@ -32,18 +34,40 @@ def open_write(
     writer: Writer, table: LakeTable, dataset: Dataset, intent: Callable[[], Intent], listener: Listener
 ) -> Entry:
     """Open a write on the newest state of a table; raises TableVanished if it was new and is there no longer."""
-    if table.java.currentSnapshot() is not None:
+    is_new = table.java.currentSnapshot() is None
+    try:
         table.refresh()
-        return writer.ledger.open(intent())
-    with table_lease(writer.store, dataset.target, writer.owner, listener, spark_progress(writer.session), "creation"):
-        now = catalogs.find_table(writer.session, dataset)
-        if now is None or LakeTable(writer.session, now).uuid != table.uuid:
-            raise TableVanished(
-                f"{dataset.address} was dropped by the job that had created it, because that job failed",
-                hint="another attempt creates the table anew",
-            )
-        table.refresh()
-        return writer.ledger.open(intent())
+    except JVM_ERRORS as error:
+        if is_new and not _is_there(writer, table, dataset):
+            raise _vanished(dataset) from error
+        raise
+    entry = writer.ledger.open(intent())
+    if is_new:
+        await_release(writer.store, dataset.target, listener, "creation")
+        if not _is_there(writer, table, dataset):
+            raise _given_up(writer, entry, dataset)
+    return entry
+
+
+def _is_there(writer: Writer, table: LakeTable, dataset: Dataset) -> bool:
+    now = catalogs.find_table(writer.session, dataset)
+    return now is not None and LakeTable(writer.session, now).uuid == table.uuid
+
+
+def _given_up(writer: Writer, entry: Entry, dataset: Dataset) -> TableVanished:
+    """The error, after the write was closed: the next attempt opens it for the new table."""
+    error = _vanished(dataset)
+    if entry.state == "open":
+        writer.ledger.abandon(entry, reason(error))
+        writer.ledger.forget([entry.intent.buffer])
+    return error
+
+
+def _vanished(dataset: Dataset) -> TableVanished:
+    return TableVanished(
+        f"{dataset.address} was dropped by the job that had created it, because that job failed",
+        hint="another attempt creates the table anew",
+    )
 
 
 @contextmanager
