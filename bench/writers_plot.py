@@ -1,10 +1,12 @@
-"""The picture of bench/writers.py: rate and share of failed writes over the number of writers, per store and way."""
+"""The picture of bench/writers.py: acknowledged writes per second over the number of writers, per format and store."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +14,83 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
-COLOURS = {"plain": "#b0413e", "tuned": "#8a8a8a", "catchment": "#1f6f8b"}
-LABELS = {"plain": "plain Iceberg", "tuned": "Iceberg, retries tuned", "catchment": "Catchment"}
+OURS, PLAIN, TUNED = "#1f6f8b", "#b0413e", "#8a8a8a"
 
 
-def draw(figures: Path, picture: Path) -> None:
-    """Draw what `bench/writers.py --save` wrote."""
-    rows: list[dict[str, Any]] = json.loads(figures.read_text())
-    stores = list(dict.fromkeys(row["store"] for row in rows))
-    figure, axes = plt.subplots(2, len(stores), figsize=(5 * len(stores), 6), squeeze=False, sharex=True)
-    for column, store in enumerate(stores):
-        for way, colour in COLOURS.items():
-            mine = sorted((r for r in rows if r["store"] == store and r["way"] == way), key=lambda r: r["writers"])
-            counts = [row["writers"] for row in mine]
-            rates = [statistics.median(o["rate"] for o in row["outcomes"]) for row in mine]
-            lost = [statistics.median(_failed(o) for o in row["outcomes"]) for row in mine]
-            axes[0][column].plot(counts, rates, marker="o", color=colour, label=LABELS[way])
-            axes[1][column].plot(counts, lost, marker="o", color=colour, label=LABELS[way])
-        axes[0][column].set_title("local disk" if store == "local" else "S3, 40 ms per request")
-        axes[1][column].set_xlabel("writers")
-        axes[1][column].set_xscale("log", base=4)
-        axes[1][column].set_xticks(counts, labels=[str(count) for count in counts])
-        axes[0][column].set_ylim(bottom=0)
-    axes[0][0].set_ylabel("acknowledged writes per second")
-    axes[1][0].set_ylabel("failed writes, %")
-    axes[0][0].legend()
+@dataclass(frozen=True)
+class Line:
+    way: str
+    label: str
+    colour: str
+
+
+FORMATS = {
+    "Iceberg": (
+        Line("plain", "Iceberg's own commit", PLAIN),
+        Line("tuned", "the same, retries tuned", TUNED),
+        Line("catchment", "Catchment", OURS),
+    ),
+    "Delta": (Line("delta-plain", "Delta's own commit", PLAIN), Line("delta", "Catchment", OURS)),
+    "Paimon": (
+        Line("paimon-plain", "Paimon's own commit", PLAIN),
+        Line("paimon-locked", "the same, with a lock", TUNED),
+        Line("paimon", "Catchment", OURS),
+    ),
+}
+STORES = {"local": "local disk", "s3": "S3, 40 ms per request"}
+
+Row = dict[str, Any]
+
+
+def draw(figures: Sequence[Path], picture: Path) -> None:
+    """Draw what runs of `bench/writers.py --save` wrote."""
+    rows: list[Row] = [row for file in figures for row in json.loads(file.read_text())]
+    ways = {row["way"] for row in rows}
+    formats = {name: lines for name, lines in FORMATS.items() if ways & {line.way for line in lines}}
+    stores = [store for store in STORES if any(row["store"] == store for row in rows)]
+    size = (5 * len(stores), 3 * len(formats) + 0.5)
+    figure, axes = plt.subplots(len(formats), len(stores), figsize=size, squeeze=False, sharex=True)
+    for name, line_of_axes in zip(formats, axes, strict=True):
+        for store, panel in zip(stores, line_of_axes, strict=True):
+            _panel(panel, [row for row in rows if row["store"] == store], formats[name])
+            panel.set_title(f"{name}, {STORES[store]}")
+    for panel in axes[-1]:
+        panel.set_xlabel("writers")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("acknowledged writes per second")
+        panel.legend()
     figure.tight_layout()
     figure.savefig(picture, metadata={"Date": None})
 
 
-def _failed(outcome: dict[str, Any]) -> float:
-    return float(100 * outcome["failed"] / max(1, outcome["failed"] + outcome["acknowledged"]))
+def _panel(panel: Axes, rows: list[Row], lines: tuple[Line, ...]) -> None:
+    for line in lines:
+        mine = sorted((row for row in rows if row["way"] == line.way), key=lambda row: row["writers"])
+        rates = [_middle(row, "rate") for row in mine]
+        panel.plot([row["writers"] for row in mine], rates, marker="o", color=line.colour, label=line.label)
+        for row, rate in zip(mine, rates, strict=True):
+            if said := _missing(row):
+                place = (row["writers"], rate)
+                panel.annotate(said, place, (0, 6), textcoords="offset points", fontsize=7, color=line.colour)
+    counts = sorted({row["writers"] for row in rows})
+    panel.set_xscale("log", base=4)
+    panel.set_xticks(counts, labels=[str(count) for count in counts])
+    panel.set_ylim(bottom=0)
+
+
+def _missing(row: Row) -> str:
+    """The share of writes that failed, and the number of acknowledged ones that are not in the table."""
+    failed, acknowledged, lost = (_middle(row, name) for name in ("failed", "acknowledged", "lost"))
+    parts = [f"{100 * failed / (failed + acknowledged):.0f} % failed"] if failed else []
+    return ", ".join([*parts, *([f"{lost:.0f} lost"] if lost else [])])
+
+
+def _middle(row: Row, name: str) -> float:
+    return float(statistics.median(outcome[name] for outcome in row["outcomes"]))
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]), Path(sys.argv[2]))
+    *measured, drawn = map(Path, sys.argv[1:])
+    draw(measured, drawn)
