@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from catchment.plan.model import Commits, Dataset, Expire, Rewrite
-from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, paimon_depot, reading, writing
+from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, paimon_table, reading, writing
 from tests.spark.paimon.jobs import appending, ids, keyed, snapshots
 
-Start = Callable[..., LiveEngine]
 pytestmark = pytest.mark.slow
 
 
@@ -130,14 +127,14 @@ def test_compaction_and_expiry(here: LiveEngine, target: Dataset) -> None:
     assert len(ids(here, target)) == 6
 
 
-def test_a_jdbc_catalog(start_java: Start, root: Path, fresh: str) -> None:
-    depot = paimon_depot(root, "sea", type="jdbc", database=str(root / "sea.db"))
-    target = replace(Dataset(f"dataos://sea:raw/{fresh}", "sea", "paimon", "raw", fresh))
-    with_catalog = start_java(depot, key="sea", spark="3.5")
-    for first in (0, 5):
-        with_catalog.run(appending(target, first))
-    assert ids(with_catalog, target) == list(range(10))
-    assert [each["table"] for each in with_catalog.inspect("tables", target)["tables"]] == [fresh]
+def test_many_jobs_create_tables_of_a_new_database_in_sqlite(here: LiveEngine, there: LiveEngine, fresh: str) -> None:
+    targets = [paimon_table(name, "sea", f"db_{fresh}") for name in (fresh, f"{fresh}too")]
+    here.inspect("tables", targets[0])  # the catalog has its own tables from here on, and those of nobody else
+    sent = [(here, there)[n % 2].start_job(appending(targets[n // 6], 5 * n, f"j{n}")) for n in range(6 * len(targets))]
+    assert [pending.done()[0].rows for pending in sent] == [5] * len(sent)
+    assert [ids(here, target) for target in targets] == [list(range(30)), list(range(30, 60))]
+    found = there.inspect("tables", targets[0])["tables"]
+    assert {each["table"] for each in found if each["namespace"] == f"db_{fresh}"} == {fresh, f"{fresh}too"}
 
 
 def test_what_an_upkeep_of_paimon_tables_does_not_take(here: LiveEngine, target: Dataset) -> None:

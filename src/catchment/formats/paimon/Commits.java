@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.lang.reflect.Field;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.sql.SQLNonTransientConnectionException;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
@@ -17,6 +18,9 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 
 import org.apache.paimon.Snapshot;
+import org.apache.paimon.catalog.Catalog;
+import org.apache.paimon.catalog.DelegateCatalog;
+import org.apache.paimon.client.ClientPool;
 import org.apache.paimon.fs.FileIO;
 import org.apache.paimon.fs.Path;
 import org.apache.paimon.fs.local.LocalFileIO;
@@ -24,6 +28,8 @@ import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.io.DataFilePathFactory;
 import org.apache.paimon.io.DataInputViewStreamWrapper;
 import org.apache.paimon.io.DataOutputViewStreamWrapper;
+import org.apache.paimon.jdbc.JdbcCatalog;
+import org.apache.paimon.jdbc.JdbcClientPool;
 import org.apache.paimon.manifest.ManifestCommittable;
 import org.apache.paimon.manifest.ManifestEntry;
 import org.apache.paimon.operation.FileStoreCommit;
@@ -102,6 +108,36 @@ public final class Commits {
             }
             source.delete();
             return true;
+        }
+    }
+
+    /** Fails once, in the way that lets a pool replace the connection. */
+    static final class Reconnection implements ClientPool.Action {
+        private boolean done;
+
+        public Object run(Object connection) throws Exception {
+            if (!done) {
+                done = true;
+                throw new SQLNonTransientConnectionException("connects anew");
+            }
+            return null;
+        }
+    }
+
+    /**
+     * Lets a catalog on SQLite connect anew. When it is opened, it looks for its own tables and leaves that query open:
+     * its connection would see the database as it was then for ever, and could not write once others have.
+     */
+    public static void reconnect(Catalog catalog) throws Exception {
+        Catalog inner = catalog;
+        while (inner instanceof DelegateCatalog) {
+            inner = ((DelegateCatalog) inner).wrapped();
+        }
+        if (inner instanceof JdbcCatalog) {
+            JdbcClientPool connections = ((JdbcCatalog) inner).getConnections();
+            if (connections.getProtocol().equals("sqlite")) {
+                connections.run(new Reconnection());
+            }
         }
     }
 

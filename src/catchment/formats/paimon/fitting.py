@@ -9,7 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from catchment.formats.model import Write
-from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
+from catchment.formats.paimon.catalogs import identifier, open_catalog
+from catchment.formats.paimon.table import Table, require_table
 from catchment.formats.schema_fit import Difference, check, columns_without_type, differences, not_storable
 from catchment.jvm.classes import Jvm
 

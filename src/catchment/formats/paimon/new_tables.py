@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.model import Write
-from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
+from catchment.formats.paimon.catalogs import ensure_database, identifier, open_catalog
+from catchment.formats.paimon.table import Table, require_table
 from catchment.formats.paimon.traits import AGGREGATION, DEFAULT_FUNCTION, FUNCTION, MERGE_ENGINE
 from catchment.formats.schema_fit import columns_without_type, not_storable
 from catchment.jvm.classes import Jvm
@@ -31,7 +32,7 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
     schema = jvm("org.apache.paimon.schema.Schema")(
         rows.getFields(), list(partitions), list(keys), _options(output), output.comment or ""
     )
-    catalog.createDatabase(dataset.namespace, True)  # noqa: FBT003
+    ensure_database(catalog, dataset.namespace)
     catalog.createTable(identifier(spark, dataset), schema, True)  # noqa: FBT003
     return require_table(spark, dataset)
 

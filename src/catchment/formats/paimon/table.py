@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from catchment.formats.missing_tables import table_not_found
+from catchment.formats.paimon.catalogs import identifier, open_catalog
 from catchment.formats.paimon.snapshots import Snapshot
-from catchment.formats.spark_catalogs import open_patiently
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
@@ -112,17 +112,6 @@ class Table:
         """The state of the table now."""
         newest = self.newest()
         return Base(self.id, self.schema_id, newest.id if newest else 0, newest.id if newest else None)
-
-
-def open_catalog(spark: SparkSession, depot: str) -> Any:
-    """The org.apache.paimon.catalog.Catalog of a depot."""
-    manager = spark._jsparkSession.sessionState().catalogManager()
-    return open_patiently(lambda: manager.catalog(depot).paimonCatalog(), "java.sql.SQLException")
-
-
-def identifier(spark: SparkSession, dataset: Dataset) -> Any:
-    """The table's identifier in Paimon."""
-    return Jvm.of(spark)("org.apache.paimon.catalog.Identifier").create(dataset.namespace, dataset.table)
 
 
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
