@@ -1,31 +1,19 @@
-"""Tables that a write has created: if the write fails, a table that nobody else has used is dropped again.
-
-Whoever opens a write to a table without rows, and whoever drops one, holds the same lease meanwhile. So the one sees
-the open write of the other, or the other finds that the table is gone and creates it anew.
-"""
+"""Iceberg tables without rows: writes are opened on them, and they are dropped, under the lease of their creation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
-from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
-from catchment.errors import CatchmentError, Retryable
+from catchment.formats import unused_tables
 from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.table import LakeTable
-from catchment.jvm.causes import JVM_ERRORS, first_cause
+from catchment.formats.unused_tables import creation_lease, vanished
 from catchment.plan.model import Dataset
 from catchment.store.writes import Entry, Intent
-
-
-class TableVanished(Retryable):
-    """The table is gone: the write that had created it has failed, and nobody else had used it."""
-
-    code = "table-vanished"
 
 
 def open_write(
@@ -35,39 +23,26 @@ def open_write(
     if table.java.currentSnapshot() is not None:
         table.refresh()
         return writer.ledger.open(intent())
-    with table_lease(writer.store, dataset.target, writer.owner, listener, spark_progress(writer.session), "creation"):
+    with creation_lease(writer, dataset, listener):
         now = catalogs.find_table(writer.session, dataset)
         if now is None or LakeTable(writer.session, now).uuid != table.uuid:
-            raise TableVanished(
-                f"{dataset.address} was dropped by the job that had created it, because that job failed",
-                hint="another attempt creates the table anew",
-            )
+            raise vanished(dataset)
         table.refresh()
         return writer.ledger.open(intent())
 
 
-@contextmanager
-def dropped_on_failure(writer: Writer, table: Table, dataset: Dataset, listener: Listener) -> Iterator[None]:
+def dropped_on_failure(
+    writer: Writer, table: Table, dataset: Dataset, listener: Listener
+) -> AbstractContextManager[None]:
     """Drop a table that was just created if its first write fails, unless somebody else has used it."""
     created = _metadata_file(table)
-    try:
-        yield
-    except Exception:
-        try:
-            _drop_if_unused(writer, created, dataset, listener)
-        except CatchmentError as error:  # the first error is the one to report
-            _warn(listener, dataset, error.message)
-        except JVM_ERRORS as error:
-            _warn(listener, dataset, first_cause(error).message)
-        raise
-
-
-def _warn(listener: Listener, dataset: Dataset, why: str) -> None:
-    listener.warn(f"{dataset.address} was created for this write, and could not be dropped again: {why}")
+    return unused_tables.dropped_on_failure(
+        dataset, listener, lambda _: _drop_if_unused(writer, created, dataset, listener)
+    )
 
 
 def _drop_if_unused(writer: Writer, created: str, dataset: Dataset, listener: Listener) -> None:
-    with table_lease(writer.store, dataset.target, writer.owner, listener, spark_progress(writer.session), "creation"):
+    with creation_lease(writer, dataset, listener):
         table = catalogs.find_table(writer.session, dataset)
         # Whoever changes a table, its rows or anything else, gives it another metadata file.
         if table is None or _metadata_file(table) != created:

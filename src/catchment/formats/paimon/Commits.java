@@ -5,6 +5,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.sql.SQLNonTransientConnectionException;
@@ -22,6 +24,7 @@ import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.DelegateCatalog;
 import org.apache.paimon.client.ClientPool;
 import org.apache.paimon.fs.FileIO;
+import org.apache.paimon.fs.FileStatus;
 import org.apache.paimon.fs.Path;
 import org.apache.paimon.fs.local.LocalFileIO;
 import org.apache.paimon.io.DataFileMeta;
@@ -42,6 +45,9 @@ import org.apache.paimon.table.sink.CommitMessageSerializer;
 import org.apache.paimon.table.sink.TableCommitImpl;
 import org.apache.paimon.table.source.ScanMode;
 import org.apache.paimon.utils.SnapshotManager;
+import org.apache.spark.sql.SparkSession;
+import scala.collection.JavaConverters;
+import scala.collection.Seq;
 
 /**
  * Commits to a Paimon table with one compare-and-swap, and reads its history. Compiled by Janino: no generics.
@@ -174,10 +180,10 @@ public final class Commits {
             for (Iterator all = messages.iterator(); all.hasNext();) {
                 committable.addFileCommittable((CommitMessage) all.next());
             }
-            if (mode.equals("append") || mode.equals("fence")) {
-                commit.ignoreEmptyCommit(mode.equals("append")).commit(committable, Collections.emptyMap(), false);
-            } else {
+            if (mode.startsWith("overwrite")) {
                 commit.overwrite(Collections.emptyMap(), committable, Collections.emptyMap());
+            } else {
+                commit.ignoreEmptyCommit(!mode.equals("fence")).commit(committable, Collections.emptyMap(), false);
             }
         } finally {
             whole.close();
@@ -189,6 +195,44 @@ public final class Commits {
         Field field = of.getClass().getDeclaredField(name);
         field.setAccessible(true);
         return field.get(of);
+    }
+
+    /**
+     * The messages of a DELETE or MERGE on a table with a primary key, whose command would commit them by itself. The
+     * plan is the analyzed statement.
+     */
+    public static List changes(SparkSession session, Object plan) throws Exception {
+        if (plan.getClass().getSimpleName().startsWith("Delete")) {
+            return JavaConverters.seqAsJavaList((Seq) call(plan, "performPrimaryKeyDelete", session));
+        }
+        call(plan, "checkMatchRationality", session);
+        return JavaConverters.seqAsJavaList((Seq) call(plan, "performMergeForPkTable", session));
+    }
+
+    private static Object call(Object of, String name, SparkSession session) throws Exception {
+        Method method = of.getClass().getDeclaredMethod(name, new Class[] {SparkSession.class});
+        method.setAccessible(true);
+        try {
+            return method.invoke(of, new Object[] {session});
+        } catch (InvocationTargetException failed) {
+            throw failed.getCause() instanceof Exception ? (Exception) failed.getCause() : failed;
+        }
+    }
+
+    /** Whether a table has nothing but its first schema: no snapshot, and no file that somebody may still commit. */
+    public static boolean isBlank(FileStoreTable table) throws IOException {
+        return hasOnly(table.fileIO(), table.location(), "schema-0");
+    }
+
+    private static boolean hasOnly(FileIO files, Path directory, String name) throws IOException {
+        FileStatus[] found = files.listStatus(directory);
+        for (int at = 0; at < found.length; at++) {
+            Path path = found[at].getPath();
+            if (found[at].isDir() ? !hasOnly(files, path, name) : !path.getName().equals(name)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** What a writer wrote, as a text that any engine can read. */

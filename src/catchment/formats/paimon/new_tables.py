@@ -3,20 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.listener import Listener
+from catchment.commit.writer import Writer
 from catchment.errors import JobError
+from catchment.formats import unused_tables
+from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
 from catchment.formats.paimon.catalogs import ensure_database, identifier, open_catalog
-from catchment.formats.paimon.table import Table, require_table
+from catchment.formats.paimon.java import commits
+from catchment.formats.paimon.table import Table, find_table, require_table
 from catchment.formats.paimon.traits import AGGREGATION, DEFAULT_FUNCTION, FUNCTION, MERGE_ENGINE
 from catchment.formats.schema_fit import columns_without_type, not_storable
+from catchment.formats.unused_tables import creation_lease, vanished
 from catchment.jvm.classes import Jvm
-from catchment.plan.model import KeyColumn, OutputPlan, PartitionField
+from catchment.plan.model import Dataset, KeyColumn, OutputPlan, PartitionField
+from catchment.store.writes import Intent
 
 DEFAULTS = {"write-only": "true"}
 """Writers of one partition that also compact it fail on each other, so only the compaction compacts."""
+
+
+def open_on_new_table(table: Table, intent: Intent, dataset: Dataset, writer: Writer, listener: Listener) -> None:
+    """Open a write on a table without a snapshot; raises TableVanished if it is there no longer."""
+    with creation_lease(writer, dataset, listener):
+        now = find_table(table.spark, dataset)
+        if now is None or now.id != table.id:
+            raise vanished(dataset)
+        writer.ledger.open(intent)
+
+
+def dropped_on_failure(table: Table, write: Write, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
+    """Drop a table that was just created if its first write fails, unless somebody else has used it."""
+
+    def drop(failure: Exception) -> None:
+        writer.close_failed(write.id, from_spark(failure, otherwise="write-failed"))
+        _drop_if_unused(table, write.output.dataset, writer, listener)
+
+    return unused_tables.dropped_on_failure(write.output.dataset, listener, drop)
+
+
+def _drop_if_unused(table: Table, dataset: Dataset, writer: Writer, listener: Listener) -> None:
+    with creation_lease(writer, dataset, listener):
+        now = find_table(table.spark, dataset)
+        if now is None or now.id != table.id or writer.ledger.is_used(dataset.target, table.id):
+            return
+        # Paimon removes a table with all of its files: there may be none that somebody else wants to commit.
+        if commits(table.spark).isBlank(now.java):
+            open_catalog(table.spark, dataset.depot).dropTable(identifier(table.spark, dataset), True)  # noqa: FBT003
+            writer.forget(dataset.target)
 
 
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:

@@ -21,12 +21,17 @@ SAFE_SECONDS = 3600.0
 
 def fill(table: Table, frame: DataFrame) -> Contents:
     """Write the rows as files of the table that nothing refers to yet, and describe them."""
-    spark, jvm = table.spark, Jvm.of(table.spark)
+    jvm = Jvm.of(table.spark)
     writer = jvm("org.apache.paimon.spark.commands.PaimonSparkWriter")(table.java).writeOnly()
     faults.point("before-data-written")
     made = writer.write(frame._jdf)
     faults.point("data-written")
-    messages = jvm("scala.collection.JavaConverters").seqAsJavaList(made)
+    return describe(table, jvm("scala.collection.JavaConverters").seqAsJavaList(made))
+
+
+def describe(table: Table, messages: Any) -> Contents:
+    """What the ledger keeps of a Java list of commit messages."""
+    spark, jvm = table.spark, Jvm.of(table.spark)
     rows, size, files = (int(part) for part in str(commits(spark).sums(messages)).split(","))
     if not files:
         return Contents((), 0, 0, 0)

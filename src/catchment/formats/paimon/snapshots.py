@@ -19,6 +19,7 @@ from catchment.commit.own_commit import Committed
 from catchment.formats.paimon.java import commits
 from catchment.formats.stamps import (
     METASTORE,
+    MODE,
     SEALS,
     WORKFLOW,
     WRITE_BYTES,
@@ -35,6 +36,8 @@ REARRANGES = frozenset({"COMPACT", "ANALYZE"})
 """Kinds of commits that change no row."""
 MOST_REMEMBERED = 40_000
 """Snapshots of one table that are remembered; with more, the next look begins anew."""
+CHANGE_ROWS = frozenset({"merge", "delete"})
+"""Modes of writes that change rows which they have read."""
 FENCE = "catchment fence"
 """The name under which a snapshot without changes is committed."""
 _STAMP = '{"catchment.'
@@ -78,6 +81,11 @@ class Snapshot:
     def write_ids(self) -> tuple[str, ...]:
         return split(self.stamp.get(WRITES))
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it does something else than add rows or rearrange files."""
+        return self.kind not in ADDS | REARRANGES or self.stamp.get(MODE) in CHANGE_ROWS
+
     def is_foreign_to(self, metastore: str) -> bool:
         """Whether somebody else committed it: without Catchment, or with another metastore."""
         return self.user != FENCE and self.stamp.get(METASTORE) != metastore
@@ -100,8 +108,9 @@ class Snapshot:
 
 def user_of(writes: Sequence[Entry], metastore: str) -> str:
     """The name under which writes are committed."""
-    seals = ",".join(str(write.number or 0) for write in writes)
-    return json.dumps({**group_stamp(writes), SEALS: seals, METASTORE: metastore})
+    seals, mode = ",".join(str(write.number or 0) for write in writes), writes[0].intent.mode
+    told = {MODE: mode} if mode in CHANGE_ROWS else {}
+    return json.dumps({**group_stamp(writes), **told, SEALS: seals, METASTORE: metastore})
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from catchment.formats.paimon import snapshots
@@ -24,6 +25,13 @@ def test_a_commit_tells_its_writes_and_their_seals(filled: Filled) -> None:
         ("r/b/out", 4, writes[1].number),
     ]
     assert snapshot(8, "b2f1-a-writer-of-flink").stamp == {}
+
+
+def test_a_commit_that_changes_rows_says_so(filled: Filled) -> None:
+    write = filled.seal("r/a/out")
+    merged = replace(write, intent=replace(write.intent, mode="merge"))
+    assert snapshot(1, user_of([merged], "here")).changes_rows
+    assert not snapshot(2, user_of([write], "here")).changes_rows
 
 
 def test_a_history_that_was_rolled_back_is_read_anew(monkeypatch: Any) -> None:
