@@ -13,11 +13,15 @@ import java.sql.SQLNonTransientConnectionException;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
 
 import org.apache.paimon.Snapshot;
 import org.apache.paimon.catalog.Catalog;
@@ -37,6 +41,10 @@ import org.apache.paimon.manifest.ManifestCommittable;
 import org.apache.paimon.manifest.ManifestEntry;
 import org.apache.paimon.operation.FileStoreCommit;
 import org.apache.paimon.operation.Lock;
+import org.apache.paimon.schema.SchemaManager;
+import org.apache.paimon.schema.TableSchema;
+import org.apache.paimon.spark.SparkTypeUtils;
+import org.apache.paimon.spark.commands.PaimonSparkWriter;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.FileStoreTableFactory;
 import org.apache.paimon.table.sink.CommitMessage;
@@ -45,6 +53,7 @@ import org.apache.paimon.table.sink.CommitMessageSerializer;
 import org.apache.paimon.table.sink.TableCommitImpl;
 import org.apache.paimon.table.source.ScanMode;
 import org.apache.paimon.utils.SnapshotManager;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
@@ -198,15 +207,15 @@ public final class Commits {
     }
 
     /**
-     * The messages of a DELETE or MERGE on a table with a primary key, whose command would commit them by itself. The
-     * plan is the analyzed statement.
+     * Writes the rows that a DELETE or MERGE changes in a table with a primary key; returns what is to be committed,
+     * packed. The plan is the analyzed statement; run by itself, it would commit.
      */
-    public static List changes(SparkSession session, Object plan) throws Exception {
+    public static String change(SparkSession session, Object plan) throws Exception {
         if (plan.getClass().getSimpleName().startsWith("Delete")) {
-            return JavaConverters.seqAsJavaList((Seq) call(plan, "performPrimaryKeyDelete", session));
+            return pack(JavaConverters.seqAsJavaList((Seq) call(plan, "performPrimaryKeyDelete", session)));
         }
         call(plan, "checkMatchRationality", session);
-        return JavaConverters.seqAsJavaList((Seq) call(plan, "performMergeForPkTable", session));
+        return pack(JavaConverters.seqAsJavaList((Seq) call(plan, "performMergeForPkTable", session)));
     }
 
     private static Object call(Object of, String name, SparkSession session) throws Exception {
@@ -235,22 +244,61 @@ public final class Commits {
         return true;
     }
 
-    /** What a writer wrote, as a text that any engine can read. */
-    public static String pack(List messages) throws IOException {
+    /** What a table is, as JSON. */
+    public static String describe(FileStoreTable table) throws IOException {
+        TableSchema schema = table.schema();
+        TableSchema first =
+                schema.id() == 0L ? schema : new SchemaManager(table.fileIO(), table.location()).schema(0L);
+        Map facts = new HashMap();
+        facts.put("created", Long.valueOf(first.timeMillis()));
+        facts.put("location", table.location().toString());
+        facts.put("keys", table.primaryKeys());
+        facts.put("partitions", table.partitionKeys());
+        facts.put("options", schema.options());
+        facts.put("columns", SparkTypeUtils.fromPaimonRowType(table.rowType()).json());
+        facts.put("schema", Long.valueOf(schema.id()));
+        facts.put("buckets", table.bucketMode().toString());
+        facts.put("lock", table.catalogEnvironment().lockFactory().getClass().getSimpleName());
+        return new ObjectMapper().writeValueAsString(facts);
+    }
+
+    /** The newest snapshot as JSON; null if there is none. */
+    public static String newest(FileStoreTable table) {
+        Snapshot found = table.snapshotManager().latestSnapshot();
+        return found == null ? null : found.toJson();
+    }
+
+    /** Writes rows as files that nothing refers to yet, without compaction; returns what is to be committed, packed. */
+    public static String write(FileStoreTable table, Dataset rows) throws IOException {
+        return pack(JavaConverters.seqAsJavaList(new PaimonSparkWriter(table).writeOnly().write(rows)));
+    }
+
+    /**
+     * What a writer wrote, as a text that any engine can read: rows, bytes and number of the new files, the version of
+     * the serializer, and the messages, separated by spaces.
+     */
+    private static String pack(List messages) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        new CommitMessageSerializer().serializeList(messages, new DataOutputViewStreamWrapper(bytes));
-        return Base64.getEncoder().encodeToString(bytes.toByteArray());
+        CommitMessageSerializer serializer = new CommitMessageSerializer();
+        serializer.serializeList(messages, new DataOutputViewStreamWrapper(bytes));
+        String text = Base64.getEncoder().encodeToString(bytes.toByteArray());
+        return sums(messages) + " " + serializer.getVersion() + " " + text;
     }
 
-    /** What was packed. */
-    public static List unpack(String text, int version) throws IOException {
-        byte[] bytes = Base64.getDecoder().decode(text);
-        return new CommitMessageSerializer()
-                .deserializeList(version, new DataInputViewStreamWrapper(new ByteArrayInputStream(bytes)));
+    /** The messages of several writers; each line has the version of the serializer, a space, and the text. */
+    public static List unpack(String lines) throws IOException {
+        List found = new ArrayList();
+        String[] each = lines.isEmpty() ? new String[0] : lines.split("\n");
+        for (int at = 0; at < each.length; at++) {
+            String[] parts = each[at].split(" ");
+            byte[] bytes = Base64.getDecoder().decode(parts[1]);
+            found.addAll(new CommitMessageSerializer().deserializeList(
+                    Integer.parseInt(parts[0]), new DataInputViewStreamWrapper(new ByteArrayInputStream(bytes))));
+        }
+        return found;
     }
 
-    /** Rows, bytes and number of the new files, separated by commas. */
-    public static String sums(List messages) {
+    private static String sums(List messages) {
         long rows = 0;
         long bytes = 0;
         long files = 0;
@@ -260,7 +308,7 @@ public final class Commits {
             bytes += file.fileSize();
             files += 1;
         }
-        return rows + "," + bytes + "," + files;
+        return rows + " " + bytes + " " + files;
     }
 
     private static List newFiles(List messages) {

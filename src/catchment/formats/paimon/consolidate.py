@@ -185,6 +185,8 @@ class Consolidation:
         if self._stayed(made, writes):
             self.outcome.unsure.difference_update(doubtful)
             self.outcome.committed.update(dict.fromkeys(ids, made))
+            if not self.table.is_unguarded:
+                self.history.add_own(made, [write.write_id for write in writes])
 
     def _commit(self, writes: Sequence[Entry], messages: object, newest: Snapshot | None) -> int:
         user, seal = user_of(writes, self.ledger.metastore), max(write.number or 0 for write in writes)

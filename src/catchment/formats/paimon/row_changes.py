@@ -60,7 +60,7 @@ def fill(table: Table, statement: Statement, write: Write) -> Contents:
     spark = table.spark
     faults.point("before-data-written")
     try:
-        messages = commits(spark).changes(spark._jsparkSession, _analyzed(spark, statement.sql))
+        packed = commits(spark).change(spark._jsparkSession, _analyzed(spark, statement.sql))
     except Exception as error:
         place = statement.place(error)
         if place is None:
@@ -71,7 +71,7 @@ def fill(table: Table, statement: Statement, write: Write) -> Contents:
         )
         raise problem.changed(message=f"{what} {write.output.name}: {problem.message}", where=place) from error
     faults.point("data-written")
-    return sealed_messages.describe(table, messages)
+    return sealed_messages.contents_of(table, str(packed))
 
 
 def _analyzed(spark: SparkSession, sql: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -121,23 +121,40 @@ class History:
     _snapshots: dict[int, Snapshot] = field(default_factory=dict)
     """Without gaps, by their numbers."""
     _writes: dict[str, Snapshot] = field(default_factory=dict)
+    _covers: tuple[int, int] | None = None
+    """All snapshots after this number, and all since this time, are known."""
+    _own: tuple[int, tuple[str, ...]] | None = None
+    """The number of the snapshot that was committed last, and its writes."""
 
     def follow(self, java: Any, newest: Snapshot | None, after: int, since: int) -> None:
         """Read the snapshots after a number or since a time (milliseconds) that are not known yet."""
-        if newest is None:
-            self._forget()
-            return
         last = max(self._snapshots, default=0)
-        if not last or newest.id < last or len(self._snapshots) > MOST_REMEMBERED:
+        if newest is None or not last or len(self._snapshots) > MOST_REMEMBERED or not self._go_on(java, newest, last):
             self._forget()
-        else:
-            again = self._read(java, newest.id, last - 1, sys.maxsize)
-            if not again or again[-1].manifests != self._snapshots[last].manifests:
-                self._forget()  # the table was rolled back, or old snapshots are gone
-            else:
-                self._add(again)
-        first = min(self._snapshots, default=newest.id + 1)
-        self._add(self._read(java, first - 1, after, since))
+        if newest is None:
+            return
+        covered = self._covers is not None and after >= self._covers[0] and since >= self._covers[1]
+        if not covered:
+            self._add(self._read(java, min(self._snapshots, default=newest.id + 1) - 1, after, since))
+            before = self._covers or (after, since)
+            self._covers = min(after, before[0]), min(since, before[1])
+
+    def _go_on(self, java: Any, newest: Snapshot, last: int) -> bool:
+        """Read on from the last known snapshot; False if that is there no longer, as after a rollback."""
+        if newest.id <= last:
+            return newest.id == last and newest.manifests == self._snapshots[last].manifests
+        if newest.id == last + 1 and (newest.id, newest.write_ids) == self._own:
+            self._add([newest])
+            return True
+        again = self._read(java, newest.id, last - 1, sys.maxsize)
+        if not again or again[-1].manifests != self._snapshots[last].manifests:
+            return False  # the table was rolled back, or old snapshots are gone
+        self._add(again)
+        return True
+
+    def add_own(self, number: int, write_ids: Sequence[str]) -> None:
+        """A snapshot was committed on the last known one, which therefore is not read again."""
+        self._own = number, tuple(write_ids)
 
     def find(self, write_ids: Collection[str]) -> dict[str, Snapshot]:
         """The snapshots of those of these writes that are in the history."""
@@ -160,8 +177,9 @@ class History:
         ours = (each for each in self._newest_first() if each.stamp.get(METASTORE) == metastore)
         return [write for each in ours for write in each.published()]
 
-    def _newest_first(self) -> list[Snapshot]:
-        return [self._snapshots[id] for id in sorted(self._snapshots, reverse=True)]
+    def _newest_first(self) -> Iterator[Snapshot]:
+        numbers = range(max(self._snapshots, default=0), min(self._snapshots, default=1) - 1, -1)
+        return (self._snapshots[number] for number in numbers)
 
     def _read(self, java: Any, newest: int, after: int, since: int) -> list[Snapshot]:
         return read_back(self.spark, java, newest, after, since)
@@ -171,7 +189,7 @@ class History:
         self._writes.update({write_id: each for each in found for write_id in each.write_ids})
 
     def _forget(self) -> None:
-        self._snapshots, self._writes = {}, {}
+        self._snapshots, self._writes, self._covers = {}, {}, None
 
 
 def read_back(spark: SparkSession, java: Any, newest: int, after: int = 0, since: int = 0) -> list[Snapshot]:
