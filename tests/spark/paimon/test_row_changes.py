@@ -44,7 +44,8 @@ def test_every_action_of_a_merge(here: LiveEngine, target: Dataset, bucket: str)
     [report] = here.run(merging(CHANGES, target, ON, when))
     assert texts(here, target) == [(0, "x"), (2, "alone"), (3, "first"), (9, "Z")]
     *_, last = snapshots(here, target)
-    assert (last["write_ids"], last["snapshot_id"], report.rows) == ([report.write_id], report.snapshot_id, 4)
+    assert (last["write_ids"], last["operation"], report.rows) == ([report.write_id], "merge", 4)
+    assert last["snapshot_id"] == report.snapshot_id
 
 
 def test_a_merge_creates_the_table_it_needs_and_says_what_it_cannot_do(here: LiveEngine, target: Dataset) -> None:

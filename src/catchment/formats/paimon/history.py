@@ -14,7 +14,7 @@ from catchment.formats.model import EarlierWrite, Facts, Write, written
 from catchment.formats.paimon.snapshots import Snapshot, read_back
 from catchment.formats.paimon.table import NO_TABLE, Table, find_table, require_table
 from catchment.formats.paimon.traits import TIME_TRAVEL
-from catchment.formats.stamps import MODE, windows_in
+from catchment.formats.stamps import windows_in
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.store.writes import Base
 
@@ -89,8 +89,7 @@ def _check(source: InputPlan, table: Table, first: str, newest: Snapshot) -> Non
         raise reading_by_commits.gone(source, f"snapshot {_number(first)}, which was read last,")
     for snapshot in reversed(read_back(table.spark, table.java, newest.id, _number(first), 2**62)):
         if snapshot.changes_rows:
-            what = snapshot.stamp.get(MODE, snapshot.kind.lower())
-            raise reading_by_commits.overwritten(source, snapshot.id, what)
+            raise reading_by_commits.overwritten(source, snapshot.id, snapshot.operation)
 
 
 def _check_engine(source: InputPlan, table: Table) -> None:

@@ -85,7 +85,7 @@ def _snapshot(found: Snapshot) -> Facts:
     return {
         "snapshot_id": snapshot_name(found.id),
         "committed_at": datetime.fromtimestamp(found.millis / 1000, tz=timezone.utc).isoformat(timespec="milliseconds"),
-        "operation": found.kind.lower(),
+        "operation": found.operation,
         "workflow": stamp.get(stamps.WORKFLOW),
         "job": stamp.get(stamps.JOB),
         "run_id": stamp.get(stamps.RUN),

@@ -82,9 +82,14 @@ class Snapshot:
         return split(self.stamp.get(WRITES))
 
     @property
+    def operation(self) -> str:
+        """What was done; to Paimon, changes of rows are appends."""
+        return self.stamp.get(MODE, self.kind.lower())
+
+    @property
     def changes_rows(self) -> bool:
         """Whether it does something else than add rows or rearrange files."""
-        return self.kind not in ADDS | REARRANGES or self.stamp.get(MODE) in CHANGE_ROWS
+        return self.kind not in ADDS | REARRANGES or self.operation in CHANGE_ROWS
 
     def is_foreign_to(self, metastore: str) -> bool:
         """Whether somebody else committed it: without Catchment, or with another metastore."""
