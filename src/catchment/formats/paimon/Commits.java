@@ -26,6 +26,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.paimon.Snapshot;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.DelegateCatalog;
+import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.client.ClientPool;
 import org.apache.paimon.fs.FileIO;
 import org.apache.paimon.fs.FileStatus;
@@ -47,6 +48,7 @@ import org.apache.paimon.spark.SparkTypeUtils;
 import org.apache.paimon.spark.commands.PaimonSparkWriter;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.FileStoreTableFactory;
+import org.apache.paimon.table.Table;
 import org.apache.paimon.table.sink.CommitMessage;
 import org.apache.paimon.table.sink.CommitMessageImpl;
 import org.apache.paimon.table.sink.CommitMessageSerializer;
@@ -154,6 +156,11 @@ public final class Commits {
                 connections.run(new Reconnection());
             }
         }
+    }
+
+    /** The table of a name, as it is now. */
+    public static Table load(Catalog catalog, String database, String name) throws Exception {
+        return catalog.getTable(Identifier.create(database, name));
     }
 
     /** The table for commits: it neither compacts nor expires, and refuses a second snapshot of one number. */

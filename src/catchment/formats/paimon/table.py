@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from catchment.formats.missing_tables import table_not_found
-from catchment.formats.paimon.catalogs import identifier, open_catalog
+from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshots import Snapshot
 from catchment.jvm.causes import is_a
@@ -120,7 +120,8 @@ class Table:
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
     """The current state of the table; None if there is none."""
     try:
-        return Table(spark, open_catalog(spark, dataset.depot).getTable(identifier(spark, dataset)))
+        catalog = open_catalog(spark, dataset.depot)
+        return Table(spark, commits(spark).load(catalog, dataset.namespace, dataset.table))
     except Exception as error:
         if is_a(error, *NOT_THERE):
             return None
