@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from catchment.plan.model import Commits, Dataset, JobPlan
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, end_leases
 from tests.spark.lake import HERE, LiveEngine, by, deleting, job, merging, output, reading, writing
-from tests.spark.paimon.jobs import ids, keyed, place_of, snapshots
+from tests.spark.paimon.jobs import ids, keyed, snapshots
 
 Start = Callable[..., LiveEngine]
 ON = "old.id = new.id"
@@ -129,16 +128,3 @@ def test_what_others_commit_meanwhile_is_not_undone(
     others = [(1, "new" if part == 1 else "old"), (3, "old"), (5, "old")]
     assert here.rows(f"SELECT id, v FROM {target.identifier} ORDER BY id") == [*kept, *others]
     assert report.rows == 3 - len(kept)
-
-
-def test_a_table_that_a_failed_write_has_created_goes_with_it(
-    here: LiveEngine, target: Dataset, root: Path, fresh: str
-) -> None:
-    sea = replace(target, address=f"dataos://sea:raw/{fresh}", depot="sea")
-    for each in (target, sea):
-        here.fail(writing("SELECT id + raise_error('no') AS id FROM range(1)", each, mode="append"))
-        assert str(each.table) not in str(here.inspect("tables", each))
-        assert not place_of(each, root).exists()
-        here.run(writing("SELECT 'other' AS columns", each))
-        here.fail(writing("SELECT raise_error('no') AS columns", each))
-        assert here.rows(f"SELECT * FROM {each.identifier}") == [("other",)]

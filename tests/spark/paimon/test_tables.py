@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from catchment.plan.model import Commits, Dataset, Expire, Rewrite
-from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, paimon_table, reading, writing
+from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, reading, writing
 from tests.spark.paimon.jobs import appending, ids, keyed, snapshots
 
 pytestmark = pytest.mark.slow
@@ -125,16 +125,6 @@ def test_compaction_and_expiry(here: LiveEngine, target: Dataset) -> None:
     assert gone["snapshots"] == looked["snapshots"]
     assert len(snapshots(here, target)) == 2
     assert len(ids(here, target)) == 6
-
-
-def test_many_jobs_create_tables_of_a_new_database_in_sqlite(here: LiveEngine, there: LiveEngine, fresh: str) -> None:
-    targets = [paimon_table(name, "sea", f"db_{fresh}") for name in (fresh, f"{fresh}too")]
-    here.inspect("tables", targets[0])  # the catalog has its own tables from here on, and those of nobody else
-    sent = [(here, there)[n % 2].start_job(appending(targets[n // 6], 5 * n, f"j{n}")) for n in range(6 * len(targets))]
-    assert [pending.done()[0].rows for pending in sent] == [5] * len(sent)
-    assert [ids(here, target) for target in targets] == [list(range(30)), list(range(30, 60))]
-    found = there.inspect("tables", targets[0])["tables"]
-    assert {each["table"] for each in found if each["namespace"] == f"db_{fresh}"} == {fresh, f"{fresh}too"}
 
 
 def test_what_an_upkeep_of_paimon_tables_does_not_take(here: LiveEngine, target: Dataset) -> None:

@@ -240,6 +240,17 @@ public final class Commits {
         return hasOnly(table.fileIO(), table.location(), "schema-0");
     }
 
+    /**
+     * Removes the schema that somebody left who died while creating a table: the catalog does not know it, and refuses
+     * to create the table again. Only for whoever may create the table, and has found that there is none.
+     */
+    public static void sweep(Catalog catalog, String database, String name) throws IOException {
+        Path location = catalog.getTableLocation(Identifier.create(database, name));
+        if (catalog.fileIO().exists(location) && hasOnly(catalog.fileIO(), location, "schema-0")) {
+            catalog.fileIO().delete(location, true);
+        }
+    }
+
     private static boolean hasOnly(FileIO files, Path directory, String name) throws IOException {
         FileStatus[] found = files.listStatus(directory);
         for (int at = 0; at < found.length; at++) {

@@ -58,7 +58,7 @@ def _drop_if_unused(table: Table, dataset: Dataset, writer: Writer, listener: Li
 
 
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
-    """Create the table of an output, unless somebody else has created it in the meantime."""
+    """Create the table of an output, for whoever holds the lease of its creation."""
     output, dataset = write.output, write.output.dataset
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
@@ -71,6 +71,7 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
         rows.getFields(), list(partitions), list(keys), _options(output), output.comment or ""
     )
     ensure_database(catalog, dataset.namespace)
+    commits(spark).sweep(catalog, dataset.namespace, dataset.table)
     catalog.createTable(identifier(spark, dataset), schema, True)  # noqa: FBT003
     return require_table(spark, dataset)
 
