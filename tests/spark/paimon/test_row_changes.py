@@ -36,7 +36,7 @@ def texts(engine: LiveEngine, target: Dataset) -> list[tuple[Any, ...]]:
 def test_every_action_of_a_merge(here: LiveEngine, target: Dataset, bucket: str) -> None:
     here.run(base(target, bucket=bucket))
     when = (
-        "MATCHED AND new.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET text = new.text "
+        "MATCHED AND new.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET old.text = new.text "
         "WHEN NOT MATCHED THEN INSERT (id, text) VALUES (new.id, upper(new.text)) "
         "WHEN NOT MATCHED BY SOURCE AND old.id = 2 THEN UPDATE SET text = 'alone'"
     )
@@ -57,8 +57,13 @@ def test_a_merge_creates_the_table_it_needs_and_says_what_it_cannot_do(here: Liv
     assert texts(here, target) == [(0, "new"), (1, "new")]
     twice = here.fail(merging(f"{rows} UNION ALL {rows}", target, ON, UPSERT))
     assert (twice.code, twice.retryable) == ("merge-cardinality", False)
-    wrong = here.fail(merging(rows, target, ON, "MATCHED THEN UPDATE SET text = new.nothing"))
-    assert (wrong.code, wrong.where) == ("column-not-found", Position("workflow.yaml", 11, 36))
+    for when, code, place in (
+        ("MATCHED THEN UPDATE SET text = new.nothing", "column-not-found", HERE),
+        ("NOT MATCHED THEN INSERT (id) VALUES (new.id)", "bad-merge-clause", HERE),
+        ("MATCHED THEN UPDATE SET text = 1 WHEN WHATEVER", "sql-syntax", Position("workflow.yaml", 11, 43)),
+    ):
+        wrong = here.fail(merging(rows, target, ON, when))
+        assert (wrong.code, wrong.where) == (code, place)
     assert texts(here, target) == [(0, "new"), (1, "new")]
 
 

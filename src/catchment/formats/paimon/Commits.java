@@ -11,6 +11,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.sql.SQLNonTransientConnectionException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.HashMap;
@@ -57,6 +58,9 @@ import org.apache.paimon.table.source.ScanMode;
 import org.apache.paimon.utils.SnapshotManager;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
@@ -223,6 +227,21 @@ public final class Commits {
         }
         call(plan, "checkMatchRationality", session);
         return pack(JavaConverters.seqAsJavaList((Seq) call(plan, "performMergeForPkTable", session)));
+    }
+
+    /**
+     * A parsed MERGE in which every clause may call the table by its alias. Paimon looks for some columns below the
+     * alias of the table, so it has the same one there.
+     */
+    public static LogicalPlan aliased(LogicalPlan parsed) {
+        if (!(parsed instanceof MergeIntoTable)) {
+            return parsed;
+        }
+        MergeIntoTable merge = (MergeIntoTable) parsed;
+        SubqueryAlias known = (SubqueryAlias) merge.targetTable();
+        LogicalPlan target = new SubqueryAlias(known.identifier(), known);
+        List children = Arrays.asList(new Object[] {target, merge.sourceTable()});
+        return (LogicalPlan) merge.withNewChildren(JavaConverters.asScalaBuffer(children).toList());
     }
 
     private static Object call(Object of, String name, SparkSession session) throws Exception {

@@ -14,18 +14,20 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import faults
 from catchment.errors import JobError
-from catchment.formats.failures import from_spark
+from catchment.formats.failures import first_line, from_spark
 from catchment.formats.model import Write
 from catchment.formats.paimon import sealed_messages
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.table import Table
 from catchment.formats.row_statements import Statement
+from catchment.jvm.causes import causes
 from catchment.jvm.classes import Jvm
 from catchment.store.writes import Contents
 
 ROWS = "catchment_merged_rows"
 """The view with the rows to merge."""
 WRITE_ONLY = "spark.paimon.write-only"
+ANALYSIS = "org.apache.paimon.spark.catalyst.analysis."
 IGNORE_DELETES = ("ignore-delete", "deduplicate.ignore-delete")
 
 
@@ -62,6 +64,8 @@ def fill(table: Table, statement: Statement, write: Write) -> Contents:
     try:
         packed = commits(spark).change(spark._jsparkSession, _analyzed(spark, statement.sql))
     except Exception as error:
+        if (refused := _refused_clause(error, write)) is not None:
+            raise refused from error
         place = statement.place(error)
         if place is None:
             raise  # unchanged: the caller finds the step that is to blame
@@ -74,12 +78,29 @@ def fill(table: Table, statement: Statement, write: Write) -> Contents:
     return sealed_messages.contents_of(table, str(packed))
 
 
+def _refused_clause(error: Exception, write: Write) -> JobError | None:
+    """The error if Paimon does not take the clauses of a merge; it does not tell which one."""
+    cause = next((each for each in causes(error) if each.thrown_by.startswith(ANALYSIS)), None)
+    if cause is None or write.output.merge is None:
+        return None
+    unresolved = cause.thrown_by.endswith("ExpressionHelper")
+    said = first_line(cause).partition(" from ")[0] if unresolved else first_line(cause)
+    return JobError(
+        f"output {write.output.name}: {said}",
+        code="column-not-found" if unresolved else "bad-merge-clause",
+        where=write.output.merge.where,
+        hint="check the spelling of the columns in `merge`; INSERT needs all columns of the table, and UPDATE cannot "
+        "set the primary key",
+    )
+
+
 def _analyzed(spark: SparkSession, sql: str) -> Any:
     """The command of a statement, which is not run."""
     state = spark._jsparkSession.sessionState()
     skip = Jvm.of(spark)("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     with _write_only(spark):
-        return state.executePlan(state.sqlParser().parsePlan(sql), skip).analyzed()
+        parsed = commits(spark).aliased(state.sqlParser().parsePlan(sql))
+        return state.executePlan(parsed, skip).analyzed()
 
 
 @contextmanager
