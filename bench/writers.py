@@ -3,7 +3,7 @@
     .venv/bin/python bench/writers.py --quick          about ten minutes
     .venv/bin/python bench/writers.py                  as long as it takes
     .venv/bin/python bench/writers.py --save docs/benchmarks/writers.json
-    .venv/bin/python bench/writers.py --beside PATH    another checkout in the same run, as the way `beside`
+    .venv/bin/python bench/writers.py --beside PATH    another checkout in the same run, as the ways `beside…`
     .venv/bin/python bench/writers_plot.py docs/benchmarks/writers.json docs/benchmarks/writers.svg
 
 Ways: `plain` is Iceberg with its default retries, `tuned` is Iceberg with 100 retries and waits of at most 2 s,
@@ -46,7 +46,7 @@ LOSSY = ("delta-plain", "paimon-plain")
 SLOW = ("delta-plain",)
 """The ways that take minutes and are measured once, in the first repetition."""
 OURS = ("catchment", "delta", "paimon")
-BESIDE = {"beside": "catchment", "beside-delta": "delta"}
+BESIDE = {"beside": "catchment", "beside-delta": "delta", "beside-paimon": "paimon"}
 """Ways of another checkout."""
 LATENCY_MS = 40
 FASTER = 2
@@ -138,9 +138,11 @@ def main() -> None:
                 warm |= dict.fromkeys(ours, stack.enter_context(engines(store, max(counts))))
             if older := [way for way in asked.ways if way in PAIMON_WAYS]:
                 warm |= dict.fromkeys(older, stack.enter_context(engines(store, max(counts), paimon=True)))
-            if asked.beside:
-                theirs = stack.enter_context(engines(store, max(counts), asked.beside))
-                warm |= {way: theirs for way, ours in BESIDE.items() if ours in asked.ways}
+            for paimon in (False, True) if asked.beside else ():
+                theirs = [way for way, ours in BESIDE.items() if ours in asked.ways and (ours in PAIMON_WAYS) == paimon]
+                if theirs:
+                    beside = stack.enter_context(engines(store, max(counts), asked.beside, paimon=paimon))
+                    warm |= dict.fromkeys(theirs, beside)
             measure(warm, store, counts, repeat, found)
             if "catchment" in warm:
                 leases[store] = under_lease(warm["catchment"][0], store, repeat)

@@ -73,7 +73,8 @@ def elsewhere(root: Path, depots: tuple[Depot, ...], engine: Host) -> Iterator[H
 @pytest.fixture(scope="session")
 def older(root: Path) -> Iterator[Host]:
     """An engine on the older line of Spark, for what needs that, and the host of others that do."""
-    yield from _hosting(root, (paimon_depot(root),), "older", spark="3.5")
+    in_database = paimon_depot(root, "sea", type="jdbc", database=str(root / "sea.db"))
+    yield from _hosting(root, (paimon_depot(root), in_database), "older", spark="3.5")
 
 
 def _hosting(root: Path, depots: tuple[Depot, ...], key: str, **engine: Any) -> Iterator[Host]:

@@ -1,9 +1,9 @@
 """A soak: thousands of writes from several engines that are killed at random, while a reader looks on.
 
-`make soak`, or `python -m tests.soak --writes 200 --kills 4 --troubles failover`. Meanwhile the metastore, a PostgreSQL
-server, is restarted, fails over to an older copy of itself, and is cut off for 45 s. Every write is tried until it is
-acknowledged, or until nothing moves any more. At the end the table is recovered, every id that was acknowledged must be
-there exactly once, and nothing may be left waiting. Exit code 1 if not.
+`make soak`, or `python -m tests.soak --format paimon --writes 200 --kills 4 --troubles failover`. Meanwhile the
+metastore, a PostgreSQL server, is restarted, fails over to an older copy of itself, and is cut off for 45 s. Every
+write is tried until it is acknowledged, or until nothing moves any more. At the end the table is recovered, every id
+that was acknowledged must be there exactly once, and nothing may be left waiting. Exit code 1 if not.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ from catchment.engine.protocol import Done, Failed
 from catchment.errors import EngineLost
 from catchment.plan.model import JobPlan
 from catchment.store import open_store
-from tests.concurrency.invariants import check
 from tests.concurrency.waiting import worker_of
 from tests.metastore_troubles import TROUBLES, Metastore, planned
-from tests.spark.lake import LiveEngine, Pending, by, engine_plan, lake_depot, table, writing
+from tests.soak_tables import TABLES, Soaked
+from tests.spark.lake import LiveEngine, Pending, by, engine_plan, writing
 
-TABLE = "soak"
 ROWS = 5
 """Rows of one write, all of which must be seen or none."""
 PATIENCE = 300.0
@@ -49,12 +48,12 @@ COMPACT_EVERY = 250
 """Writes between two compactions."""
 
 
-def write(number: int) -> JobPlan:
+def write(number: int, table: Soaked) -> JobPlan:
     """Most writes append to one partition; one in ten replaces a partition of its own."""
     own = number % 10 == 0
     sql = f"SELECT {number} AS write, id, {number if own else -1} AS lane FROM range(0, {ROWS}, 1, 1)"
     mode = "overwrite-partitions" if own else "append"
-    return writing(sql, table(TABLE), mode=mode, partitions=(by("identity", "lane"),))
+    return writing(sql, table.dataset, mode=mode, partitions=(by("identity", "lane"),))
 
 
 @dataclass
@@ -106,8 +105,8 @@ class Tally:
 class Slot:
     """A place for one engine after the other: whenever one is killed, the next is started."""
 
-    def __init__(self, root: Path, name: str, metastore: str) -> None:
-        self.root, self.name, self.metastore = root, name, metastore
+    def __init__(self, root: Path, name: str, metastore: str, table: Soaked) -> None:
+        self.root, self.name, self.metastore, self.table = root, name, metastore, table
         self.started = 0
         self.losses: list[str] = []
         self.lock = threading.Lock()
@@ -136,7 +135,8 @@ class Slot:
 
     def _start(self) -> LiveEngine:
         self.started += 1
-        plan = engine_plan(lake_depot(self.root), key=self.name, metastore=self.metastore)
+        depot, spark = self.table.depot(self.root), self.table.spark
+        plan = engine_plan(depot, key=self.name, metastore=self.metastore, spark=spark)
         live = LiveEngine(plan, self.root / f"logs-{self.name}-{self.started}")
         live.ready()
         return live
@@ -149,7 +149,9 @@ def write_all(slot: Slot, tally: Tally, count: int) -> None:
         if number is None:
             time.sleep(0.2)  # others may fail, and their writes come back
             continue
-        attempt = slot.living().start_job(write(number), run=f"soak-{number}", number=tally.attempts[number])
+        attempt = slot.living().start_job(
+            write(number, slot.table), run=f"soak-{number}", number=tally.attempts[number]
+        )
         tally.settle(number, answer(attempt))
 
 
@@ -180,23 +182,23 @@ def make_trouble(plan: list[tuple[int, Callable[[], None]]], tally: Tally) -> No
         trouble()
 
 
-def look_on(reader: LiveEngine, tally: Tally, over: threading.Event) -> None:
+def look_on(reader: LiveEngine, table: Soaked, tally: Tally, over: threading.Event) -> None:
     """Read the table again and again: whole writes only, and everything that was acknowledged before."""
     while not over.wait(LOOK_SECONDS):
         before = tally.known()
         try:
-            tally.wrong.extend(problems(seen(reader), before))
+            tally.wrong.extend(problems(seen(reader, table), before))
             tally.looks += 1
             if len(before) >= COMPACT_EVERY * (tally.compactions + 1):
                 tally.compactions += 1
-                reader.ask(f"CALL lake.system.rewrite_data_files(table => 'raw.{TABLE}')")
+                table.compact(reader)
         except AssertionError as refused:
             tally.wrong.append(f"the reader was refused: {refused}"[:500])
 
 
-def seen(reader: LiveEngine) -> dict[int, tuple[int, int]]:
+def seen(reader: LiveEngine, table: Soaked) -> dict[int, tuple[int, int]]:
     """Write -> its rows, and its different rows, as they are in the table now."""
-    sql = f"SELECT write, count(*), count(DISTINCT id) FROM lake.raw.{TABLE} GROUP BY write"
+    sql = f"SELECT write, count(*), count(DISTINCT id) FROM {table.dataset.identifier} GROUP BY write"
     return {number: (rows, different) for number, rows, different in reader.rows(sql)}
 
 
@@ -207,20 +209,20 @@ def problems(found: dict[int, tuple[int, int]], expected: frozenset[int]) -> lis
 
 
 def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[str, Any]:
-    chance = random.Random(options.seed)
+    chance, table = random.Random(options.seed), TABLES[options.format]
     tally = Tally(deque(range(1, options.writes + 1)))
     moments = sorted(chance.sample(range(1, options.writes), options.kills))
     with ThreadPoolExecutor(options.engines + 1) as pool:
         reader, *slots = pool.map(
-            lambda name: Slot(root, name, metastore.url), ["reader", *map(str, range(options.engines))]
+            lambda name: Slot(root, name, metastore.url, table), ["reader", *map(str, range(options.engines))]
         )
-    slots[0].engine.run(write(0), run="soak-0")
+    slots[0].engine.run(write(0, table), run="soak-0")
     troubles = planned(metastore, options.troubles, options.writes)
     began, over = time.monotonic(), threading.Event()
     watchers = [
         threading.Thread(target=kill_at_random, args=(slots, tally, moments, chance), daemon=True),
         threading.Thread(target=make_trouble, args=(troubles, tally), daemon=True),
-        threading.Thread(target=look_on, args=(reader.engine, tally, over), daemon=True),
+        threading.Thread(target=look_on, args=(reader.engine, table, tally, over), daemon=True),
         threading.Thread(target=tell, args=(tally, options.writes, over), daemon=True),
     ]
     for watcher in watchers:
@@ -233,8 +235,8 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
     over.set()
     for watcher in watchers:
         watcher.join()
-    [recovered] = reader.engine.recover(table(TABLE))
-    result = verdict(reader.engine, tally, options) | {
+    [recovered] = reader.engine.recover(table.dataset)
+    result = verdict(reader.engine, table, tally, options) | {
         "seconds": round(elapsed),
         "recovery": recovered["error"],
         "waiting": waiting(metastore.url),
@@ -252,10 +254,11 @@ def waiting(metastore: str) -> list[str]:
         return [f"{write.write_id} is {write.state}" for write in store.activity.writes()]
 
 
-def verdict(reader: LiveEngine, tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
+def verdict(reader: LiveEngine, table: Soaked, tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
     """Count what there is against what was acknowledged."""
-    found, every = seen(reader), tally.known() | {0}
+    found, every = seen(reader, table), tally.known() | {0}
     return {
+        "format": options.format,
         "writes": options.writes,
         "engines": options.engines,
         "seed": options.seed,
@@ -265,20 +268,20 @@ def verdict(reader: LiveEngine, tally: Tally, options: argparse.Namespace) -> di
         "doubled": sum(rows > different for rows, different in found.values()),
         "half": sum(different < ROWS for _, different in found.values()),
         "failed": options.writes - len(tally.acknowledged),
-        "broken": broken(reader),
+        "broken": broken(reader, table),
         "attempts_lost_with_their_engine": tally.failures.pop("engine-lost", 0),
         "attempts_failed_otherwise": dict(tally.failures),
-        "commits": reader.value(f"SELECT count(*) FROM lake.raw.{TABLE}.snapshots"),
+        "commits": table.commits(reader),
         "compactions": tally.compactions,
         "looks": tally.looks,
         "wrong": tally.wrong[:20],
     }
 
 
-def broken(reader: LiveEngine) -> str | None:
+def broken(reader: LiveEngine, table: Soaked) -> str | None:
     """What must hold in every table and does not."""
     try:
-        check(reader, TABLE)
+        table.check(reader)
     except AssertionError as error:
         return f"{traceback.extract_tb(error.__traceback__)[-1].line}: {error}"[:500]
     return None
@@ -294,6 +297,7 @@ def tell(tally: Tally, writes: int, over: threading.Event) -> None:
 
 def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Thousands of writes from engines that are killed at random.")
+    parser.add_argument("--format", choices=TABLES, default="iceberg", help="of the table")
     parser.add_argument("--writes", type=int, default=2000)
     parser.add_argument("--engines", type=int, default=3)
     parser.add_argument("--writers", type=int, default=16, help="writes at once in each engine")

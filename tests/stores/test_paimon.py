@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from catchment.errors import EngineLost
 from catchment.plan.model import Dataset
 from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
-from tests.concurrency.waiting import worker_of
+from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import end_leases
 from tests.servers import hive
 from tests.servers.postgres import PostgresServer
@@ -49,8 +51,6 @@ def ponds(store: S3Server, database: PostgresServer, tmp_path_factory: pytest.Te
 def test_two_engines_write_at_once_and_a_third_is_killed(ponds: Host, depot: str, tmp_path: Path) -> None:
     target = Dataset(f"dataos://{depot}:raw/t", depot, "paimon", "raw", "t")
     there = ponds.guest(replace(ponds.plan, key="there"), tmp_path / "there", (SECRET,))
-    if depot == "locked":  # of jobs that create a table at once, a SQLite catalog lets one through
-        ponds.run(appending(target, 0, "first", rows=0))
     sent = [(ponds, there)[n % 2].start_job(appending(target, 5 * n, f"j{n}")) for n in range(JOBS)]
     assert [pending.done()[0].rows for pending in sent] == [5] * JOBS
     plan = replace(ponds.plan, key="victim", envs={"CATCHMENT_FAULT": "swap-applied:kill"})
@@ -62,3 +62,24 @@ def test_two_engines_write_at_once_and_a_third_is_killed(ponds: Host, depot: str
     assert ponds.run(last, run="r", number=2)[0].rows == 5
     assert ids(ponds, target) == list(range(5 * (JOBS + 1)))
     there.process.stop(grace=5)
+
+
+def test_a_second_metastore_is_noticed_where_nothing_else_keeps_the_two_apart(ponds: Host, tmp_path: Path) -> None:
+    target = Dataset("dataos://plain:raw/two", "plain", "paimon", "raw", "two")
+    ponds.run(appending(target, 0))
+    plan = replace(ponds.plan, key="sleeper", envs={"CATCHMENT_FAULT": "before-sealed:stop"})
+    sleeper = ponds.guest(plan, tmp_path / "sleeper", (SECRET,))
+    sleeper.ready()
+    elsewhere = replace(ponds.plan, key="elsewhere", metastore=f"sqlite:///{tmp_path}/metastore.db")
+    stranger = ponds.guest(elsewhere, tmp_path / "elsewhere", (SECRET,))
+    slow = sleeper.start_job(appending(target, 5))
+    await_sleep(worker_of(sleeper))
+    stranger.run(appending(target, 10))
+    os.kill(worker_of(sleeper), signal.SIGCONT)
+    refused = slow.failed()
+    assert (refused.code, refused.retryable) == ("unguarded-table", True)
+    assert ids(ponds, target) == [*range(5), *range(10, 15)]
+    ponds.run(appending(target, 20))  # nobody else has written since this one began
+    assert ids(ponds, target) == [*range(5), *range(10, 15), *range(20, 25)]
+    for guest in (sleeper, stranger):
+        guest.process.stop(grace=5)

@@ -43,7 +43,7 @@ def spark_line(engine: EnginePlan) -> SparkLine:
     if line is None:
         raise RequestError(
             f"engine {engine.engine.name} asks for Spark {engine.engine.spark}",
-            code="spark-unsupported",
+            code="unsupported-spark",
             where=engine.engine.where,
             hint=f"use one of {', '.join(SPARK_LINES)}",
         )

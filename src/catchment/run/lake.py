@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -167,7 +168,7 @@ def inspect(
     launch: Launch = EngineProcess.start,
 ) -> Mapping[str, Any]:
     """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
-    place = _place(address)
+    place = _place(address, project)
     check_depot(project, place.depot)
     with LakeSession(project, tables={place.depot}, tell=tell, launch=launch) as reader:
         return reader.inspect(what, place)
@@ -187,10 +188,11 @@ def _question(what: What, address: Address, project: Project) -> Inspect:
     return Inspect(QUESTION, what, depot, dataset)
 
 
-def _place(address: Address | str) -> Address:
-    if isinstance(address, Address):
-        return address
-    return parse(address) if "://" in address else Address(address, None, None, None)
+def _place(address: Address | str, project: Project) -> Address:
+    """What an address means, with the name that its depot has in this project."""
+    if isinstance(address, str):
+        address = parse(address) if "://" in address else Address(address, None, None, None)
+    return replace(address, depot=depots.find(project, address.depot).name)
 
 
 def check_depot(project: Project, name: str, *, files: bool = False) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from catchment.plan.model import Commits, Dataset, Expire, Rewrite
-from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, paimon_depot, reading, writing
+from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, reading, writing
 from tests.spark.paimon.jobs import appending, ids, keyed, snapshots
 
-Start = Callable[..., LiveEngine]
 pytestmark = pytest.mark.slow
 
 
@@ -128,16 +125,6 @@ def test_compaction_and_expiry(here: LiveEngine, target: Dataset) -> None:
     assert gone["snapshots"] == looked["snapshots"]
     assert len(snapshots(here, target)) == 2
     assert len(ids(here, target)) == 6
-
-
-def test_a_jdbc_catalog(start_java: Start, root: Path, fresh: str) -> None:
-    depot = paimon_depot(root, "sea", type="jdbc", database=str(root / "sea.db"))
-    target = replace(Dataset(f"dataos://sea:raw/{fresh}", "sea", "paimon", "raw", fresh))
-    with_catalog = start_java(depot, key="sea", spark="3.5")
-    for first in (0, 5):
-        with_catalog.run(appending(target, first))
-    assert ids(with_catalog, target) == list(range(10))
-    assert [each["table"] for each in with_catalog.inspect("tables", target)["tables"]] == [fresh]
 
 
 def test_what_an_upkeep_of_paimon_tables_does_not_take(here: LiveEngine, target: Dataset) -> None:

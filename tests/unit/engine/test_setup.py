@@ -58,7 +58,7 @@ def test_packages_that_are_asked_for() -> None:
 def test_a_spark_that_is_not_supported() -> None:
     with pytest.raises(CatchmentError) as caught:
         packages_of(plan(spark="2.4"))
-    assert code_of(caught) == "spark-unsupported"
+    assert code_of(caught) == "unsupported-spark"
 
 
 def fake_java(home: Path, version: str) -> None:

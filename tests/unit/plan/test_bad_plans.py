@@ -260,6 +260,14 @@ def test_what_a_paimon_output_declares(tmp_path: Path) -> None:
     assert (output.mode, output.properties) == ("overwrite-partitions", {"bucket": "4"})
 
 
+def test_rows_are_merged_into_a_paimon_table(tmp_path: Path) -> None:
+    options = "paimon: {primaryKey: [id]}"
+    job = J("a", write="dataos://pond:raw/x?acl=rw", mode="overwrite", merge=MERGE, options=options, compute="old")
+    found = prepare(tmp_path, flow(job), POND)
+    assert found.plan is not None, found.diagnostics
+    assert (found.plan.jobs[0].outputs[0].mode, found.diagnostics) == ("merge", ())
+
+
 @pytest.mark.parametrize(
     ("properties", "codes"),
     [

@@ -61,6 +61,14 @@ def test_the_tables_of_a_depot_are_asked_by_its_name_or_an_address(project: Proj
     assert (facts["what"], facts["depot"]["name"], facts["dataset"]) == ("tables", "lake", None)
 
 
+@pytest.mark.parametrize("address", ["icebase", "dataos://icebase:raw/t"])
+def test_the_other_name_of_the_lake_will_do(project: Project, address: str) -> None:
+    known = replace(project, depots={"lakehouse": replace(project.depots["lake"], name="lakehouse")})
+    facts = lake.inspect(known, "table" if "/" in address else "tables", address, launch=launch)
+    assert facts["depot"]["name"] == "lakehouse"
+    assert (facts["dataset"] or {}).get("address") in (None, "dataos://lakehouse:raw/t")
+
+
 def test_a_table_is_asked_by_its_address(project: Project) -> None:
     facts = lake.inspect(project, "snapshots", "dataos://lake:raw/t", launch=launch)
     assert (facts["dataset"]["namespace"], facts["dataset"]["table"]) == ("raw", "t")

@@ -20,7 +20,7 @@ from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.java import Jvm
-from catchment.formats.iceberg.new_tables import TableVanished, dropped_on_failure
+from catchment.formats.iceberg.new_tables import dropped_on_failure
 from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.reserved_columns import check_names
 from catchment.formats.iceberg.row_changes import merge
@@ -29,6 +29,7 @@ from catchment.formats.iceberg.snapshots import Snapshot
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
+from catchment.formats.unused_tables import TableVanished
 from catchment.jvm.causes import causes
 
 Done = TypeVar("Done")

@@ -5,37 +5,64 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.sql.SQLNonTransientConnectionException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+
 import org.apache.paimon.Snapshot;
+import org.apache.paimon.catalog.Catalog;
+import org.apache.paimon.catalog.DelegateCatalog;
+import org.apache.paimon.catalog.Identifier;
+import org.apache.paimon.client.ClientPool;
 import org.apache.paimon.fs.FileIO;
+import org.apache.paimon.fs.FileStatus;
 import org.apache.paimon.fs.Path;
 import org.apache.paimon.fs.local.LocalFileIO;
 import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.io.DataFilePathFactory;
 import org.apache.paimon.io.DataInputViewStreamWrapper;
 import org.apache.paimon.io.DataOutputViewStreamWrapper;
+import org.apache.paimon.jdbc.JdbcCatalog;
+import org.apache.paimon.jdbc.JdbcClientPool;
 import org.apache.paimon.manifest.ManifestCommittable;
 import org.apache.paimon.manifest.ManifestEntry;
 import org.apache.paimon.operation.FileStoreCommit;
 import org.apache.paimon.operation.Lock;
+import org.apache.paimon.schema.SchemaManager;
+import org.apache.paimon.schema.TableSchema;
+import org.apache.paimon.spark.SparkTypeUtils;
+import org.apache.paimon.spark.commands.PaimonSparkWriter;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.FileStoreTableFactory;
+import org.apache.paimon.table.Table;
 import org.apache.paimon.table.sink.CommitMessage;
 import org.apache.paimon.table.sink.CommitMessageImpl;
 import org.apache.paimon.table.sink.CommitMessageSerializer;
 import org.apache.paimon.table.sink.TableCommitImpl;
 import org.apache.paimon.table.source.ScanMode;
 import org.apache.paimon.utils.SnapshotManager;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import scala.collection.JavaConverters;
+import scala.collection.Seq;
 
 /**
  * Commits to a Paimon table with one compare-and-swap, and reads its history. Compiled by Janino: no generics.
@@ -105,6 +132,41 @@ public final class Commits {
         }
     }
 
+    /** Fails once, in the way that lets a pool replace the connection. */
+    static final class Reconnection implements ClientPool.Action {
+        private boolean done;
+
+        public Object run(Object connection) throws Exception {
+            if (!done) {
+                done = true;
+                throw new SQLNonTransientConnectionException("connects anew");
+            }
+            return null;
+        }
+    }
+
+    /**
+     * Lets a catalog on SQLite connect anew. When it is opened, it looks for its own tables and leaves that query open:
+     * its connection would see the database as it was then for ever, and could not write once others have.
+     */
+    public static void reconnect(Catalog catalog) throws Exception {
+        Catalog inner = catalog;
+        while (inner instanceof DelegateCatalog) {
+            inner = ((DelegateCatalog) inner).wrapped();
+        }
+        if (inner instanceof JdbcCatalog) {
+            JdbcClientPool connections = ((JdbcCatalog) inner).getConnections();
+            if (connections.getProtocol().equals("sqlite")) {
+                connections.run(new Reconnection());
+            }
+        }
+    }
+
+    /** The table of a name, as it is now. */
+    public static Table load(Catalog catalog, String database, String name) throws Exception {
+        return catalog.getTable(Identifier.create(database, name));
+    }
+
     /** The table for commits: it neither compacts nor expires, and refuses a second snapshot of one number. */
     public static FileStoreTable committing(FileStoreTable table) {
         FileIO files = table.fileIO();
@@ -138,10 +200,10 @@ public final class Commits {
             for (Iterator all = messages.iterator(); all.hasNext();) {
                 committable.addFileCommittable((CommitMessage) all.next());
             }
-            if (mode.equals("append") || mode.equals("fence")) {
-                commit.ignoreEmptyCommit(mode.equals("append")).commit(committable, Collections.emptyMap(), false);
-            } else {
+            if (mode.startsWith("overwrite")) {
                 commit.overwrite(Collections.emptyMap(), committable, Collections.emptyMap());
+            } else {
+                commit.ignoreEmptyCommit(!mode.equals("fence")).commit(committable, Collections.emptyMap(), false);
             }
         } finally {
             whole.close();
@@ -155,22 +217,125 @@ public final class Commits {
         return field.get(of);
     }
 
-    /** What a writer wrote, as a text that any engine can read. */
-    public static String pack(List messages) throws IOException {
+    /**
+     * Writes the rows that a DELETE or MERGE changes in a table with a primary key; returns what is to be committed,
+     * packed. The plan is the analyzed statement; run by itself, it would commit.
+     */
+    public static String change(SparkSession session, Object plan) throws Exception {
+        if (plan.getClass().getSimpleName().startsWith("Delete")) {
+            return pack(JavaConverters.seqAsJavaList((Seq) call(plan, "performPrimaryKeyDelete", session)));
+        }
+        call(plan, "checkMatchRationality", session);
+        return pack(JavaConverters.seqAsJavaList((Seq) call(plan, "performMergeForPkTable", session)));
+    }
+
+    /**
+     * A parsed MERGE in which every clause may call the table by its alias. Paimon looks for some columns below the
+     * alias of the table, so it has the same one there.
+     */
+    public static LogicalPlan aliased(LogicalPlan parsed) {
+        if (!(parsed instanceof MergeIntoTable)) {
+            return parsed;
+        }
+        MergeIntoTable merge = (MergeIntoTable) parsed;
+        SubqueryAlias known = (SubqueryAlias) merge.targetTable();
+        LogicalPlan target = new SubqueryAlias(known.identifier(), known);
+        List children = Arrays.asList(new Object[] {target, merge.sourceTable()});
+        return (LogicalPlan) merge.withNewChildren(JavaConverters.asScalaBuffer(children).toList());
+    }
+
+    private static Object call(Object of, String name, SparkSession session) throws Exception {
+        Method method = of.getClass().getDeclaredMethod(name, new Class[] {SparkSession.class});
+        method.setAccessible(true);
+        try {
+            return method.invoke(of, new Object[] {session});
+        } catch (InvocationTargetException failed) {
+            throw failed.getCause() instanceof Exception ? (Exception) failed.getCause() : failed;
+        }
+    }
+
+    /** Whether a table has nothing but its first schema: no snapshot, and no file that somebody may still commit. */
+    public static boolean isBlank(FileStoreTable table) throws IOException {
+        return hasOnly(table.fileIO(), table.location(), "schema-0");
+    }
+
+    /**
+     * Removes the schema that somebody left who died while creating a table: the catalog does not know it, and refuses
+     * to create the table again. Only for whoever may create the table, and has found that there is none.
+     */
+    public static void sweep(Catalog catalog, String database, String name) throws IOException {
+        Path location = catalog.getTableLocation(Identifier.create(database, name));
+        if (catalog.fileIO().exists(location) && hasOnly(catalog.fileIO(), location, "schema-0")) {
+            catalog.fileIO().delete(location, true);
+        }
+    }
+
+    private static boolean hasOnly(FileIO files, Path directory, String name) throws IOException {
+        FileStatus[] found = files.listStatus(directory);
+        for (int at = 0; at < found.length; at++) {
+            Path path = found[at].getPath();
+            if (found[at].isDir() ? !hasOnly(files, path, name) : !path.getName().equals(name)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** What a table is, as JSON. */
+    public static String describe(FileStoreTable table) throws IOException {
+        TableSchema schema = table.schema();
+        TableSchema first =
+                schema.id() == 0L ? schema : new SchemaManager(table.fileIO(), table.location()).schema(0L);
+        Map facts = new HashMap();
+        facts.put("created", Long.valueOf(first.timeMillis()));
+        facts.put("location", table.location().toString());
+        facts.put("keys", table.primaryKeys());
+        facts.put("partitions", table.partitionKeys());
+        facts.put("options", schema.options());
+        facts.put("columns", SparkTypeUtils.fromPaimonRowType(table.rowType()).json());
+        facts.put("schema", Long.valueOf(schema.id()));
+        facts.put("buckets", table.bucketMode().toString());
+        facts.put("lock", table.catalogEnvironment().lockFactory().getClass().getSimpleName());
+        return new ObjectMapper().writeValueAsString(facts);
+    }
+
+    /** The newest snapshot as JSON; null if there is none. */
+    public static String newest(FileStoreTable table) {
+        Snapshot found = table.snapshotManager().latestSnapshot();
+        return found == null ? null : found.toJson();
+    }
+
+    /** Writes rows as files that nothing refers to yet, without compaction; returns what is to be committed, packed. */
+    public static String write(FileStoreTable table, Dataset rows) throws IOException {
+        return pack(JavaConverters.seqAsJavaList(new PaimonSparkWriter(table).writeOnly().write(rows)));
+    }
+
+    /**
+     * What a writer wrote, as a text that any engine can read: rows, bytes and number of the new files, the version of
+     * the serializer, and the messages, separated by spaces.
+     */
+    private static String pack(List messages) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        new CommitMessageSerializer().serializeList(messages, new DataOutputViewStreamWrapper(bytes));
-        return Base64.getEncoder().encodeToString(bytes.toByteArray());
+        CommitMessageSerializer serializer = new CommitMessageSerializer();
+        serializer.serializeList(messages, new DataOutputViewStreamWrapper(bytes));
+        String text = Base64.getEncoder().encodeToString(bytes.toByteArray());
+        return sums(messages) + " " + serializer.getVersion() + " " + text;
     }
 
-    /** What was packed. */
-    public static List unpack(String text, int version) throws IOException {
-        byte[] bytes = Base64.getDecoder().decode(text);
-        return new CommitMessageSerializer()
-                .deserializeList(version, new DataInputViewStreamWrapper(new ByteArrayInputStream(bytes)));
+    /** The messages of several writers; each line has the version of the serializer, a space, and the text. */
+    public static List unpack(String lines) throws IOException {
+        List found = new ArrayList();
+        String[] each = lines.isEmpty() ? new String[0] : lines.split("\n");
+        for (int at = 0; at < each.length; at++) {
+            String[] parts = each[at].split(" ");
+            byte[] bytes = Base64.getDecoder().decode(parts[1]);
+            found.addAll(new CommitMessageSerializer().deserializeList(
+                    Integer.parseInt(parts[0]), new DataInputViewStreamWrapper(new ByteArrayInputStream(bytes))));
+        }
+        return found;
     }
 
-    /** Rows, bytes and number of the new files, separated by commas. */
-    public static String sums(List messages) {
+    private static String sums(List messages) {
         long rows = 0;
         long bytes = 0;
         long files = 0;
@@ -180,7 +345,7 @@ public final class Commits {
             bytes += file.fileSize();
             files += 1;
         }
-        return rows + "," + bytes + "," + files;
+        return rows + " " + bytes + " " + files;
     }
 
     private static List newFiles(List messages) {

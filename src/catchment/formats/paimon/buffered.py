@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.listener import Listener
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.commit.writer import Writer
 from catchment.formats.model import Write
-from catchment.formats.paimon import sealed_messages
 from catchment.formats.paimon.consolidate import consolidate
 from catchment.formats.paimon.java import commits
-from catchment.formats.paimon.snapshots import History
+from catchment.formats.paimon.new_tables import is_there
+from catchment.formats.paimon.snapshots import CHANGE_ROWS, History
 from catchment.formats.paimon.table import BRANCH, NO_TABLE, Table, require_table
+from catchment.formats.unused_tables import open_on_new_table
 from catchment.plan.model import Dataset
 from catchment.store.ledger import Ledger
-from catchment.store.writes import Base, Entry, Intent
+from catchment.store.writes import Base, Contents, Entry, Intent
 
 BATCH = 256
 """The most writes in one snapshot."""
@@ -61,22 +62,26 @@ def admitted(writer: Writer, dataset: Dataset, table: Table, listener: Listener)
 def put(
     publisher: Publisher[TableDestination],
     table: Table,
-    frame: DataFrame,
+    fill: Callable[[], Contents],
     write: Write,
     writer: Writer,
     listener: Listener,
 ) -> Entry:
-    """Write the rows; calls with the same write id write them only once."""
-    intent = _intent(table, write, writer.owner)
-    writer.seal_once(intent, lambda: sealed_messages.fill(table, frame), listener)
+    """Let `fill` write the files, and publish them; calls with the same write id do so only once."""
+    now = table.base()
+    intent = _intent(table, now, write, writer.owner)
+    if now.snapshot_id is None:
+        dataset = write.output.dataset
+        open_on_new_table(writer, intent, dataset, listener, lambda: is_there(table, dataset))
+    writer.seal_once(intent, fill, listener)
     return publisher.publish(write.id, listener.warn)
 
 
-def _intent(table: Table, write: Write, owner: str) -> Intent:
+def _intent(table: Table, now: Base, write: Write, owner: str) -> Intent:
     output, name = write.output, own_commit.attempt_name(write.id)
     return Intent(
         *(write.id, write.workflow, output.dataset.target, BRANCH, output.mode, output.conflict, owner, name),
-        base=_base(table, write),
+        base=_base(now, write),
         dataset=asdict(output.dataset),
         inputs=write.inputs,
         window=write.window,
@@ -84,10 +89,10 @@ def _intent(table: Table, write: Write, owner: str) -> Intent:
     )
 
 
-def _base(table: Table, write: Write) -> Base:
+def _base(now: Base, write: Write) -> Base:
     """The state that the write began from: that of the job's begin, if later changes count as conflicts."""
-    now, since = table.base(), write.since
-    if since is None:
+    since = write.since
+    if since is None or write.output.mode in CHANGE_ROWS:
         return now
     return replace(now, sequence=0, snapshot_id=None) if since == NO_TABLE else since
 

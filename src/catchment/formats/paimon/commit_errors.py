@@ -40,6 +40,14 @@ def unguarded(write: Entry, rival: Snapshot) -> CommitConflict:
     )
 
 
+def rows_changed(write: Entry) -> CommitConflict:
+    """The error of a delete or merge that was computed from rows which others have changed since."""
+    return CommitConflict(
+        f"somebody committed to the rows of {write.intent.target} that {write.write_id} was computed from",
+        hint="run the job again when fewer jobs write to the table, or let them depend on each other",
+    )
+
+
 def buckets_changed(write: Entry) -> CommitConflict:
     """The error of a write that assigned keys to buckets without knowing what others have committed since."""
     return CommitConflict(

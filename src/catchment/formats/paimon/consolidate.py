@@ -1,4 +1,4 @@
-"""Publishes the sealed writes of one Paimon table: consecutive appends in one snapshot, each overwrite in one.
+"""Publishes the sealed writes of one Paimon table: consecutive appends in one snapshot, every other write in one.
 
 A commit is one compare-and-swap on the snapshot in which the write ids were looked for (see `Commits.java`). "The write
 is not in the history" and "now it is" are therefore one atomic step, even if another process consolidates at the same
@@ -19,7 +19,7 @@ from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.paimon import commit_errors, sealed_messages
 from catchment.formats.paimon.java import commits, has_moved
-from catchment.formats.paimon.snapshots import FENCE, History, Snapshot, user_of
+from catchment.formats.paimon.snapshots import CHANGE_ROWS, FENCE, History, Snapshot, user_of
 from catchment.formats.paimon.table import Table
 from catchment.formats.publish_errors import fate_unknown, overtaken
 from catchment.jvm.causes import JVM_ERRORS
@@ -29,6 +29,8 @@ from catchment.store.writes import Entry
 
 PATIENCE_SECONDS = 300.0
 SHORTEST_PAUSE_SECONDS = 0.01
+SEE_ALL = frozenset({"overwrite", "merge"})
+"""Modes of writes that depend on all rows of the table, or replace them."""
 CLOCKS_APART_MS = 3_600_000
 """How far the clock of whoever began a run and that of whoever committed may differ."""
 
@@ -122,6 +124,8 @@ class Consolidation:
             rival = self.history.rival(write.intent.base.sequence, self.ledger.metastore)
             if rival is not None:
                 return commit_errors.unguarded(write, rival)
+        if write.intent.mode in CHANGE_ROWS and self._changed_since(write, newest):
+            return commit_errors.rows_changed(write)
         if _validates(write) and self._changed_since(write, newest):
             return overtaken(write)
         if self.table.takes_turns and self._changed_since(write, newest):
@@ -142,7 +146,7 @@ class Consolidation:
         if newest is None:
             return False
         messages = sealed_messages.messages_of(self.table.spark, [write])
-        anywhere = write.intent.mode == "overwrite" or self.table.bucket_mode == "CROSS_PARTITION"
+        anywhere = write.intent.mode in SEE_ALL or self.table.bucket_mode == "CROSS_PARTITION"
         span = write.intent.base.sequence, newest.id
         return bool(commits(self.table.spark).changed(self.table.java, *span, messages, anywhere))
 
@@ -181,6 +185,8 @@ class Consolidation:
         if self._stayed(made, writes):
             self.outcome.unsure.difference_update(doubtful)
             self.outcome.committed.update(dict.fromkeys(ids, made))
+            if not self.table.is_unguarded:
+                self.history.add_own(made, [write.write_id for write in writes])
 
     def _commit(self, writes: Sequence[Entry], messages: object, newest: Snapshot | None) -> int:
         user, seal = user_of(writes, self.ledger.metastore), max(write.number or 0 for write in writes)
@@ -233,7 +239,7 @@ class Consolidation:
 
 def _validates(write: Entry) -> bool:
     """Whether the write must not replace what others have committed since its job began."""
-    return write.intent.mode != "append" and write.intent.conflict != "last-wins"
+    return write.intent.mode.startswith("overwrite") and write.intent.conflict != "last-wins"
 
 
 def _changes_nothing(write: Entry) -> bool:

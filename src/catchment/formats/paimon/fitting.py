@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,7 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from catchment.formats.model import Write
-from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
+from catchment.formats.paimon.catalogs import identifier, open_catalog
+from catchment.formats.paimon.table import Table, require_table
 from catchment.formats.schema_fit import Difference, check, columns_without_type, differences, not_storable
 from catchment.jvm.classes import Jvm
 
@@ -44,6 +46,9 @@ def grow(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
 
 def fit(frame: DataFrame, table: Table) -> DataFrame:
     """The rows with exactly the columns of the table: Paimon's writer goes by their order, not by their names."""
+    kinds = ([(field.name, field.dataType) for field in each.fields] for each in (frame.schema, table.schema))
+    if operator.eq(*kinds):
+        return frame
     brought = {name.lower(): name for name in frame.columns}
 
     def column(name: str, kind: DataType) -> Column:

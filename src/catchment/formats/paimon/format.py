@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
-from catchment.errors import RequestError
 from catchment.formats.model import EarlierWrite, Facts, Needs, Requester, Write, Written
 from catchment.formats.paimon import changes, history, inspection, java, writing
 from catchment.formats.paimon.maintenance import MaintainedTable
@@ -92,10 +91,8 @@ class Paimon:
     def delete_rows(
         self, spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener
     ) -> Written:
-        """Paimon 0.9 cannot put a write id into the commit of a DELETE, so it could be made twice; plans refuse it."""
-        raise RequestError(
-            "rows of paimon tables cannot be deleted", code="unsupported-actions", hint="overwrite their partitions"
-        )
+        """Delete rows of a table with a primary key, unless this write is committed already."""
+        return writing.delete_rows(spark, condition, write, writer, listener)
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
         """Finish or abandon the unfinished writes of dead engines."""

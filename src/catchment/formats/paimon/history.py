@@ -11,7 +11,7 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats import reading_by_commits
 from catchment.formats.model import EarlierWrite, Facts, Write, written
-from catchment.formats.paimon.snapshots import ADDS, REARRANGES, Snapshot, read_back
+from catchment.formats.paimon.snapshots import Snapshot, read_back
 from catchment.formats.paimon.table import NO_TABLE, Table, find_table, require_table
 from catchment.formats.paimon.traits import TIME_TRAVEL
 from catchment.formats.stamps import windows_in
@@ -88,8 +88,8 @@ def _check(source: InputPlan, table: Table, first: str, newest: Snapshot) -> Non
     if _find(table, first) is None:
         raise reading_by_commits.gone(source, f"snapshot {_number(first)}, which was read last,")
     for snapshot in reversed(read_back(table.spark, table.java, newest.id, _number(first), 2**62)):
-        if snapshot.kind not in ADDS | REARRANGES:
-            raise reading_by_commits.overwritten(source, snapshot.id, snapshot.kind.lower())
+        if snapshot.changes_rows:
+            raise reading_by_commits.overwritten(source, snapshot.id, snapshot.operation)
 
 
 def _check_engine(source: InputPlan, table: Table) -> None:

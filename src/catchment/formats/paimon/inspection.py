@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 
 from catchment.formats import stamps
 from catchment.formats.model import Facts
+from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshots import Snapshot, read_back
-from catchment.formats.paimon.table import open_catalog, require_table
+from catchment.formats.paimon.table import require_table
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
 from catchment.run_model import snapshot_name
@@ -84,7 +85,7 @@ def _snapshot(found: Snapshot) -> Facts:
     return {
         "snapshot_id": snapshot_name(found.id),
         "committed_at": datetime.fromtimestamp(found.millis / 1000, tz=timezone.utc).isoformat(timespec="milliseconds"),
-        "operation": found.kind.lower(),
+        "operation": found.operation,
         "workflow": stamp.get(stamps.WORKFLOW),
         "job": stamp.get(stamps.JOB),
         "run_id": stamp.get(stamps.RUN),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,19 @@ def install(spark: SparkSession) -> None:
         java_source.load(spark, CLASS, SOURCE)
 
 
-def commits(spark: SparkSession) -> Any:
+@dataclass(frozen=True)
+class Commits:
+    """The class with the commits. A call of one of its methods asks Java once: it does not look the method up first."""
+
+    jvm: Jvm
+
+    def __getattr__(self, method: str) -> Any:
+        return self.jvm.static(CLASS, method)
+
+
+def commits(spark: SparkSession) -> Commits:
     """The class with the commits."""
-    return Jvm.of(spark)(CLASS)
+    return Commits(Jvm.of(spark))
 
 
 def has_moved(error: BaseException) -> bool:

@@ -3,23 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.listener import Listener
+from catchment.commit.writer import Writer
 from catchment.errors import JobError
+from catchment.formats import unused_tables
+from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
-from catchment.formats.paimon.table import Table, identifier, open_catalog, require_table
+from catchment.formats.paimon.catalogs import ensure_database, identifier, open_catalog
+from catchment.formats.paimon.java import commits
+from catchment.formats.paimon.table import Table, find_table, require_table
 from catchment.formats.paimon.traits import AGGREGATION, DEFAULT_FUNCTION, FUNCTION, MERGE_ENGINE
 from catchment.formats.schema_fit import columns_without_type, not_storable
+from catchment.formats.unused_tables import creation_lease
 from catchment.jvm.classes import Jvm
-from catchment.plan.model import KeyColumn, OutputPlan, PartitionField
+from catchment.plan.model import Dataset, KeyColumn, OutputPlan, PartitionField
 
 DEFAULTS = {"write-only": "true"}
 """Writers of one partition that also compact it fail on each other, so only the compaction compacts."""
 
 
+def is_there(table: Table, dataset: Dataset) -> bool:
+    """Whether this is still the table of a dataset."""
+    now = find_table(table.spark, dataset)
+    return now is not None and now.id == table.id
+
+
+def dropped_on_failure(table: Table, write: Write, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
+    """Drop a table that was just created if its first write fails, unless somebody else has used it."""
+
+    def drop(failure: Exception) -> None:
+        writer.close_failed(write.id, from_spark(failure, otherwise="write-failed"))
+        _drop_if_unused(table, write.output.dataset, writer, listener)
+
+    return unused_tables.dropped_on_failure(write.output.dataset, listener, drop)
+
+
+def _drop_if_unused(table: Table, dataset: Dataset, writer: Writer, listener: Listener) -> None:
+    with creation_lease(writer, dataset, listener):
+        if not is_there(table, dataset) or writer.ledger.is_used(dataset.target, table.id):
+            return
+        # Paimon removes a table with all of its files: there may be none that somebody else wants to commit.
+        if commits(table.spark).isBlank(table.java):
+            open_catalog(table.spark, dataset.depot).dropTable(identifier(table.spark, dataset), True)  # noqa: FBT003
+            writer.forget(dataset.target)
+
+
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
-    """Create the table of an output, unless somebody else has created it in the meantime."""
+    """Create the table of an output, for whoever holds the lease of its creation."""
     output, dataset = write.output, write.output.dataset
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
@@ -31,7 +65,8 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
     schema = jvm("org.apache.paimon.schema.Schema")(
         rows.getFields(), list(partitions), list(keys), _options(output), output.comment or ""
     )
-    catalog.createDatabase(dataset.namespace, True)  # noqa: FBT003
+    ensure_database(catalog, dataset.namespace)
+    commits(spark).sweep(catalog, dataset.namespace, dataset.table)
     catalog.createTable(identifier(spark, dataset), schema, True)  # noqa: FBT003
     return require_table(spark, dataset)
 

@@ -12,7 +12,6 @@ from catchment.commit import faults
 from catchment.errors import CatchmentError, CommitConflict, JobError
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.table import Table
-from catchment.jvm.classes import Jvm
 from catchment.store.writes import Contents, Entry
 
 SAFE_SECONDS = 3600.0
@@ -21,31 +20,25 @@ SAFE_SECONDS = 3600.0
 
 def fill(table: Table, frame: DataFrame) -> Contents:
     """Write the rows as files of the table that nothing refers to yet, and describe them."""
-    spark, jvm = table.spark, Jvm.of(table.spark)
-    writer = jvm("org.apache.paimon.spark.commands.PaimonSparkWriter")(table.java).writeOnly()
     faults.point("before-data-written")
-    made = writer.write(frame._jdf)
+    packed = commits(table.spark).write(table.java, frame._jdf)
     faults.point("data-written")
-    messages = jvm("scala.collection.JavaConverters").seqAsJavaList(made)
-    rows, size, files = (int(part) for part in str(commits(spark).sums(messages)).split(","))
-    if not files:
+    return contents_of(table, str(packed))
+
+
+def contents_of(table: Table, packed: str) -> Contents:
+    """What the ledger keeps of the commit messages that our Java has packed."""
+    rows, size, files, version, messages = packed.split(" ")
+    if not int(files):
         return Contents((), 0, 0, 0)
-    described = {
-        "messages": str(commits(spark).pack(messages)),
-        "version": int(jvm("org.apache.paimon.table.sink.CommitMessageSerializer")().getVersion()),
-        "table": _shape(table),
-        "written": time.time(),
-    }
-    return Contents((described,), rows, size, files)
+    described = {"messages": messages, "version": int(version), "table": _shape(table), "written": time.time()}
+    return Contents((described,), int(rows), int(size), int(files))
 
 
 def messages_of(spark: SparkSession, writes: Sequence[Entry]) -> Any:
     """A Java list of the commit messages of all writes."""
-    found = Jvm.of(spark)("java.util.ArrayList")()
-    for write in (write for write in writes if write.contents and write.contents.files):
-        described = _described(write)
-        found.addAll(commits(spark).unpack(str(described["messages"]), int(described["version"])))
-    return found
+    known = [_described(write) for write in writes if write.contents and write.contents.files]
+    return commits(spark).unpack("\n".join(f"{int(each['version'])} {each['messages']}" for each in known))
 
 
 def refusal(write: Entry, table: Table) -> CatchmentError | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from catchment.commit.own_commit import Committed
 from catchment.formats.paimon.java import commits
 from catchment.formats.stamps import (
     METASTORE,
+    MODE,
     SEALS,
     WORKFLOW,
     WRITE_BYTES,
@@ -35,6 +36,8 @@ REARRANGES = frozenset({"COMPACT", "ANALYZE"})
 """Kinds of commits that change no row."""
 MOST_REMEMBERED = 40_000
 """Snapshots of one table that are remembered; with more, the next look begins anew."""
+CHANGE_ROWS = frozenset({"merge", "delete"})
+"""Modes of writes that change rows which they have read."""
 FENCE = "catchment fence"
 """The name under which a snapshot without changes is committed."""
 _STAMP = '{"catchment.'
@@ -78,6 +81,16 @@ class Snapshot:
     def write_ids(self) -> tuple[str, ...]:
         return split(self.stamp.get(WRITES))
 
+    @property
+    def operation(self) -> str:
+        """What was done; to Paimon, changes of rows are appends."""
+        return self.stamp.get(MODE, self.kind.lower())
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it does something else than add rows or rearrange files."""
+        return self.kind not in ADDS | REARRANGES or self.operation in CHANGE_ROWS
+
     def is_foreign_to(self, metastore: str) -> bool:
         """Whether somebody else committed it: without Catchment, or with another metastore."""
         return self.user != FENCE and self.stamp.get(METASTORE) != metastore
@@ -100,8 +113,9 @@ class Snapshot:
 
 def user_of(writes: Sequence[Entry], metastore: str) -> str:
     """The name under which writes are committed."""
-    seals = ",".join(str(write.number or 0) for write in writes)
-    return json.dumps({**group_stamp(writes), SEALS: seals, METASTORE: metastore})
+    seals, mode = ",".join(str(write.number or 0) for write in writes), writes[0].intent.mode
+    told = {MODE: mode} if mode in CHANGE_ROWS else {}
+    return json.dumps({**group_stamp(writes), **told, SEALS: seals, METASTORE: metastore})
 
 
 @dataclass
@@ -112,23 +126,40 @@ class History:
     _snapshots: dict[int, Snapshot] = field(default_factory=dict)
     """Without gaps, by their numbers."""
     _writes: dict[str, Snapshot] = field(default_factory=dict)
+    _covers: tuple[int, int] | None = None
+    """All snapshots after this number, and all since this time, are known."""
+    _own: tuple[int, tuple[str, ...]] | None = None
+    """The number of the snapshot that was committed last, and its writes."""
 
     def follow(self, java: Any, newest: Snapshot | None, after: int, since: int) -> None:
         """Read the snapshots after a number or since a time (milliseconds) that are not known yet."""
-        if newest is None:
-            self._forget()
-            return
         last = max(self._snapshots, default=0)
-        if not last or newest.id < last or len(self._snapshots) > MOST_REMEMBERED:
+        if newest is None or not last or len(self._snapshots) > MOST_REMEMBERED or not self._go_on(java, newest, last):
             self._forget()
-        else:
-            again = self._read(java, newest.id, last - 1, sys.maxsize)
-            if not again or again[-1].manifests != self._snapshots[last].manifests:
-                self._forget()  # the table was rolled back, or old snapshots are gone
-            else:
-                self._add(again)
-        first = min(self._snapshots, default=newest.id + 1)
-        self._add(self._read(java, first - 1, after, since))
+        if newest is None:
+            return
+        covered = self._covers is not None and after >= self._covers[0] and since >= self._covers[1]
+        if not covered:
+            self._add(self._read(java, min(self._snapshots, default=newest.id + 1) - 1, after, since))
+            before = self._covers or (after, since)
+            self._covers = min(after, before[0]), min(since, before[1])
+
+    def _go_on(self, java: Any, newest: Snapshot, last: int) -> bool:
+        """Read on from the last known snapshot; False if that is there no longer, as after a rollback."""
+        if newest.id <= last:
+            return newest.id == last and newest.manifests == self._snapshots[last].manifests
+        if newest.id == last + 1 and (newest.id, newest.write_ids) == self._own:
+            self._add([newest])
+            return True
+        again = self._read(java, newest.id, last - 1, sys.maxsize)
+        if not again or again[-1].manifests != self._snapshots[last].manifests:
+            return False  # the table was rolled back, or old snapshots are gone
+        self._add(again)
+        return True
+
+    def add_own(self, number: int, write_ids: Sequence[str]) -> None:
+        """A snapshot was committed on the last known one, which therefore is not read again."""
+        self._own = number, tuple(write_ids)
 
     def find(self, write_ids: Collection[str]) -> dict[str, Snapshot]:
         """The snapshots of those of these writes that are in the history."""
@@ -151,8 +182,9 @@ class History:
         ours = (each for each in self._newest_first() if each.stamp.get(METASTORE) == metastore)
         return [write for each in ours for write in each.published()]
 
-    def _newest_first(self) -> list[Snapshot]:
-        return [self._snapshots[id] for id in sorted(self._snapshots, reverse=True)]
+    def _newest_first(self) -> Iterator[Snapshot]:
+        numbers = range(max(self._snapshots, default=0), min(self._snapshots, default=1) - 1, -1)
+        return (self._snapshots[number] for number in numbers)
 
     def _read(self, java: Any, newest: int, after: int, since: int) -> list[Snapshot]:
         return read_back(self.spark, java, newest, after, since)
@@ -162,7 +194,7 @@ class History:
         self._writes.update({write_id: each for each in found for write_id in each.write_ids})
 
     def _forget(self) -> None:
-        self._snapshots, self._writes = {}, {}
+        self._snapshots, self._writes, self._covers = {}, {}, None
 
 
 def read_back(spark: SparkSession, java: Any, newest: int, after: int = 0, since: int = 0) -> list[Snapshot]:

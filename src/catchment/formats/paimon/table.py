@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from catchment.formats.missing_tables import table_not_found
+from catchment.formats.paimon.catalogs import open_catalog
+from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshots import Snapshot
-from catchment.formats.spark_catalogs import open_patiently
 from catchment.jvm.causes import is_a
-from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 from catchment.store.writes import Base
 
@@ -37,35 +37,43 @@ class Table:
     """An org.apache.paimon.table.FileStoreTable."""
 
     @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What the table is; asked for at once, because each question to Java takes its time."""
+        return dict(json.loads(commits(self.spark).describe(self.java)))
+
+    @property
     def id(self) -> str:
         """The identity of the table: one that was dropped and created again has another one."""
-        return f"{self.java.schemaManager().schema(0).timeMillis()}@{self.location}"
+        return f"{self.facts['created']}@{self.location}"
 
-    @cached_property
+    @property
     def location(self) -> str:
-        return str(self.java.location().toString())
+        return str(self.facts["location"])
 
-    @cached_property
+    @property
     def keys(self) -> tuple[str, ...]:
         """The columns of the primary key; none in an append table."""
-        return tuple(map(str, self.java.primaryKeys()))
+        return tuple(self.facts["keys"])
 
-    @cached_property
+    @property
     def partitions(self) -> tuple[str, ...]:
-        return tuple(map(str, self.java.partitionKeys()))
+        return tuple(self.facts["partitions"])
 
-    @cached_property
+    @property
     def options(self) -> Mapping[str, str]:
-        return {str(entry.getKey()): str(entry.getValue()) for entry in self.java.schema().options().entrySet()}
+        return dict(self.facts["options"])
 
     @cached_property
     def schema(self) -> StructType:
-        kind = Jvm.of(self.spark)("org.apache.paimon.spark.SparkTypeUtils").fromPaimonRowType(self.java.rowType())
-        return StructType.fromJson(json.loads(kind.json()))
+        return StructType.fromJson(json.loads(self.facts["columns"]))
 
-    @cached_property
+    @property
+    def schema_id(self) -> int:
+        return int(self.facts["schema"])
+
+    @property
     def bucket_mode(self) -> str:
-        return str(self.java.bucketMode().toString())
+        return str(self.facts["buckets"])
 
     @property
     def takes_turns(self) -> bool:
@@ -80,8 +88,7 @@ class Table:
     @property
     def is_unguarded(self) -> bool:
         """Whether only the lease keeps two commits apart: the store lets both in, and the catalog has no lock."""
-        locks = str(self.java.catalogEnvironment().lockFactory().getClass().getSimpleName()) != "EmptyFactory"
-        return not (self.refuses_second_snapshot or locks)
+        return not (self.refuses_second_snapshot or self.facts["lock"] != "EmptyFactory")
 
     @property
     def merge_engine(self) -> str | None:
@@ -94,10 +101,6 @@ class Table:
         vectors = self.options.get("deletion-vectors.enabled", "false").lower() == "true"
         return bool(self.keys) and (self.merge_engine == "first-row" or vectors)
 
-    @property
-    def schema_id(self) -> int:
-        return int(self.java.schema().id())
-
     def tags(self) -> dict[str, int]:
         """The snapshots of the tags by name."""
         found = self.java.tagManager().tagObjects()
@@ -105,8 +108,8 @@ class Table:
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot; None if the table never had one."""
-        found = self.java.snapshotManager().latestSnapshot()
-        return Snapshot.of(str(found.toJson())) if found is not None else None
+        found = commits(self.spark).newest(self.java)
+        return Snapshot.of(str(found)) if found is not None else None
 
     def base(self) -> Base:
         """The state of the table now."""
@@ -114,21 +117,11 @@ class Table:
         return Base(self.id, self.schema_id, newest.id if newest else 0, newest.id if newest else None)
 
 
-def open_catalog(spark: SparkSession, depot: str) -> Any:
-    """The org.apache.paimon.catalog.Catalog of a depot."""
-    manager = spark._jsparkSession.sessionState().catalogManager()
-    return open_patiently(lambda: manager.catalog(depot).paimonCatalog(), "java.sql.SQLException")
-
-
-def identifier(spark: SparkSession, dataset: Dataset) -> Any:
-    """The table's identifier in Paimon."""
-    return Jvm.of(spark)("org.apache.paimon.catalog.Identifier").create(dataset.namespace, dataset.table)
-
-
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
     """The current state of the table; None if there is none."""
     try:
-        return Table(spark, open_catalog(spark, dataset.depot).getTable(identifier(spark, dataset)))
+        catalog = open_catalog(spark, dataset.depot)
+        return Table(spark, commits(spark).load(catalog, dataset.namespace, dataset.table))
     except Exception as error:
         if is_a(error, *NOT_THERE):
             return None

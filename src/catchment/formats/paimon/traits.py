@@ -128,6 +128,7 @@ TRAITS = Traits(
         "hive": CatalogTraits(uri=("thrift://",), needs_uri=True),
     },
     catalog_required=True,
+    merge=True,
     conflict=True,
     groups=True,
     primary_keys=True,
@@ -137,7 +138,7 @@ TRAITS = Traits(
     evolving=frozenset({"paimon"}),
     history=True,
     time_travel=TIME_TRAVEL,
-    operations=frozenset({"rewrite_dataset", "expire_snapshots"}),
+    operations=frozenset({"delete_from_dataset", "rewrite_dataset", "expire_snapshots"}),
     changes=frozenset({"rollback", "tag_create", "tag_delete"}),
     questions=frozenset({"table", "snapshots", "files"}),
     # Without dependencies: the jar has its own, and Spark has the others.
@@ -152,6 +153,14 @@ TRAITS = Traits(
             "",
             "columns of a primary key are never null: filter such rows, or give them a value with coalesce()",
             thrown_by="org.apache.paimon.table.sink.TableWriteImpl",
+        ),
+        Rule(
+            frozenset({"java.lang.RuntimeException"}),
+            JobError,
+            "merge-cardinality",
+            "",
+            "let the rows have at most one for each row of the table: group them, or select the newest",
+            thrown_by="org.apache.paimon.spark.commands.MergeIntoPaimonTable",
         ),
     ),
 )
