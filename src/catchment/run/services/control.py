@@ -1,0 +1,150 @@
+"""Lists services, stops them and starts them again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from catchment.errors import CatchmentError, RequestError
+from catchment.project.model import Project
+from catchment.run.services import processes
+from catchment.run.services.starting import launch, log_file
+from catchment.store import Store, open_store, read_store
+from catchment.store.services import RestartPolicy, ServiceRecord, ServiceStatus
+
+STOP_SECONDS = 60.0
+"""How long the end of a service that was asked to stop is waited for."""
+LOOK_SECONDS = 0.2
+
+
+class NotStopped(CatchmentError):
+    """A service has not ended in time after it was asked to stop: exit code 1."""
+
+    code = "service-still-stopping"
+
+
+@dataclass(frozen=True)
+class ServiceReport:
+    """One service. The order of the fields is their order in the JSON of `catchment services`."""
+
+    name: str
+    kind: str
+    status: ServiceStatus
+    command: tuple[str, ...]
+    directory: str
+    host: str
+    pid: int
+    """Of its supervisor."""
+    started: datetime
+    finished: datetime | None
+    exit_code: int | None
+    error: str | None
+    restart: RestartPolicy
+    restarts: int
+    log: str
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has not ended."""
+        return self.status in ("running", "restarting", "stopping")
+
+
+def all_services(project: Project) -> list[ServiceReport]:
+    """Every service, those that started last first."""
+    with read_store(project.metastore) as store:
+        return [report(record) for record in store.services.all()]
+
+
+def show(project: Project, name: str) -> ServiceReport:
+    """One service; raises RequestError if there is none of this name."""
+    with read_store(project.metastore) as store:
+        return report(_known(store, name))
+
+
+def report(record: ServiceRecord) -> ServiceReport:
+    """What is known of a service; one whose supervisor was killed on this machine is dead at once."""
+    order, supervisor = record.order, record.supervisor
+    return ServiceReport(
+        order.name,
+        order.kind,
+        "dead" if record.is_active and processes.is_gone(supervisor) else record.status,
+        order.command,
+        order.directory,
+        supervisor.host,
+        supervisor.pid,
+        _moment(record.started),
+        _moment(record.finished) if record.finished is not None else None,
+        record.exit_code,
+        record.error,
+        order.restart,
+        record.restarts,
+        order.log,
+    )
+
+
+def stop(project: Project, name: str, patience: float = STOP_SECONDS) -> ServiceReport:
+    """Ask a service to stop and wait until it has ended; asked again, it stops at once."""
+    with read_store(project.metastore) as store:
+        record = _known(store, name)
+        if not report(record).is_active:
+            raise RequestError(
+                f"service {name} is not running: {report(record).status}",
+                code="service-not-running",
+                hint=f"`catchment services restart {name}` starts it again",
+            )
+        # First the signal: read in the metastore before, it would count as a second request, to stop at once.
+        processes.terminate(record.supervisor)
+        store.services.request_stop(record)
+        return _await_end(store, name, patience)
+
+
+def restart(project: Project, name: str, patience: float = STOP_SECONDS) -> ServiceReport:
+    """Start a service again with its recorded command, on this machine; one that is running is stopped before."""
+    with open_store(project.metastore) as store:
+        record = _known(store, name)
+    active = report(record).is_active
+    if active and processes.is_elsewhere(record.supervisor):
+        raise RequestError(
+            f"service {name} is running on {record.supervisor.host}",
+            code="service-elsewhere",
+            hint=f"restart it there, or stop it first: catchment services stop {name}",
+        )
+    if not Path(record.order.directory).is_dir():
+        raise RequestError(
+            f"the directory {record.order.directory} of service {name} is not on this machine",
+            code="service-elsewhere",
+            hint=f"restart it on {record.supervisor.host}, or start it anew with its command",
+        )
+    if active:
+        stop(project, name, patience)
+    launch(project, replace(record.order, log=str(log_file(project, name))))
+    return show(project, name)
+
+
+def _await_end(store: Store, name: str, patience: float) -> ServiceReport:
+    until = time.monotonic() + patience
+    while (now := report(_known(store, name))).is_active:
+        if time.monotonic() > until:
+            raise NotStopped(
+                f"service {name} was asked to stop and has not ended after {patience:.0f} s",
+                hint=f"it may be finishing a commit: `catchment services show {name}`; stop it again to end it at once",
+            )
+        time.sleep(LOOK_SECONDS)
+    return now
+
+
+def _known(store: Store, name: str) -> ServiceRecord:
+    record = store.services.find(name)
+    if record is None:
+        raise RequestError(
+            f"there is no service {name!r} in this project",
+            code="unknown-service",
+            hint="`catchment services ls` lists them",
+        )
+    return record
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
