@@ -133,4 +133,4 @@ def _command(service: ServiceReport) -> str:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return moment and moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")

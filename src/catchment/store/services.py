@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, Select, and_, case, delete, func, insert, select, update
 
 from catchment.store.database import Database, database_time, repeatable
-from catchment.store.leases import Lease, Leases, is_held
+from catchment.store.leases import Lease, Leases, give_back, is_held
 from catchment.store.schema import leases, services
 
 PREFIX = "service/"
@@ -112,9 +112,17 @@ class Services:
         self._change(lease, name, status="running", restarts=services.c.restarts + 1)
 
     @repeatable
-    def finish(self, lease: Lease, name: str, outcome: Outcome, exit_code: int | None, error: str | None) -> None:
-        """Record the end of a service."""
-        self._change(lease, name, status=outcome, finished=database_time(), exit_code=exit_code, error=error)
+    def finish(self, lease: Lease, name: str, outcome: Outcome, exit_code: int | None, error: str | None) -> bool:
+        """Record the end of a service and give its lease back, in one step: its name is free when it has ended.
+
+        Returns whether it was still this supervisor's.
+        """
+        this = services.c.name == name, services.c.owner == lease.owner
+        values = {"status": outcome, "finished": database_time(), "exit_code": exit_code, "error": error}
+        with self._database.writing() as connection:
+            found = connection.execute(update(services).where(*this).values(values)).rowcount
+            give_back(connection, lease)
+        return found == 1
 
     def request_stop(self, record: ServiceRecord) -> None:
         """Ask a service to stop; its supervisor looks here, wherever it is."""

@@ -52,8 +52,9 @@ def test_a_service_is_known_from_its_start_to_its_end(store: Store) -> None:
     assert (record.status, record.is_active, record.exit_code, record.error) == ("restarting", True, 137, "killed")
     store.services.restarted(lease, "nightly")
     assert (found(store).status, found(store).restarts) == ("running", 1)
-    store.services.finish(lease, "nightly", "succeeded", 0, None)
-    store.leases.release(lease)
+    assert store.services.finish(lease, "nightly", "succeeded", 0, None)
+    assert store.leases.holder(lease.name) is None  # the name is free again
+    assert store.services.finish(lease, "nightly", "succeeded", 0, None)  # the answer to the first was lost
     record = found(store)
     assert (record.status, record.is_active, record.exit_code, record.error) == ("succeeded", False, 0, None)
     assert record.finished is not None
@@ -82,14 +83,13 @@ def test_whoever_lost_the_lease_records_nothing(store: Store) -> None:
     first = begin(store, "first")
     run_out(store)
     begin(store, "second")
-    for late in (
-        lambda: store.services.begin(first, ORDER, supervisor("first")),
-        lambda: store.services.failed(first, "nightly", 1, None),
-        lambda: store.services.restarted(first, "nightly"),
-        lambda: store.services.finish(first, "nightly", "failed", 1, None),
-    ):
-        with pytest.raises(LeaseLost):
-            late()
+    with pytest.raises(LeaseLost):
+        store.services.begin(first, ORDER, supervisor("first"))
+    with pytest.raises(LeaseLost):
+        store.services.failed(first, "nightly", 1, None)
+    with pytest.raises(LeaseLost):
+        store.services.restarted(first, "nightly")
+    assert not store.services.finish(first, "nightly", "failed", 1, None)
     assert (found(store).status, found(store).supervisor.owner) == ("running", "second")
 
 
@@ -102,7 +102,6 @@ def test_anybody_can_ask_a_service_to_stop_and_its_next_start_forgets_it(store: 
     asked = found(store)
     store.services.finish(lease, "nightly", "stopped", 130, None)
     assert found(store).status == "stopped"
-    store.leases.release(lease)
     begin(store, "next")
     store.services.request_stop(asked)  # too late: it was meant for the one before
     assert not store.services.is_stop_requested("nightly")
@@ -121,7 +120,6 @@ def test_services_that_ended_long_ago_are_removed_with_their_leases(store: Store
     for name, ended in {"old": "stopped", "new": "failed"}.items():
         lease = begin(store, name, name)
         store.services.finish(lease, name, ended, 0, None)  # type: ignore[arg-type]
-        store.leases.release(lease)
     begin(store, "died", "died")
     with store.database.writing() as connection:
         old = database_time() - OLD_SECONDS

@@ -11,7 +11,7 @@ from catchment.errors import CatchmentError, RequestError
 from catchment.project.model import Project
 from catchment.run.services import processes
 from catchment.run.services.starting import launch, log_file
-from catchment.store import Store, open_store, read_store
+from catchment.store import Store, read_store
 from catchment.store.services import RestartPolicy, ServiceRecord, ServiceStatus
 
 STOP_SECONDS = 60.0
@@ -84,7 +84,7 @@ def report(record: ServiceRecord) -> ServiceReport:
     )
 
 
-def stop(project: Project, name: str, patience: float = STOP_SECONDS) -> ServiceReport:
+def stop(project: Project, name: str) -> ServiceReport:
     """Ask a service to stop and wait until it has ended; asked again, it stops at once."""
     with read_store(project.metastore) as store:
         record = _known(store, name)
@@ -97,12 +97,12 @@ def stop(project: Project, name: str, patience: float = STOP_SECONDS) -> Service
         # First the signal: read in the metastore before, it would count as a second request, to stop at once.
         processes.terminate(record.supervisor)
         store.services.request_stop(record)
-        return _await_end(store, name, patience)
+        return _await_end(store, name)
 
 
-def restart(project: Project, name: str, patience: float = STOP_SECONDS) -> ServiceReport:
+def restart(project: Project, name: str) -> ServiceReport:
     """Start a service again with its recorded command, on this machine; one that is running is stopped before."""
-    with open_store(project.metastore) as store:
+    with read_store(project.metastore) as store:
         record = _known(store, name)
     active = report(record).is_active
     if active and processes.is_elsewhere(record.supervisor):
@@ -118,17 +118,17 @@ def restart(project: Project, name: str, patience: float = STOP_SECONDS) -> Serv
             hint=f"restart it on {record.supervisor.host}, or start it anew with its command",
         )
     if active:
-        stop(project, name, patience)
+        stop(project, name)
     launch(project, replace(record.order, log=str(log_file(project, name))))
     return show(project, name)
 
 
-def _await_end(store: Store, name: str, patience: float) -> ServiceReport:
-    until = time.monotonic() + patience
+def _await_end(store: Store, name: str) -> ServiceReport:
+    until = time.monotonic() + STOP_SECONDS
     while (now := report(_known(store, name))).is_active:
         if time.monotonic() > until:
             raise NotStopped(
-                f"service {name} was asked to stop and has not ended after {patience:.0f} s",
+                f"service {name} was asked to stop and has not ended after {STOP_SECONDS:.0f} s",
                 hint=f"it may be finishing a commit: `catchment services show {name}`; stop it again to end it at once",
             )
         time.sleep(LOOK_SECONDS)

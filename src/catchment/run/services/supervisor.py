@@ -77,7 +77,7 @@ class Supervisor:
         try:
             self._run_to_the_end()
         except LeaseLost as lost:
-            self._tell(f"this supervisor ends without a record: {lost.message}")
+            self._tell(f"this supervisor ends: {lost.message}")
         finally:
             watch.stop()
             self._log.close()
@@ -156,7 +156,11 @@ class Supervisor:
         error = ended.error if outcome == "failed" else None
         why = f", after {restarts.quick} quick failures" if restarts.exhausted else ""
         self._tell(f"{outcome} with exit code {ended.exit_code}{why}")
-        self._record(lambda lease: self._store.services.finish(lease, self._name, outcome, ended.exit_code, error))
+        self._record(lambda lease: self._finish(lease, outcome, ended.exit_code, error))
+
+    def _finish(self, lease: Lease, outcome: Outcome, exit_code: int, error: str | None) -> None:
+        if not self._store.services.finish(lease, self._name, outcome, exit_code, error):
+            self._tell("this was not recorded: another supervisor has taken the service over")
 
     def _look(self) -> None:
         if not self._asked and self._store.services.is_stop_requested(self._name):

@@ -114,6 +114,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 def test_a_command_that_succeeds(bench: Bench) -> None:
     bench.make(f"import sys; print('{SECRET}'); print('to the log', file=sys.stderr)").run()
+    assert bench.store.leases.holder(service_lease(NAME)) is None
     record = bench.record
     assert (record.status, record.exit_code, record.error, record.restarts) == ("succeeded", 0, None, 0)
     told = bench.log.read_text()
@@ -200,10 +201,12 @@ def test_a_supervisor_that_was_replaced_ends_its_command_and_records_nothing(
     with bench.running(STOPS, "1"):
         wait_until(lambda: bench.says("ready"), "the command runs")
         with bench.store.database.writing() as connection:
-            connection.execute(update(schema.leases).values(owner="another", fence=99, expires=database_time() + 600))
-        wait_until(lambda: bench.says("ends without a record"), "it says so")
+            taken = {"owner": "another", "fence": 99, "expires": database_time() + 600, "seconds": 600}
+            connection.execute(update(schema.leases).values(taken))
+            connection.execute(update(schema.services).values(owner="another"))
+        wait_until(lambda: bench.says("another supervisor has taken the service over"), "it says so")
     assert bench.says("stopping 1")
-    assert (bench.record.status, bench.record.exit_code) == ("dead", None)
+    assert (bench.record.status, bench.record.exit_code) == ("running", None)
 
 
 def test_the_name_of_a_living_service_is_in_use(bench: Bench) -> None:
@@ -218,8 +221,10 @@ def test_the_name_of_a_service_that_was_killed_here_is_free_at_once(bench: Bench
     gone = processes.this_process(bench.record.supervisor.owner)
     with bench.store.database.writing() as connection:
         connection.execute(update(schema.services).values(machine=gone.machine, pid=gone.pid, born=1))
-    assert bench.record.status == "running"  # the metastore does not know yet
     assert control.report(bench.record).status == "dead"
+    assert bench.record.is_active  # the metastore does not know yet
     with take_lease(bench.store, NAME) as heartbeat:
-        assert bench.record.status == "dead"
-        assert bench.store.leases.holder(service_lease(NAME)).owner == heartbeat.lease.owner  # type: ignore[union-attr]
+        assert not bench.record.is_active
+        holder = bench.store.leases.holder(service_lease(NAME))
+        assert holder
+        assert holder.owner == heartbeat.lease.owner
