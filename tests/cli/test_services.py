@@ -17,6 +17,7 @@ import pytest
 
 from tests.cli import program, projects
 from tests.cli.program import PROGRAM, wait_until
+from tests.cli.test_lifetimes import NEVER_ENDS
 
 FIELDS = {
     *("name", "kind", "status", "command", "directory", "host", "pid", "started", "finished", "exit_code", "error"),
@@ -170,3 +171,26 @@ def test_a_service_can_be_restarted_while_it_runs(shop: Shop) -> None:
     assert (again.code, again.out) == (0, "service schedule-yearly: running\n")
     assert shop.show(service["name"])["pid"] != service["pid"]
     assert "stopped with exit code 0" in shop.log(service["name"])
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_goes_on_with_the_same_run_when_it_is_restarted(tmp_path: Path) -> None:
+    shop = Shop(projects.make(tmp_path))
+    fast = projects.job("fast", "SELECT trip_id FROM trips")
+    text = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))
+    (tmp_path / "both.yaml").write_text(text)
+    started = shop.call("run", "both.yaml", "--detach")
+    assert (started.code, started.out) == (0, "run-both\n")
+    shop.await_log("run-both", "slow: started")
+    (run,) = shop.data("runs")["runs"]
+    assert (run["status"], shop.show("run-both")["command"][-2:]) == ("running", ["--run-id", run["run_id"]])
+    stopped = shop.data("services", "stop", "run-both")
+    assert (stopped["status"], stopped["exit_code"]) == ("stopped", 130)
+    assert shop.data("runs", run["run_id"])["status"] == "cancelled"
+    (tmp_path / "both.yaml").write_text(text.replace(NEVER_ENDS, "SELECT 100 + trip_id AS trip_id FROM trips"))
+    assert shop.data("services", "restart", "run-both")["status"] == "running"
+    assert shop.await_end("run-both")["status"] == "succeeded"
+    (again,) = shop.data("runs")["runs"]
+    assert (again["run_id"], again["status"]) == (run["run_id"], "succeeded")
+    attempts = {job["name"]: job["attempts"] for job in shop.data("runs", run["run_id"])["jobs"]}
+    assert attempts == {"fast": 1, "slow": 2}

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, cast
 
 from catchment.engine.pipes import LogFile, LogPump
@@ -31,8 +30,6 @@ ASKED_SECONDS = 1.0
 """How often the metastore is asked whether somebody wants the service to stop."""
 OUTPUT_SECONDS = 5.0
 """How long the last output of a child that has ended is waited for."""
-LOG_BYTES = 8 * 1024 * 1024
-"""A log of this size becomes `service.log.1`, in place of the one before."""
 NOT_STARTED = 126
 """The exit code of a command that could not be started; shells use the same."""
 ERROR_MARK = "error["
@@ -56,13 +53,14 @@ class Supervisor:
         order: ServiceOrder,
         store: Store,
         heartbeat: HeldLease,
+        log: LogFile,
         redactor: Redactor,
         *,
         program: Sequence[str] = PROGRAM,
     ) -> None:
-        self._order, self._store, self._heartbeat, self._redactor = order, store, heartbeat, redactor
+        self._order, self._store, self._heartbeat = order, store, heartbeat
+        self._log, self._redactor = log, redactor
         self._program = program
-        self._log = LogFile(Path(order.log), LOG_BYTES)
         self._asked = 0
         self._last_line: str | None = None
         self._last_error: str | None = None

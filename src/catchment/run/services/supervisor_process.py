@@ -7,13 +7,16 @@ output. Then it leaves both, and lives until the service has ended.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from catchment.engine.pipes import LogFile
 from catchment.errors import CatchmentError, LeaseHeld, RequestError
 from catchment.project.secrets import Redactor
 from catchment.run.identity import owner
@@ -25,6 +28,8 @@ from catchment.store.services import ServiceOrder, service_lease
 
 LEASE_SECONDS = 20.0
 """A service whose supervisor was not heard from for this long is dead."""
+LOG_BYTES = 8 * 1024 * 1024
+"""A log of this size becomes `service.log.1`, in place of the one before."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,10 @@ def _begin(told: Instructions, stack: ExitStack) -> Supervisor:
     """Take the service's lease and record that it has begun."""
     store = stack.enter_context(open_store(told.metastore, patience=PATIENCE_SECONDS))
     heartbeat = stack.enter_context(take_lease(store, told.order.name))
-    supervisor = Supervisor(told.order, store, heartbeat, Redactor(told.secrets))
+    log = LogFile(Path(told.order.log), LOG_BYTES)
+    # What the metastore's own warnings say in a long outage must not fill the disk either.
+    logging.getLogger("catchment.store").addHandler(logging.StreamHandler(log))
+    supervisor = Supervisor(told.order, store, heartbeat, log, Redactor(told.secrets))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: supervisor.stop())
     store.services.begin(heartbeat.lease, told.order, processes.this_process(heartbeat.lease.owner))

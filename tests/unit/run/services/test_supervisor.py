@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from catchment.engine.pipes import LogFile
 from catchment.project.secrets import Redactor
 from catchment.run.services import control, processes, restarts, supervisor, supervisor_process
 from catchment.run.services.supervisor import Supervisor
@@ -80,7 +81,8 @@ class Bench:
     def make(self, *command: str, restart: RestartPolicy = "never", directory: str | None = None) -> Supervisor:
         """A supervisor that has begun its service."""
         order = self.order(*command, restart=restart, directory=directory)
-        return Supervisor(order, self.store, self.begin(order), Redactor((SECRET,)), program=(sys.executable, "-c"))
+        parts = order, self.store, self.begin(order), LogFile(self.log), Redactor((SECRET,))
+        return Supervisor(*parts, program=(sys.executable, "-c"))
 
     @contextmanager
     def running(self, *command: str, restart: RestartPolicy = "never") -> Iterator[Supervisor]:
