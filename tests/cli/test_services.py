@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from catchment.store import open_store
 from tests.cli import program, projects
 from tests.cli.program import PROGRAM, wait_until
 from tests.cli.test_lifetimes import NEVER_ENDS
@@ -142,12 +143,19 @@ def test_a_service_stops_cleanly_and_its_name_is_free_again(shop: Shop) -> None:
     assert (quiet.code, quiet.out, quiet.err) == (0, "night-watch\n", "")
 
 
-def test_sigterm_to_the_supervisor_is_a_clean_end(shop: Shop) -> None:
+def test_a_signal_to_the_supervisor_and_a_request_in_the_metastore_are_a_clean_end(shop: Shop) -> None:
     service = shop.detach()
     os.kill(service["pid"], signal.SIGHUP)
     os.kill(service["pid"], signal.SIGTERM)
     ended = shop.await_end(service["name"])
     assert (ended["status"], ended["exit_code"]) == ("stopped", 0)
+    shop.data("services", "restart", service["name"])
+    with open_store(f"sqlite:///{shop.root}/.catchment/metastore.db") as store:
+        found = store.services.find(service["name"])
+        assert found
+        store.services.request_stop(found)  # as another machine does, which cannot send a signal
+    ended = shop.await_end(service["name"])
+    assert (ended["status"], ended["exit_code"] in (0, 143)) == ("stopped", True)  # 143 if it had hardly begun
 
 
 def test_a_command_that_dies_is_started_again_if_asked_for(shop: Shop) -> None:

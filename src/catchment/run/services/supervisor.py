@@ -6,6 +6,7 @@ the child (`catchment.cli.supervised`).
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ NOT_STARTED = 126
 """The exit code of a command that could not be started; shells use the same."""
 ERROR_MARK = "error["
 """What the first line of an error begins with."""
+LONGEST_ERROR = 500
+"""So many characters of an error are recorded; the log has all of it."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class Supervisor:
 
     def _ended(self, code: int, seconds: float) -> Ended:
         if code < 0:
-            return Ended(128 - code, seconds, f"the command was killed by {signal.Signals(-code).name}")
+            return Ended(128 - code, seconds, f"the command was killed by {_signal_name(-code)}")
         return Ended(code, seconds, self._last_error or self._last_line)
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -128,7 +131,7 @@ class Supervisor:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        command = self._redactor.text(" ".join(self._order.command))
+        command = self._redactor.text(shlex.join(self._order.command))
         self._tell(f"started: catchment {command} (process {child.pid})")
         return child
 
@@ -172,9 +175,10 @@ class Supervisor:
             self._tell(f"this was not recorded: {error.message}")
 
     def _see(self, line: str) -> None:
-        self._last_line = line.strip() or self._last_line
-        if ERROR_MARK in line:
-            self._last_error = line.strip()
+        text = line.strip()[:LONGEST_ERROR]
+        self._last_line = text or self._last_line
+        if ERROR_MARK in text:
+            self._last_error = text
 
     def _tell(self, line: str) -> None:
         now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -183,3 +187,7 @@ class Supervisor:
     @property
     def _name(self) -> str:
         return self._order.name
+
+
+def _signal_name(number: int) -> str:
+    return next((each.name for each in signal.Signals if each == number), f"signal {number}")

@@ -107,7 +107,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(supervisor, "ASKED_SECONDS", 0.05)
     monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.01)
-    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
+    with open_store(f"sqlite:///{tmp_path}/home/metastore.db") as store:
         made = Bench(store, tmp_path)
         yield made
         for heartbeat in made.held:
@@ -160,7 +160,7 @@ def test_a_command_that_fails_again_and_again_is_given_up(bench: Bench, monkeypa
 
 def test_a_request_to_stop_is_passed_on_and_nothing_is_started_again(bench: Bench) -> None:
     with bench.running(STOPS, "1", restart="on-failure") as running:
-        wait_until(lambda: bench.says("ready"), "the command runs")
+        wait_until(lambda: bench.says("\nready\n"), "the command runs")
         running.stop()
         wait_until(lambda: not bench.record.is_active, "it has ended")
     assert (bench.record.status, bench.record.exit_code, bench.record.restarts) == ("stopped", 0, 0)
@@ -168,7 +168,7 @@ def test_a_request_to_stop_is_passed_on_and_nothing_is_started_again(bench: Benc
 
 def test_a_second_request_is_passed_on_too(bench: Bench) -> None:
     with bench.running(STOPS, "2") as running:
-        wait_until(lambda: bench.says("ready"), "the command runs")
+        wait_until(lambda: bench.says("\nready\n"), "the command runs")
         running.stop()
         wait_until(lambda: bench.says("stopping 1"), "it says so")
         running.stop()
@@ -189,7 +189,7 @@ def test_a_pause_before_a_restart_can_be_stopped(bench: Bench, monkeypatch: pyte
 
 def test_a_service_of_another_machine_is_stopped_through_the_metastore(bench: Bench) -> None:
     with bench.running(STOPS, "1"):
-        wait_until(lambda: bench.says("ready"), "the command runs")
+        wait_until(lambda: bench.says("\nready\n"), "the command runs")
         bench.store.services.request_stop(bench.record)
         wait_until(lambda: not bench.record.is_active, "it has ended")
         assert (bench.record.status, control.report(bench.record).host) == ("stopped", "elsewhere")
@@ -201,7 +201,7 @@ def test_a_supervisor_that_was_replaced_ends_its_command_and_records_nothing(
 ) -> None:
     monkeypatch.setattr(supervisor_process, "LEASE_SECONDS", 0.4)
     with bench.running(STOPS, "1"):
-        wait_until(lambda: bench.says("ready"), "the command runs")
+        wait_until(lambda: bench.says("\nready\n"), "the command runs")
         with bench.store.database.writing() as connection:
             taken = {"owner": "another", "fence": 99, "expires": database_time() + 600, "seconds": 600}
             connection.execute(update(schema.leases).values(taken))
@@ -209,6 +209,23 @@ def test_a_supervisor_that_was_replaced_ends_its_command_and_records_nothing(
         wait_until(lambda: bench.says("another supervisor has taken the service over"), "it says so")
     assert bench.says("stopping 1")
     assert (bench.record.status, bench.record.exit_code) == ("running", None)
+
+
+def test_a_metastore_that_is_away_for_a_while_does_not_disturb_a_service(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervisor_process, "LEASE_SECONDS", 1.0)
+    with bench.running(STOPS, "1"):
+        wait_until(lambda: bench.says("\nready\n"), "the command runs")
+        bench.store.database.close()
+        (bench.root / "home").rename(bench.root / "away")
+        wait_until(lambda: "renewing the lease" in caplog.text and "looking whether" in caplog.text, "both have failed")
+        bench.store.database.close()
+        (bench.root / "away").rename(bench.root / "home")
+        wait_until(lambda: bench.record.is_active, "it is heard from again")
+        bench.store.services.request_stop(bench.record)
+        wait_until(lambda: bench.record.status == "stopped", "it has stopped")
+    assert bench.log.read_text().count("started: ") == 1
 
 
 def test_the_name_of_a_living_service_is_in_use(bench: Bench) -> None:
