@@ -17,8 +17,8 @@ PREFIX = "service/"
 RestartPolicy = Literal["never", "on-failure"]
 Outcome = Literal["succeeded", "failed", "stopped"]
 ServiceStatus = Literal["running", "restarting", "stopping", "succeeded", "failed", "stopped", "dead"]
-ACTIVE = ("running", "restarting")
-"""What the row of a service says until its supervisor has recorded its end."""
+ACTIVE: tuple[ServiceStatus, ...] = ("running", "restarting", "stopping")
+"""The status of a service whose supervisor is alive."""
 
 
 def service_lease(name: str) -> str:
@@ -76,7 +76,7 @@ class ServiceRecord:
     @property
     def is_active(self) -> bool:
         """Whether the supervisor is alive, as far as the metastore knows."""
-        return self.status in ("running", "restarting", "stopping")
+        return self.status in ACTIVE
 
 
 class Services:

@@ -12,7 +12,7 @@ from catchment.project.model import Project
 from catchment.run.services import processes
 from catchment.run.services.starting import launch, log_file
 from catchment.store import Store, read_store
-from catchment.store.services import RestartPolicy, ServiceRecord, ServiceStatus
+from catchment.store.services import ACTIVE, RestartPolicy, ServiceRecord, ServiceStatus
 
 STOP_SECONDS = 60.0
 """How long the end of a service that was asked to stop is waited for."""
@@ -48,13 +48,13 @@ class ServiceReport:
     @property
     def is_active(self) -> bool:
         """Whether it has not ended."""
-        return self.status in ("running", "restarting", "stopping")
+        return self.status in ACTIVE
 
 
 def all_services(project: Project) -> list[ServiceReport]:
     """Every service, those that started last first."""
     with read_store(project.metastore) as store:
-        return [report(record) for record in store.services.all()]
+        return [report(current(store, record)) for record in store.services.all()]
 
 
 def show(project: Project, name: str) -> ServiceReport:
@@ -63,13 +63,22 @@ def show(project: Project, name: str) -> ServiceReport:
         return report(_known(store, name))
 
 
+def current(store: Store, record: ServiceRecord) -> ServiceRecord:
+    """A service as it is now: one whose supervisor was killed on this machine is dead at once."""
+    if not record.is_active or not processes.is_gone(record.supervisor):
+        return record
+    # Read again: it may have ended in the usual way after it was read, and have recorded that.
+    again = store.services.find(record.order.name) or record
+    return replace(again, status="dead") if again.is_active and again.supervisor == record.supervisor else again
+
+
 def report(record: ServiceRecord) -> ServiceReport:
-    """What is known of a service; one whose supervisor was killed on this machine is dead at once."""
+    """What is known of a service."""
     order, supervisor = record.order, record.supervisor
     return ServiceReport(
         order.name,
         order.kind,
-        "dead" if record.is_active and processes.is_gone(supervisor) else record.status,
+        record.status,
         order.command,
         order.directory,
         supervisor.host,
@@ -88,9 +97,9 @@ def stop(project: Project, name: str) -> ServiceReport:
     """Ask a service to stop and wait until it has ended; asked again, it stops at once."""
     with read_store(project.metastore) as store:
         record = _known(store, name)
-        if not report(record).is_active:
+        if not record.is_active:
             raise RequestError(
-                f"service {name} is not running: {report(record).status}",
+                f"service {name} is not running: {record.status}",
                 code="service-not-running",
                 hint=f"`catchment services restart {name}` starts it again",
             )
@@ -104,8 +113,7 @@ def restart(project: Project, name: str) -> ServiceReport:
     """Start a service again with its recorded command, on this machine; one that is running is stopped before."""
     with read_store(project.metastore) as store:
         record = _known(store, name)
-    active = report(record).is_active
-    if active and processes.is_elsewhere(record.supervisor):
+    if record.is_active and processes.is_elsewhere(record.supervisor):
         raise RequestError(
             f"service {name} is running on {record.supervisor.host}",
             code="service-elsewhere",
@@ -117,7 +125,7 @@ def restart(project: Project, name: str) -> ServiceReport:
             code="service-elsewhere",
             hint=f"restart it on {record.supervisor.host}, or start it anew with its command",
         )
-    if active:
+    if record.is_active:
         stop(project, name)
     launch(project, replace(record.order, log=str(log_file(project, name))))
     return show(project, name)
@@ -125,14 +133,14 @@ def restart(project: Project, name: str) -> ServiceReport:
 
 def _await_end(store: Store, name: str) -> ServiceReport:
     until = time.monotonic() + STOP_SECONDS
-    while (now := report(_known(store, name))).is_active:
+    while (now := _known(store, name)).is_active:
         if time.monotonic() > until:
             raise NotStopped(
                 f"service {name} was asked to stop and has not ended after {STOP_SECONDS:.0f} s",
                 hint=f"it may be finishing a commit: `catchment services show {name}`; stop it again to end it at once",
             )
         time.sleep(LOOK_SECONDS)
-    return now
+    return report(now)
 
 
 def _known(store: Store, name: str) -> ServiceRecord:
@@ -143,7 +151,7 @@ def _known(store: Store, name: str) -> ServiceRecord:
             code="unknown-service",
             hint="`catchment services ls` lists them",
         )
-    return record
+    return current(store, record)
 
 
 def _moment(seconds: float) -> datetime:

@@ -240,10 +240,20 @@ def test_the_name_of_a_service_that_was_killed_here_is_free_at_once(bench: Bench
     gone = processes.this_process(bench.record.supervisor.owner)
     with bench.store.database.writing() as connection:
         connection.execute(update(schema.services).values(machine=gone.machine, pid=gone.pid, born=1))
-    assert control.report(bench.record).status == "dead"
+    assert control.current(bench.store, bench.record).status == "dead"
     assert bench.record.is_active  # the metastore does not know yet
     with take_lease(bench.store, NAME) as heartbeat:
         assert not bench.record.is_active
         holder = bench.store.leases.holder(service_lease(NAME))
         assert holder
         assert holder.owner == heartbeat.lease.owner
+
+
+def test_a_service_that_ends_while_it_is_looked_at_is_not_taken_for_dead(bench: Bench) -> None:
+    heartbeat = bench.begin(bench.order())
+    gone = processes.this_process(heartbeat.lease.owner)
+    with bench.store.database.writing() as connection:
+        connection.execute(update(schema.services).values(machine=gone.machine, pid=gone.pid, born=1))
+    seen = bench.record
+    bench.store.services.finish(heartbeat.lease, NAME, "stopped", 0, None)
+    assert control.current(bench.store, seen).status == "stopped"
