@@ -57,6 +57,16 @@ def test_a_page(project: Path, lent: Host, page: str) -> None:
     pages.do(f"docs/how-to/{page}.md", project, lent)  # raises if a command fails
 
 
+def test_services(project: Path, lent: Host) -> None:
+    told = pages.do("docs/how-to/services.md", project, lent)
+    assert "succeeded with exit code 0" in told
+    listed = program.call("services", "ls", "-o", "json", cwd=project).data["services"]
+    assert [(each["name"], each["status"]) for each in listed] == [("nights", "stopped"), ("run-orders", "succeeded")]
+    run_id = listed[1]["command"][-1]
+    assert program.call("runs", run_id, "-o", "json", cwd=project).data["status"] == "succeeded"
+    assert rows(project, COUNT) == [(10,)]
+
+
 def test_paimon_tables(tmp_path: Path, older: Host) -> None:
     assert program.call("init", cwd=tmp_path).code == 0
     told = pages.do("docs/how-to/paimon.md", tmp_path, older)

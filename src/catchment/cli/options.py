@@ -15,6 +15,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEBUG = "catchment.debug"
 OUTPUT = "catchment.output"
+DETACH = "catchment.detach"
+SERVICE_NAME = "catchment.service-name"
+RESTART = "catchment.restart"
 
 
 def _remember(key: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -75,6 +78,42 @@ def jobs(command: Command) -> Command:
 def quiet(command: Command) -> Command:
     """`--quiet`: print the answer without progress messages."""
     return click.option("--quiet", "-q", is_flag=True, help="Print no progress messages, only errors.")(command)
+
+
+DETACHING = ("--detach", "--name", "--restart")
+"""The options of `detach`, as people write them."""
+
+
+def detach(command: Command) -> Command:
+    """`--detach` and the options of a service. The verb calls `detaching.detached` instead of taking them."""
+    flag, name, restart = DETACHING
+    for option in (
+        click.option(
+            restart,
+            "restart_policy",
+            type=click.Choice(["never", "on-failure"]),
+            expose_value=False,
+            callback=_remember(RESTART),
+            help="With --detach: whether to start the command again after it has failed.  [default: never]",
+        ),
+        click.option(
+            name,
+            "service_name",
+            metavar="NAME",
+            expose_value=False,
+            callback=_remember(SERVICE_NAME),
+            help="With --detach: the name of the service.  [default: made from the command]",
+        ),
+        click.option(
+            flag,
+            is_flag=True,
+            expose_value=False,
+            callback=_remember(DETACH),
+            help="Start it as a service in the background, and print the name of the service.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 WORKFLOW_FILE = click.Path(path_type=Path)

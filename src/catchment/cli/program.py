@@ -37,6 +37,7 @@ VERBS = {
     "ticks": Verb("catchment.cli.schedule:ticks", "List the ticks of schedules."),
     "runs": Verb("catchment.cli.runs:runs", "List runs, or show one."),
     "logs": Verb("catchment.cli.runs:logs", "Print the log files of a run."),
+    "services": Verb("catchment.cli.services:services", "What runs in the background: ls, show, logs, stop, restart."),
     "query": Verb("catchment.cli.query:query", "Query the lake with SQL."),
     "table": Verb("catchment.cli.table.group:table", "Inspect, publish, change and maintain tables."),
     "state": Verb("catchment.cli.state:state", "The state of incremental jobs: ls, show, set, reset, export, import."),

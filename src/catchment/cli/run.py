@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import error_report, options, printing, projects, run_result
+from catchment.cli import detaching, error_report, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
 from catchment.cli.schedule import run_tick, tick_time
-from catchment.run_model import Backfill, RunRequest
+from catchment.run_model import Backfill, RunRequest, new_run_id
 
 if TYPE_CHECKING:
     from catchment.plan.model import Plan
@@ -39,7 +39,9 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill 
 @click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs read at most N windows.")
 @click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs read a range again.")
 @click.option("--wait", is_flag=True, help="Wait for other runs of the same incremental job, however long they take.")
+@click.option("--run-id", metavar="RUN", hidden=True, help="The id of the run; one that has begun goes on.")
 @click.option("--tick", type=tick_time, metavar="TIME", hidden=True, help="Run a tick that a scheduler has claimed.")
+@options.detach
 @options.project
 @options.jobs
 @options.quiet
@@ -48,6 +50,7 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill 
 def run(
     file: Path | None,
     earlier: str | None,
+    run_id: str | None,
     tick: datetime | None,
     where: Path,
     jobs: int | None,
@@ -72,7 +75,8 @@ def run(
     if backfill and (windows or until_caught_up):
         raise click.UsageError("--backfill reads all windows of its range: leave out --windows and --until-caught-up")
     if tick is not None and file is not None:
-        options.refuse(options.given(*INCREMENTAL, "earlier", "where"), "a tick decides this itself", "leave it out")
+        refused = options.given(*INCREMENTAL, "earlier", "where", "run_id", "detach", "service_name", "restart_policy")
+        options.refuse(refused, "a tick decides this itself", "leave it out")
         run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
         return
     request = RunRequest(windows=most, backfill=backfill, wait=wait)
@@ -86,13 +90,20 @@ def run(
         request = replace(request, reference_time=found.request.reference_time)
     elif file is None:
         raise click.UsageError("give a workflow FILE, or --from-run RUN")
-    run_file(file, request, project, jobs=jobs, quiet=quiet, output=output)
+    run_file(file, request, project, run_id, jobs=jobs, quiet=quiet, output=output)
 
 
 def run_file(
-    file: Path, request: RunRequest, project: Project | None = None, *, jobs: int | None, quiet: bool, output: str
+    file: Path,
+    request: RunRequest,
+    project: Project | None = None,
+    run_id: str | None = None,
+    *,
+    jobs: int | None,
+    quiet: bool,
+    output: str,
 ) -> None:
-    """Run one workflow file, print its result and exit with its exit code."""
+    """Run one workflow file, or start a service that does; print the result and exit with its exit code."""
     from catchment.plan.missing_inputs import require_inputs
 
     prepared = projects.prepare(file, project)
@@ -103,11 +114,16 @@ def run_file(
         click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
+    # The id is chosen here, so that the service goes on with its run if its process has to be started again.
+    if detaching.detached(
+        plan.workflow, project, output=output, more=("--run-id", new_run_id(datetime.now(timezone.utc)))
+    ):
+        return
     from catchment.run import start
 
     sinks = run_result.sinks(quiet=quiet)
     with stop_on_signal() as stop:
-        result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop)
+        result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop, run_id=run_id)
     run_result.conclude(result, project, quiet=quiet, output=output)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import error_report, options, printing, projects, run_result
+from catchment.cli import detaching, error_report, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
 from catchment.timestamps import as_written
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many ticks of each file --dry-run lists.",
 )
+@options.detach
 @options.jobs
 @options.quiet
 @options.output("text", "json")
@@ -51,6 +52,8 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
     check_together(followed)
     if dry_run:
         _echo_next(followed, count, output)
+        return
+    if detaching.detached(followed[0].workflow, followed[0].project, output=output):
         return
     tell = _silent if quiet else _tell
     idle = _follow(followed, jobs, tell=tell, settled=lambda tick: _echo_settled(tick, output, quiet=quiet))

@@ -26,7 +26,7 @@ from catchment import private_files
 from catchment.engine import memory, protocol
 from catchment.engine.environment import Installed, environment
 from catchment.engine.packages import install
-from catchment.engine.pipes import InvalidMessage, LogPump, Silence, lines
+from catchment.engine.pipes import InvalidMessage, LogFile, LogPump, Silence, lines
 from catchment.engine.protocol import Alive, Command, Failed, Preparing, Ready, Reply, Start, Stop
 from catchment.errors import Cancelled, CatchmentError, EngineLost, SetupError
 from catchment.plan.model import EnginePlan
@@ -142,7 +142,7 @@ class EngineProcess:
         )
         threading.Thread(target=self._write, args=(stdin, start), daemon=True).start()
         with stdout, stderr:
-            log = LogPump(stderr, self.log_file, Redactor(self._secrets))
+            log = LogPump(stderr, LogFile(self.log_file), Redactor(self._secrets))
             fault = self._listen(stdout)
             code = _reap(process, wait=fault is None)
             self._outbox.put(None)

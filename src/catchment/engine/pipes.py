@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import os
 import selectors
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -52,23 +53,28 @@ def lines(stream: IO[bytes], patience: float) -> Iterator[bytes]:
 
 
 class LogPump:
-    """Copies a stream to a log file in a thread of its own, without secrets; remembers the last line.
+    """Copies a stream to a log in a thread of its own, without secrets; remembers the last line.
 
     The stream is read to its end whatever happens to the file: an engine whose log nobody reads would stand still.
     """
 
-    def __init__(self, stream: IO[bytes], path: Path, redactor: Redactor) -> None:
+    def __init__(
+        self, stream: IO[bytes], log: LogFile, redactor: Redactor, see: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.last_line = ""
         self._redactor = redactor
-        self._log = LogFile(path)
-        self._thread = threading.Thread(target=self._pump, args=(stream,), name=f"log {path.name}", daemon=True)
+        self._log = log
+        self._see = see
+        self._thread = threading.Thread(target=self._pump, args=(stream,), name=f"log {log.path.name}", daemon=True)
         self._thread.start()
 
     def _pump(self, stream: IO[bytes]) -> None:
-        while raw := stream.readline(LONGEST_LOG_LINE):
-            line = self._redactor.text(raw.decode("utf-8", errors="replace"))
-            self.last_line = line.strip() or self.last_line
-            self._log.write(line)
+        with stream:
+            while raw := stream.readline(LONGEST_LOG_LINE):
+                line = self._redactor.text(raw.decode("utf-8", errors="replace"))
+                self.last_line = line.strip() or self.last_line
+                self._see(line)
+                self._log.write(line)
         self._log.close()
 
     def finish(self, patience: float) -> None:
@@ -77,34 +83,49 @@ class LogPump:
 
 
 class LogFile:
-    """A log that is written as far as possible. What the disk does not take is left out, and the log says so."""
+    """A log that is written as far as possible. What the disk does not take is left out, and the log says so.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    Where `limit` is given, a log of so many bytes is kept as `NAME.1`, in place of the one before, and begun anew.
+    """
+
+    def __init__(self, path: Path, limit: float = math.inf) -> None:
+        self.path = path
+        self._limit = limit
         self._file: io.FileIO | None = None
         self._missing = 0
+        self._lock = threading.Lock()
         with suppress(OSError):  # tried again when there is something to write
             self._append(b"")
 
     def write(self, line: str) -> None:
         """Append a line; never raises."""
-        gap = f"[{self._missing} lines are missing here: the log could not be written]\n" if self._missing else ""
-        try:
-            self._append((gap + line).encode())
-            self._missing = 0
-        except OSError as error:
-            if not self._missing:
-                log.warning("the log %s cannot be written, lines are missing: %s", self._path, error.strerror)
-            self._missing += 1
+        with self._lock:
+            gap = f"[{self._missing} lines are missing here: the log could not be written]\n" if self._missing else ""
+            try:
+                self._append((gap + line).encode())
+                self._missing = 0
+            except OSError as error:
+                if not self._missing:
+                    log.warning("the log %s cannot be written, lines are missing: %s", self.path, error.strerror)
+                self._missing += 1
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; writing opens it again."""
         if self._file is not None:
             self._file.close()
+            self._file = None
 
     def _append(self, data: bytes) -> None:
+        if self._file is not None and self._file.tell() >= self._limit:
+            self.close()
+            self.path.replace(older_log(self.path))
         if self._file is None:
-            private_files.make_file(self._path)
-            self._file = io.FileIO(self._path, "a")
+            private_files.make_file(self.path)
+            self._file = io.FileIO(self.path, "a")
         while data:  # a disk that is nearly full takes a part
             data = data[self._file.write(data) or 0 :]
+
+
+def older_log(path: Path) -> Path:
+    """Where a log of limited size is kept when a new one is begun."""
+    return path.with_name(f"{path.name}.1")

@@ -28,10 +28,18 @@ def start(
     stop: threading.Event | None = None,
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
+    run_id: str | None = None,
 ) -> Run:
-    """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once."""
+    """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once.
+
+    With a run id, a run that has begun under it goes on.
+    """
     options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing())
-    return start_run(plan, project, request or RunRequest(), options)
+    if run_id is None:
+        return start_run(plan, project, request or RunRequest(), options)
+    from catchment.run.chosen_id import start_or_resume
+
+    return start_or_resume(run_id, plan, project, request or RunRequest(), options)
 
 
 def resume(

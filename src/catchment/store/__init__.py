@@ -1,4 +1,4 @@
-"""The metastore: Catchment's own database of runs, writes, leases, incremental state and ticks."""
+"""The metastore: Catchment's own database of runs, writes, leases, incremental state, ticks and services."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from catchment.store.pruning import Pruning
 from catchment.store.publications import Publications
 from catchment.store.readers import Readers
 from catchment.store.runs import Runs
+from catchment.store.services import Services
 from catchment.store.states import States
 from catchment.store.ticks import Ticks
 
@@ -47,6 +48,7 @@ class Store:
     readers: Readers
     states: States
     ticks: Ticks
+    services: Services
     pruning: Pruning
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
@@ -90,6 +92,7 @@ def open_store(url: str, *, patience: float = 0.0) -> Store:
         Readers(database),
         States(database, leases),
         Ticks(database, leases),
+        Services(database, leases),
         Pruning(database),
     )
 

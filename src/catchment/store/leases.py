@@ -85,12 +85,7 @@ class Leases:
     def release(self, lease: Lease) -> None:
         """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""
         with self._database.writing() as connection:
-            connection.execute(
-                update(leases)
-                # By owner too: when a lease is removed as old, its fences begin anew.
-                .where(leases.c.name == lease.name, leases.c.fence == lease.fence, leases.c.owner == lease.owner)
-                .values(owner=None, expires=0.0)
-            )
+            give_back(connection, lease)
 
     @repeatable
     def holder(self, name: str) -> Holder | None:
@@ -115,6 +110,13 @@ def is_held(given: FromClause) -> ColumnElement[bool]:
     """Whether a lease has time left; not if that is more than it was ever given, because the clock went back."""
     now = database_time()
     return and_(given.c.expires > now, given.c.expires <= now + given.c.seconds + CLOCK_SECONDS)
+
+
+def give_back(connection: Connection, lease: Lease) -> None:
+    """Give a lease back together with something else; does nothing where it is no longer ours."""
+    # By owner too: when a lease is removed as old, its fences begin anew.
+    ours = leases.c.name == lease.name, leases.c.fence == lease.fence, leases.c.owner == lease.owner
+    connection.execute(update(leases).where(*ours).values(owner=None, expires=0.0))
 
 
 def _from_now(seconds: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Removing what nobody needs any more, in small transactions: old writes, windows, events, and leases of the dead.
+"""Removing what nobody needs any more, in small transactions: old writes, windows, events, services, dead leases.
 
 Nothing that is under way goes, nothing that was set aside, and no write whose fate is unknown. Of a committed write
 stays what later attempts must know: that it was committed, and where.
@@ -14,7 +14,20 @@ from catchment.errors import EngineLost
 from catchment.store.database import Database, now, repeatable
 from catchment.store.engines import PREFIX
 from catchment.store.runs import lease_name
-from catchment.store.schema import UNFINISHED, done, engines, events, jobs, leases, runs, window_runs, windows, writes
+from catchment.store.schema import (
+    UNFINISHED,
+    done,
+    engines,
+    events,
+    jobs,
+    leases,
+    runs,
+    services,
+    window_runs,
+    windows,
+    writes,
+)
+from catchment.store.services import PREFIX as SERVICE_PREFIX
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent
 
 BATCH = 500
@@ -31,7 +44,7 @@ class Pruning:
     @repeatable
     def prune(self, days: float, limit: int = BATCH) -> int:
         """Remove one batch of everything that ended more than `days` ago; returns how much that was."""
-        steps = self._writes, self._windows, self._events, self._leases
+        steps = self._writes, self._windows, self._events, self._services, self._leases
         return sum(step(days, limit) for step in steps)
 
     def _writes(self, days: float, limit: int) -> int:
@@ -66,8 +79,19 @@ class Pruning:
             connection.execute(delete(events).where(tuple_(*key).in_([tuple(row) for row in found])))
         return len(found)
 
+    def _services(self, days: float, limit: int) -> int:
+        """Services that ended long ago, also those that died."""
+        with self._database.writing() as connection:
+            before = _before(connection, days)
+            heard = select(leases.c.name).where(leases.c.name == _of_service(), leases.c.expires >= before)
+            ended = func.coalesce(services.c.finished, services.c.started) < before
+            old = connection.scalars(select(services.c.name).where(ended, ~heard.exists()).limit(limit)).all()
+            connection.execute(delete(services).where(services.c.name.in_(old)))
+        return len(old)
+
     def _leases(self, days: float, limit: int) -> int:
-        """Leases of engines and schedulers that are gone, and of runs that ended long ago, also those that died.
+        """Leases of engines and schedulers that are gone, of runs that ended long ago, also those that died, and of
+        services that are no longer listed.
 
         Their holders have names that nobody else has, so a fence that begins anew lets no earlier holder in. The leases
         of tables and jobs stay: their holders come back under the same name, and the fences must only ever grow.
@@ -78,7 +102,9 @@ class Pruning:
             of_engine = or_(leases.c.name.startswith(PREFIX), leases.c.name.startswith("scheduler/"))
             once = and_(or_(of_engine, succeeded.exists()), leases.c.expires < day)
             ended = and_(leases.c.name.startswith(lease_name("")), leases.c.expires < before)
-            gone = select(leases.c.name).where(or_(once, ended))
+            listed = select(services.c.name).where(leases.c.name == _of_service())
+            unlisted = and_(leases.c.name.startswith(SERVICE_PREFIX), leases.c.expires < day, ~listed.exists())
+            gone = select(leases.c.name).where(or_(once, ended, unlisted))
             unneeded = gone.where(leases.c.name.not_in(select(writes.c.owner).where(UNFINISHED)))
             names = connection.scalars(unneeded.limit(limit)).all()
             connection.execute(delete(leases).where(leases.c.name.in_(names)))
@@ -88,6 +114,10 @@ class Pruning:
 
 def _of_run(run_id: ColumnElement[str]) -> ColumnElement[str]:
     return lease_name("") + run_id
+
+
+def _of_service() -> ColumnElement[str]:
+    return SERVICE_PREFIX + services.c.name
 
 
 def find_done(connection: Connection, write_id: str) -> Entry | None:

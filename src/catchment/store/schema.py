@@ -247,3 +247,25 @@ ticks: TableClause = table(
     column("reason", String),
     column("error", JSON(none_as_null=True)),
 )
+
+services: TableClause = table(
+    "services",
+    column("name", String),
+    column("kind", String),
+    column("command", JSON),
+    column("directory", String),
+    column("log", String),
+    column("restart", String),
+    column("owner", String),
+    column("host", String),
+    column("machine", String),
+    column("pid", Integer),
+    column("born", BigInteger),
+    column("status", String),
+    column("started", Double),
+    column("finished", Double),
+    column("restarts", Integer),
+    column("exit_code", Integer),
+    column("error", String),
+    column("stop_requested", Boolean),
+)

@@ -37,7 +37,7 @@ def copied(text: bytes, path: Path) -> pipes.LogPump:
     """Copy a text that is too long for a pipe to a log."""
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream:
-        pump = pipes.LogPump(stream, path, Redactor(()))
+        pump = pipes.LogPump(stream, pipes.LogFile(path), Redactor(()))
         with os.fdopen(writing, "wb") as other:
             other.write(text)  # stands still if nobody reads
         pump.finish(10)
@@ -60,3 +60,22 @@ def test_a_log_goes_on_when_there_is_space_again(tmp_path: Path, caplog: pytest.
     missing, third = (tmp_path / "later" / "engine.log").read_text().splitlines()
     assert (missing, third) == ("[2 lines are missing here: the log could not be written]", "third")
     assert len(caplog.records) == 1
+
+
+def test_a_log_of_limited_size_keeps_the_one_before(tmp_path: Path) -> None:
+    path = tmp_path / "service.log"
+    log = pipes.LogFile(path, limit=20)
+    for number in range(1, 8):
+        log.write(f"line {number}\n")
+    log.close()
+    assert path.read_text() == "line 7\n"
+    assert pipes.older_log(path).read_text() == "line 4\nline 5\nline 6\n"
+    assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_log_that_was_closed_goes_on(tmp_path: Path) -> None:
+    log = pipes.LogFile(tmp_path / "service.log")
+    for line in ("first\n", "second\n"):
+        log.write(line)
+        log.close()
+    assert log.path.read_text() == "first\nsecond\n"

@@ -15,15 +15,13 @@ from datetime import datetime, timezone
 from catchment.errors import CatchmentError, RequestError
 from catchment.plan.model import Plan
 from catchment.project.model import Project
-from catchment.run.execution import Execution
-from catchment.run.identity import RunFacts
+from catchment.run import chosen_id
 from catchment.run.leases import held_lease
-from catchment.run.results import ErrorReport, Run
-from catchment.run.run_history import job_results, read_run
+from catchment.run.results import Run
+from catchment.run.run_history import read_run
 from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest
 from catchment.store import Store, open_store
-from catchment.store.holding import HeldLease
 from catchment.store.records import TickRecord
 
 WATCH_SECONDS = 0.5
@@ -50,41 +48,13 @@ def run_tick(
                 return None
             if record.settled:
                 return read_run(store, run_id) if store.runs.find(run_id) else None
-            facts = _facts(store, run_id, tick, plan)
-            if (job := _interrupted(facts)) is not None:
-                error = asdict(_not_repeated(job, run_id))
-                store.ticks.give_up(record, heartbeat.lease, "failed", error["message"], error)
+            request = RunRequest(tick.astimezone(timezone.utc).isoformat())
+            facts = chosen_id.facts_of(store, run_id, plan, request)
+            if (error := chosen_id.interrupted(facts)) is not None:
+                store.ticks.give_up(record, heartbeat.lease, "failed", error.message, asdict(error))
                 return read_run(store, run_id)
             with _watching(store, record, end, options.stop):
-                return _carry_out(facts, project, options, store, heartbeat)
-
-
-def _facts(store: Store, run_id: str, tick: datetime, plan: Plan) -> RunFacts:
-    begun = store.runs.find(run_id) is not None
-    earlier = job_results(store, run_id) if begun else ()
-    request = RunRequest(tick.astimezone(timezone.utc).isoformat())
-    return RunFacts(run_id, plan, request, resumed=begun, earlier=earlier)
-
-
-def _interrupted(facts: RunFacts) -> str | None:
-    """A job with side effects that an earlier process has begun and not finished: only a person may repeat it."""
-    careful = {job.name for job in facts.plan.jobs if job.side_effects}
-    begun = (job for job in facts.earlier if job.attempts and job.status != "succeeded")
-    return next((job.name for job in begun if job.name in careful), None)
-
-
-def _not_repeated(job: str, run_id: str) -> ErrorReport:
-    return ErrorReport(
-        code="side-effects-interrupted",
-        message=f"job {job} has side effects and did not finish, and it is never repeated by itself",
-        hint=f"look at what it has changed; then `catchment resume {run_id}` runs it again",
-    )
-
-
-def _carry_out(facts: RunFacts, project: Project, options: RunOptions, store: Store, heartbeat: HeldLease) -> Run:
-    with Execution(facts, project, options) as execution:
-        execution.warm_up()
-        return execution.carry_out(store, heartbeat)
+                return chosen_id.carry_out(facts, project, options, store, heartbeat)
 
 
 def _known(store: Store, workflow: str, tick: datetime) -> TickRecord:

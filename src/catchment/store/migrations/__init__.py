@@ -15,6 +15,7 @@ from catchment.store.migrations import (
     m0004_window_records,
     m0005_inputs,
     m0006_engines,
+    m0007_services,
 )
 
 Migration = Callable[[Connection], None]
@@ -26,6 +27,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     4: m0004_window_records.apply,
     5: m0005_inputs.apply,
     6: m0006_engines.apply,
+    7: m0007_services.apply,
 }
 NEWEST = max(MIGRATIONS)
 

@@ -1,0 +1,191 @@
+"""Services: what was asked for, who supervises it, and what became of it. Only the holder of its lease changes it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Row, Select, and_, case, delete, func, insert, select, update
+
+from catchment.store.database import Database, database_time, repeatable
+from catchment.store.leases import Lease, Leases, give_back, is_held
+from catchment.store.schema import leases, services
+
+PREFIX = "service/"
+"""What the names of the leases of services begin with."""
+
+RestartPolicy = Literal["never", "on-failure"]
+Outcome = Literal["succeeded", "failed", "stopped"]
+ServiceStatus = Literal["running", "restarting", "stopping", "succeeded", "failed", "stopped", "dead"]
+ACTIVE: tuple[ServiceStatus, ...] = ("running", "restarting", "stopping")
+"""The status of a service whose supervisor is alive."""
+
+
+def service_lease(name: str) -> str:
+    """The lease that the supervisor of a service holds while it lives."""
+    return f"{PREFIX}{name}"
+
+
+@dataclass(frozen=True)
+class ServiceOrder:
+    """What a service is asked to do."""
+
+    name: str
+    kind: str
+    """The verb."""
+    command: tuple[str, ...]
+    """The arguments of `catchment`; never with a secret."""
+    directory: str
+    """The working directory of the command."""
+    log: str
+    """The path of its log, on the host where it runs."""
+    restart: RestartPolicy = "never"
+
+
+@dataclass(frozen=True)
+class SupervisorProcess:
+    """The process that looks after a service."""
+
+    owner: str
+    """The owner of the service's lease."""
+    host: str
+    machine: str | None
+    """One boot of one machine, or of one container; None where that cannot be told."""
+    pid: int
+    born: int | None
+    """When the process was started, by the machine's own count: a number that is used again has another."""
+
+
+@dataclass(frozen=True)
+class ServiceRecord:
+    """One service and what became of it so far. Times are seconds since 1970, UTC."""
+
+    order: ServiceOrder
+    supervisor: SupervisorProcess
+    status: ServiceStatus
+    """`dead` if its end was not recorded and nobody holds its lease."""
+    started: float
+    finished: float | None
+    """When it ended; of a dead service when its lease ran out."""
+    restarts: int
+    exit_code: int | None
+    """Of the newest process of the command that has ended."""
+    error: str | None
+    stop_requested: bool
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the supervisor is alive, as far as the metastore knows."""
+        return self.status in ACTIVE
+
+
+class Services:
+    """Begin, follow, ask to stop and read services."""
+
+    def __init__(self, database: Database, leases: Leases) -> None:
+        self._database = database
+        self._leases = leases
+
+    @repeatable
+    def begin(self, lease: Lease, order: ServiceOrder, supervisor: SupervisorProcess) -> None:
+        """Record a service that starts, in place of an ended one of the same name."""
+        row = {
+            **asdict(order),
+            "command": list(order.command),
+            **asdict(supervisor),
+            "status": "running",
+            "started": database_time(),
+            "restarts": 0,
+            "stop_requested": False,
+        }
+        with self._leases.holding(lease) as connection:
+            connection.execute(delete(services).where(services.c.name == order.name))
+            connection.execute(insert(services).values(row))
+
+    @repeatable
+    def failed(self, lease: Lease, name: str, exit_code: int, error: str | None) -> None:
+        """Record that the command has failed and will be started again after a pause."""
+        self._change(lease, name, status="restarting", exit_code=exit_code, error=error)
+
+    def restarted(self, lease: Lease, name: str) -> None:
+        """Record that the command is started again, and count it."""
+        self._change(lease, name, status="running", restarts=services.c.restarts + 1)
+
+    @repeatable
+    def finish(self, lease: Lease, name: str, outcome: Outcome, exit_code: int | None, error: str | None) -> bool:
+        """Record the end of a service and give its lease back, in one step: its name is free when it has ended.
+
+        Returns whether it was still this supervisor's.
+        """
+        this = services.c.name == name, services.c.owner == lease.owner
+        values = {"status": outcome, "finished": database_time(), "exit_code": exit_code, "error": error}
+        with self._database.writing() as connection:
+            found = connection.execute(update(services).where(*this).values(values)).rowcount
+            give_back(connection, lease)
+        return found == 1
+
+    def request_stop(self, record: ServiceRecord) -> None:
+        """Ask a service to stop; its supervisor looks here, wherever it is."""
+        this = services.c.name == record.order.name, services.c.owner == record.supervisor.owner
+        with self._database.writing() as connection:
+            connection.execute(update(services).where(*this).values(stop_requested=True))
+
+    def is_stop_requested(self, name: str) -> bool:
+        """Whether somebody has asked the service to stop. Does not wait for a metastore that does not answer."""
+        asked = select(services.c.name).where(services.c.name == name, services.c.stop_requested)
+        with self._database.reading() as connection:
+            return connection.scalar(asked) is not None
+
+    @repeatable
+    def all(self) -> list[ServiceRecord]:
+        """Every service, those that started last first."""
+        query = _records().order_by(services.c.started.desc(), services.c.name)
+        with self._database.reading() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
+    @repeatable
+    def find(self, name: str) -> ServiceRecord | None:
+        """One service; None if there is none of this name."""
+        with self._database.reading() as connection:
+            row = connection.execute(_records().where(services.c.name == name)).one_or_none()
+        return _record(row) if row else None
+
+    def _change(self, lease: Lease, name: str, **values: Any) -> None:
+        with self._leases.holding(lease) as connection:
+            connection.execute(update(services).where(services.c.name == name).values(**values))
+
+
+def _records() -> Select[Any]:
+    # By owner too: a new supervisor has the lease a moment before it has the row.
+    held = func.coalesce(and_(is_held(leases), leases.c.owner == services.c.owner), False)
+    ran_out = func.coalesce(func.nullif(leases.c.expires, 0.0), services.c.started)
+    return select(
+        services,
+        held.label("held"),
+        case((and_(services.c.finished.is_(None), ~held), ran_out), else_=services.c.finished).label("ended"),
+    ).select_from(services.outerjoin(leases, leases.c.name == PREFIX + services.c.name))
+
+
+def _record(row: Row[Any]) -> ServiceRecord:
+    order = ServiceOrder(row.name, row.kind, tuple(row.command), row.directory, row.log, row.restart)
+    supervisor = SupervisorProcess(row.owner, row.host, row.machine, row.pid, row.born)
+    return ServiceRecord(
+        order,
+        supervisor,
+        _status(row),
+        row.started,
+        row.ended,
+        row.restarts,
+        row.exit_code,
+        row.error,
+        bool(row.stop_requested),
+    )
+
+
+def _status(row: Row[Any]) -> ServiceStatus:
+    if row.status not in ACTIVE:
+        ended: ServiceStatus = row.status
+        return ended
+    if not row.held:
+        return "dead"
+    return "stopping" if row.stop_requested else row.status
