@@ -43,7 +43,7 @@ class MetastoreSink:
 
     def emit(self, event: Event) -> None:
         """Store one event."""
-        if event.kind == "job-note" and event.data.get("event") == "progress":
+        if event.is_progress:
             return
         from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
 
