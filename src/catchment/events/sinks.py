@@ -48,7 +48,7 @@ class MetastoreSink:
         from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
 
         record = EventRecord(event.at.timestamp(), event.kind, event.job, event.attempt, event.engine, dict(event.data))
-        self._events.append(self._lease, event.run_id, [record])
+        self._events.append(self._lease, event.run_id, record)
 
     def close(self) -> None:
         """Nothing to close."""
