@@ -18,6 +18,9 @@ LIMIT = 0.65
 UNKNOWN_BYTES = 32 * 2**20
 """What a job is taken to need until it has run for SETTLE_SECONDS; from then on the heap shows what it needs."""
 SETTLE_SECONDS = 5.0
+SMALL_BYTES = UNKNOWN_BYTES // 4
+"""The same, once SMALL_JOBS in a row have ended and the heap was never full meanwhile: they are small here."""
+SMALL_JOBS = 16
 COLLECT_SECONDS = 10.0
 """A full collection costs a pause: while jobs wait, one is asked for at most this often."""
 POLL_SECONDS = 0.2
@@ -55,6 +58,8 @@ class MemoryGate:
         self._running: set[_Ticket] = set()
         self._collected: float | None = None
         self._last: HeapUse | None = None
+        self._ended = 0
+        """How many jobs have ended since the heap was last full."""
 
     @contextmanager
     def admitted(
@@ -89,9 +94,11 @@ class MemoryGate:
 
     def _leave(self, ticket: _Ticket) -> None:
         with self._changed:
-            self._running.discard(ticket)
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
+            if ticket in self._running:
+                self._running.remove(ticket)
+                self._ended += 1
             self._changed.notify_all()
 
     def _takes(self, ticket: _Ticket) -> bool:
@@ -107,7 +114,7 @@ class MemoryGate:
         """Whether one more job fits beside those that run and those whose needs are not known yet."""
         now = self._clock()
         unknown = sum(now - each.admitted < SETTLE_SECONDS for each in self._running)
-        needed = (unknown + 1) * UNKNOWN_BYTES
+        needed = (unknown + 1) * (SMALL_BYTES if self._ended >= SMALL_JOBS else UNKNOWN_BYTES)
         heap = self._last = self._heap.measure()
         if heap.used + needed <= LIMIT * heap.most:
             return True
@@ -115,6 +122,8 @@ class MemoryGate:
             self._collected = now
             self._heap.collect()
             heap = self._last = self._heap.measure()
+        if heap.live + SMALL_BYTES > LIMIT * heap.most:
+            self._ended = 0
         # What was measured before the newest jobs began says nothing about them.
         return heap.age < SETTLE_SECONDS and heap.live + needed <= LIMIT * heap.most
 

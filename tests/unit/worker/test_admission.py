@@ -10,7 +10,15 @@ import pytest
 
 from catchment.errors import Cancelled
 from catchment.jvm.heap import HeapUse
-from catchment.worker.admission import COLLECT_SECONDS, LIMIT, SETTLE_SECONDS, UNKNOWN_BYTES, Full, MemoryGate
+from catchment.worker.admission import (
+    COLLECT_SECONDS,
+    LIMIT,
+    SETTLE_SECONDS,
+    SMALL_JOBS,
+    UNKNOWN_BYTES,
+    Full,
+    MemoryGate,
+)
 from tests.concurrency.waiting import until
 
 MOST = 100 * UNKNOWN_BYTES
@@ -133,6 +141,23 @@ def test_of_jobs_that_come_at_once_only_as_many_begin_as_a_share_of_the_heap_is_
     assert entrance.inside == ["a", "b", "c"]
     entrance.now += SETTLE_SECONDS  # what those three need is in the heap by now
     until(lambda: len(entrance.inside) == 5)
+
+
+def test_after_many_small_jobs_more_begin_at_once_until_the_heap_is_full(entrance: Entrance) -> None:
+    for number in range(SMALL_JOBS):
+        entrance.come(f"small-{number}")
+        entrance.end(f"small-{number}")
+    entrance.heap.live = ROOM - 3
+    entrance.come(*"abcdefghijklm")
+    assert (len(entrance.inside), list(entrance.waited)) == (12, ["m"])
+    entrance.heap.live = ROOM
+    until(lambda: entrance.gate._ended == 0)
+    entrance.heap.live = ROOM - 3
+    for name in "abcdefghij":
+        entrance.end(name)
+    until(lambda: entrance.inside == ["k", "l", "m"])
+    entrance.come("n")
+    assert "n" in entrance.waited
 
 
 def test_garbage_keeps_nobody_out(entrance: Entrance) -> None:
