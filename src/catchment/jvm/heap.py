@@ -34,6 +34,7 @@ class Heap:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm = Jvm.of(spark)
+        self._methods: dict[tuple[str, str], Any] = {}
 
     def measure(self) -> HeapUse:
         """What the heap holds now, and what it held after the last collection."""
@@ -48,6 +49,11 @@ class Heap:
     def collect(self) -> None:
         """Have all garbage collected now, which stops every thread of the JVM for a moment."""
         self._jvm("java.lang.System").gc()
+
+    @cached_property
+    def _nothing(self) -> Any:
+        """The arguments of a method that takes none."""
+        return java_array(self._spark, "java.lang.Object")
 
     @cached_property
     def _runtime(self) -> Any:
@@ -78,6 +84,7 @@ class Heap:
 
     def _call(self, interface: str, method: str, bean: Any) -> Any:
         # The beans' own classes are closed to callers outside their module, and py4j calls the methods of those.
-        none = java_array(self._spark, "java.lang.Class")
-        found = java_class(self._spark, interface).getMethod(method, none)
-        return found.invoke(bean, java_array(self._spark, "java.lang.Object"))
+        if (interface, method) not in self._methods:
+            none = java_array(self._spark, "java.lang.Class")
+            self._methods[interface, method] = java_class(self._spark, interface).getMethod(method, none)
+        return self._methods[interface, method].invoke(bean, self._nothing)
