@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from catchment.errors import Cancelled
@@ -44,7 +44,7 @@ class Full:
 
 @dataclass(eq=False)
 class _Ticket:
-    admitted: float = field(default=0.0)
+    admitted: float = 0.0
 
 
 class MemoryGate:
