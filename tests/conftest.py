@@ -77,9 +77,15 @@ def older(root: Path) -> Iterator[Host]:
     yield from _hosting(root, (paimon_depot(root), in_database), "older", spark="3.5")
 
 
+@pytest.fixture(scope="session")
+def spark_3(root: Path, depots: tuple[Depot, ...]) -> Iterator[Host]:
+    """The host of engines on the older line of Spark that work on the depots of `engine`."""
+    yield from _hosting(root, tuple(depot for depot in depots if depot.kind != "toy"), "spark-3", spark="3.5")
+
+
 def _hosting(root: Path, depots: tuple[Depot, ...], key: str, **engine: Any) -> Iterator[Host]:
     live = Host(engine_plan(*depots, key=key, conf=UNPREPARED, **engine), root / f"logs-{key}")
-    live.ready()
+    live.ready(patience=280)
     yield live
     live.process.stop(grace=10)
 
@@ -107,6 +113,12 @@ def start_engine(tmp_path: Path, root: Path, elsewhere: Host) -> Iterator[Callab
 def start_older(tmp_path: Path, root: Path, older: Host) -> Iterator[Callable[..., LiveEngine]]:
     """The same, in the Java and on the depots of `older`."""
     yield from _guests_of(older, tmp_path, root)
+
+
+@pytest.fixture
+def start_spark_3(tmp_path: Path, root: Path, spark_3: Host) -> Iterator[Callable[..., LiveEngine]]:
+    """The same, in the Java of `spark_3`."""
+    yield from _guests_of(spark_3, tmp_path, root)
 
 
 def _guests_of(host: Host, tmp_path: Path, root: Path) -> Iterator[Callable[..., LiveEngine]]:

@@ -35,14 +35,19 @@ def call(
     *arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), java: Host | None = None, **env: str
 ) -> Answer:
     """Run the program to its end; where a Java is lent to it, its engines start in a second."""
-    program = [PROGRAM]
-    if java is not None:
-        program, env = [sys.executable, str(PROCESSES / "attached.py")], {**env, GATEWAY_FILE: str(java.gateway_file)}
+    program, way = _program(java)
     command = [*prefix, *program, *map(str, arguments)]
     done = subprocess.run(
-        command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, timeout=200, check=False
+        command, cwd=cwd, env=os.environ | env | way, capture_output=True, text=True, timeout=200, check=False
     )
     return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def _program(java: Host | None) -> tuple[list[str], dict[str, str]]:
+    """What to start, and the variables with which it finds the Java that is lent to it."""
+    if java is None:
+        return [PROGRAM], {}
+    return [sys.executable, str(PROCESSES / "attached.py")], {GATEWAY_FILE: str(java.gateway_file)}
 
 
 @dataclass
@@ -78,15 +83,16 @@ class Running:
         return {pid: _read(pid, "cmdline") for pid in _pids() if f"{MARK}={self.mark}" in _read(pid, "environ")}
 
 
-def begin(*arguments: str | Path, cwd: Path) -> Running:
+def begin(*arguments: str | Path, cwd: Path, java: Host | None = None) -> Running:
     """Start the program and leave it running."""
     mark = uuid.uuid4().hex
     log = cwd / f"{mark}.err"
+    program, way = _program(java)
     with log.open("w") as err:
         process = subprocess.Popen(
-            [PROGRAM, *map(str, arguments)],
+            [*program, *map(str, arguments)],
             cwd=cwd,
-            env=os.environ | {MARK: mark},
+            env=os.environ | way | {MARK: mark},
             stdout=subprocess.PIPE,
             stderr=err,
             text=True,
@@ -95,7 +101,7 @@ def begin(*arguments: str | Path, cwd: Path) -> Running:
     return Running(process, mark, log)
 
 
-def wait_until(true: Callable[[], object], what: str, timeout: float = 60) -> None:
+def wait_until(true: Callable[[], object], what: str, timeout: float = 180) -> None:
     """Wait for something to become true; say what was waited for if it does not."""
     end = time.monotonic() + timeout
     while not true():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli import program, projects
+from tests.spark.hosts import Host
 
 READ_BACK = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
@@ -79,9 +80,9 @@ def test_sql_errors_point_into_the_yaml(project: Path, errors: dict[str, Any]) -
         assert (errors[job]["line"], errors[job]["column"]) == (number, text.rindex(word) + 1)
 
 
-def test_nothing_half_written(project: Path, answer: program.Answer) -> None:
+def test_nothing_half_written(project: Path, answer: program.Answer, lent: Host) -> None:
     assert answer.code == 1
-    assert program.call("query", READ_BACK, "-o", "json", cwd=project).data["rows"] == [[20, 20]]
+    assert program.call("query", READ_BACK, "-o", "json", cwd=project, java=lent).data["rows"] == [[20, 20]]
     assert list((project / "locked").iterdir()) == []
 
 

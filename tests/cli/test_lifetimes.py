@@ -8,6 +8,7 @@ from pathlib import Path
 import catchment
 from catchment.run.lake import LakeSession
 from tests.cli import program, projects
+from tests.spark.hosts import Host
 
 NEVER_ENDS = "SELECT max(id) AS trip_id FROM range(0, 1000000000000000)"
 """Days of work for any machine; a sum of as many would fail within seconds, being too large for its type."""
@@ -45,7 +46,7 @@ def test_ctrl_c_cancels_and_leaves_no_process(tmp_path: Path) -> None:
         assert "error[lease-held]" in held.err
         assert program.call("runs", "-o", "json", cwd=tmp_path).data["runs"][0]["status"] == "running"
         running.interrupt()
-        answer = running.finish(timeout=15)
+        answer = running.finish()
     assert answer.code == 130
     assert answer.data["status"] == "cancelled"
     assert {job["status"] for job in answer.data["jobs"]} == {"cancelled"}
@@ -53,7 +54,7 @@ def test_ctrl_c_cancels_and_leaves_no_process(tmp_path: Path) -> None:
     assert program.call("runs", run_id, "-o", "json", cwd=tmp_path).data["status"] == "cancelled"
 
 
-def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: Path) -> None:
+def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: Path, lent: Host) -> None:
     slow_project(tmp_path)
     fast = projects.job("fast", "SELECT trip_id FROM trips")
     text = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))
@@ -65,7 +66,7 @@ def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: P
         jvm = [pid for pid, command in running.family().items() if "java" in command.split(" ")[0]]
         assert len(jvm) == 1
         os.kill(jvm[0], signal.SIGKILL)
-        answer = running.finish(timeout=60)
+        answer = running.finish()
     assert answer.code == 1
     results = {job["name"]: job for job in answer.data["jobs"]}
     assert results["fast"]["status"] == "succeeded"
@@ -74,16 +75,16 @@ def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: P
     assert running.family() == {}
 
     (tmp_path / "both.yaml").write_text(text.replace(NEVER_ENDS, "SELECT 100 + trip_id AS trip_id FROM trips"))
-    resumed = program.call("resume", run_id, "--output", "json", cwd=tmp_path)
+    resumed = program.call("resume", run_id, "--output", "json", cwd=tmp_path, java=lent)
     assert resumed.code == 0, resumed.err
     results = {job["name"]: job for job in resumed.data["jobs"]}
     assert resumed.data["run_id"] == run_id
     assert (results["fast"]["attempts"], results["slow"]["attempts"]) == (1, 2)
     assert results["slow"]["outputs"][0]["write_id"] == f"{run_id}/slow/result"
-    assert program.call("query", COUNT, "-o", "json", cwd=tmp_path).data["rows"] == [[40, 40]]
+    assert program.call("query", COUNT, "-o", "json", cwd=tmp_path, java=lent).data["rows"] == [[40, 40]]
 
 
-def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(tmp_path: Path) -> None:
+def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(tmp_path: Path, lent: Host) -> None:
     projects.make(tmp_path)
     for part in (0, 1):
         sql = "SELECT trip_id + {} AS trip_id FROM trips"
@@ -91,7 +92,7 @@ def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(
         (tmp_path / f"w{part}.yaml").write_text(projects.workflow(f"w{part}", *jobs))
     project, seen = catchment.open(tmp_path), []
     with (
-        program.begin("run", "w0.yaml", "-q", "-o", "json", cwd=tmp_path) as one,
+        program.begin("run", "w0.yaml", "-q", "-o", "json", cwd=tmp_path, java=lent) as one,
         ThreadPoolExecutor() as pool,
         project.lake() as lake,
     ):

@@ -12,7 +12,7 @@ import pytest
 from catchment.plan.model import Dataset, JobPlan
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, end_leases
-from tests.spark.lake import UNPREPARED, LiveEngine, by, delta_depot, delta_table, lake_depot, merging, table, writing
+from tests.spark.lake import LiveEngine, by, delta_depot, delta_table, lake_depot, merging, table, writing
 
 Start = Callable[..., LiveEngine]
 ROWS = "SELECT id, id % 2 AS part FROM range(10)"
@@ -81,9 +81,8 @@ def test_files_of_the_attempt_that_came_too_late_are_removed(
 
 
 @pytest.mark.slow
-def test_an_older_spark_fences_too(engine: LiveEngine, root: Path, start_java: Start, fresh: str) -> None:
-    older = start_java(lake_depot(root), spark="3.5", conf=UNPREPARED)
-    older.ready(patience=280)
+def test_an_older_spark_fences_too(engine: LiveEngine, root: Path, start_spark_3: Start, fresh: str) -> None:
+    older = start_spark_3(lake_depot(root))
     engine.run(directly(table(fresh), "append"))
     rows = f"SELECT id + 5 AS id, part FROM ({ROWS})"
     assert older.run(merging(rows, table(fresh), "old.id = new.id", INSERT))[0].rows == 5

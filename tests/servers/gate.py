@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -28,10 +28,13 @@ class Gate:
     upstream: str
     counted: Counter[str] = field(default_factory=Counter)
     """How many requests of each method came by."""
+    refused: list[str] = field(default_factory=list)
+    """The requests that were not answered, since the gate was last closed or opened."""
     _trouble: Trouble = "503"
     _pattern: re.Pattern[str] | None = None
     _seconds: float = 0.0
     _until: float | None = None
+    _only: bool = False
     _kept: list[Callable[[], int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -40,15 +43,19 @@ class Gate:
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, name="gate", daemon=True).start()
 
-    def close(self, trouble: Trouble, *, at: str, seconds: float) -> None:
-        """From the first request that matches `at` (such as `PUT .*parquet`) on, let nothing through for a while."""
+    def close(self, trouble: Trouble, *, at: str, seconds: float, only: bool = False) -> None:
+        """From the first request that matches `at` (such as `PUT .*parquet`) on, let nothing through for a while.
+
+        With `only`, requests that do not match are let through all the time.
+        """
         with self._lock:
             self._trouble, self._pattern, self._seconds, self._until = trouble, re.compile(at), seconds, None
+            self._only, self.refused = only, []
 
     def open(self) -> bool:
         """Let everything through again; says whether anything was held up since the gate was closed."""
         with self._lock:
-            struck, self._pattern, self._until = self._until is not None, None, None
+            struck, self._pattern, self._until, self.refused = self._until is not None, None, None, []
             return struck
 
     @property
@@ -74,10 +81,11 @@ class Gate:
             self.counted[method] += 1
             if self._pattern is None:
                 return None
-            first = self._until is None and self._pattern.match(f"{method} {path}") is not None
+            matches = self._pattern.match(f"{method} {path}") is not None
+            first = self._until is None and matches
             if first:
                 self._until = time.monotonic() + self._seconds
-            if self._until is None or time.monotonic() >= self._until:
+            if self._until is None or time.monotonic() >= self._until or (self._only and not matches):
                 return None
             return "503" if self._trouble == "late" and not first else self._trouble
 
@@ -90,8 +98,9 @@ class _Passing(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         mood = self.gate.mood(self.command, self.path)
         if mood == "hang-up":
-            self.close_connection = True
+            self._hang_up()
         elif mood is not None:
+            self.gate.refused.append(f"{self.command} {self.path}")
             if mood == "late":
                 # As it is now: the same connection, and this object with it, brings other requests later.
                 self.gate.keep(partial(_send, self.gate.upstream, self.command, self.path, self.headers.items(), body))
@@ -101,8 +110,16 @@ class _Passing(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815 - the names that the library looks for
 
+    def _hang_up(self) -> None:
+        self.gate.refused.append(f"{self.command} {self.path}")
+        self.close_connection = True
+
     def _forward(self, body: bytes) -> None:
-        behind, answer = _ask(self.gate.upstream, self.command, self.path, self.headers.items(), body)
+        try:
+            behind, answer = _ask(self.gate.upstream, self.command, self.path, self.headers.items(), body)
+        except (OSError, HTTPException):  # the server is gone
+            self._hang_up()
+            return
         self._answer(answer.status, _kept(answer), answer.read(), length=answer.getheader("Content-Length"))
         behind.close()
 

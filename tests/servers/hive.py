@@ -12,7 +12,7 @@ from socket import create_connection
 from catchment.engine import java, packages
 from tests.servers.s3 import free_port
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 @dataclass(frozen=True)

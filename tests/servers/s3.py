@@ -18,15 +18,24 @@ PACKAGE = Package("org.gaul:s3proxy:4.1.0", alone=True, classifier="jar-with-dep
 KEY, SECRET = "catchment-access", "catchment-secret-value"
 
 
-@dataclass(frozen=True)
+@dataclass
 class S3Server:
-    """Where the server listens, and how to stop it."""
+    """Where the server listens, and how to stop it and start it again."""
 
     endpoint: str
     log: Path
     data: Path
     """Its buckets are directories here."""
-    process: subprocess.Popen[bytes]
+    command: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Start it, also again, on the same port and with the same data."""
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(self.command, stdout=out, stderr=subprocess.STDOUT)
+        await_answer(f"{self.endpoint}/", self.process, self.log)
 
     def spark_conf(self) -> dict[str, str]:
         """Settings that make `s3a://` reach this server."""
@@ -66,15 +75,8 @@ def start(
     port = free_port()
     settings = directory / "s3proxy.properties"
     settings.write_text(_properties(directory / "data", port, latency_ms))
-    log = directory / "s3proxy.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            ["java", "-Xmx512m", f"-DLOG_LEVEL={log_level}", "-jar", jar, "--properties", str(settings)],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    await_answer(f"http://127.0.0.1:{port}/", process, log)
-    return S3Server(f"http://127.0.0.1:{port}", log, directory / "data", process)
+    command = ("java", "-Xmx512m", f"-DLOG_LEVEL={log_level}", "-jar", jar, "--properties", str(settings))
+    return S3Server(f"http://127.0.0.1:{port}", directory / "s3proxy.log", directory / "data", command)
 
 
 def free_port() -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from catchment.plan.model import Dataset, StepPlan
+from tests.concurrency.waiting import until
 from tests.spark.lake import LiveEngine, step
 
 
@@ -43,9 +43,6 @@ def overtake(engine: LiveEngine, target: Dataset, values: str) -> None:
 @contextmanager
 def at_gate(engine: LiveEngine, target: Dataset) -> Iterator[None]:
     """While a job waits at the gate; then it is opened."""
-    deadline = time.monotonic() + 60
-    while engine.value(f"SELECT {told('begun', target)}") == "no":
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: engine.value(f"SELECT {told('begun', target)}") != "no")
     yield
     engine.ask(f"SELECT java_method('java.lang.System', 'setProperty', 'gate-{target.table}', 'open')")

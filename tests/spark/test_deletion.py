@@ -80,8 +80,10 @@ def test_what_is_wrong_in_the_condition_is_shown_there(engine: LiveEngine, fresh
 
 
 @pytest.mark.slow
-def test_an_older_spark_merges_and_deletes_too(root: Path, start_java: Callable[..., LiveEngine], fresh: str) -> None:
-    old = start_java(lake_depot(root), spark="3.5", key="old")
+def test_an_older_spark_merges_and_deletes_too(
+    root: Path, start_spark_3: Callable[..., LiveEngine], fresh: str
+) -> None:
+    old = start_spark_3(lake_depot(root), key="old")
     filled_table(old, fresh)
     upsert = "MATCHED THEN UPDATE SET part = 7 WHEN NOT MATCHED THEN INSERT *"
     merged = merging("SELECT id, 8 AS part FROM range(9, 12)", table(fresh), "old.id = new.id", upsert)

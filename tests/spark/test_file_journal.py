@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from catchment.plan.model import Dataset, JobPlan
 from catchment.project.model import Settings
 from catchment.store import Store, open_store
+from tests.concurrency.waiting import until
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, by, files, files_depot, job, lake_depot, output, step, writing
 
@@ -149,7 +149,4 @@ def test_thousands_of_partitions(engine: LiveEngine, fresh: str, tmp_path: Path)
 
 
 def _await_pending(filled: Filled, target: str) -> None:
-    deadline = time.monotonic() + 60
-    while filled.ledger.count_pending(target) < 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: filled.ledger.count_pending(target) >= 1)

@@ -180,9 +180,9 @@ def test_orphans_go(engine: LiveEngine, fresh: str) -> None:
 
 @pytest.mark.slow
 def test_the_older_line_of_spark_looks_after_tables_too(
-    root: Path, start_java: Callable[..., LiveEngine], fresh: str
+    root: Path, start_spark_3: Callable[..., LiveEngine], fresh: str
 ) -> None:
-    older = start_java(lake_depot(root), key="older", spark="3.5")
+    older = start_spark_3(lake_depot(root), key="older")
     appended(older, fresh, 3)
     lost = orphan(older, fresh)
     sorting = Rewrite("sort", "id DESC NULLS LAST", clause("id >= 0"), {"rewrite-all": "true"})

@@ -18,6 +18,9 @@ FOR_A_SORT = "SELECT id FROM range(0, 1000, 1, 1) SORT BY hash(id)"
 IN_A_TASK = "SELECT size(sequence(1, 100000000 + id)) AS n FROM range(1)"
 LONG = "SELECT count(*) AS n FROM range(0, 1000000000000, 1, 1)"
 """On one core, so that the other is free."""
+HELD = "SELECT element_at(sequence(1, 3000000), CAST(id + 1 AS INT)) AS n FROM range(0, 10, 1, 1)"
+"""The planner makes one value of the sequence, which the job holds until it ends."""
+MANY = 32
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """Interpreted, a count takes memory as a sort does."""
 
@@ -47,3 +50,23 @@ def test_an_engine_that_runs_out_of_memory_says_so(start_java: Callable[..., Liv
     assert lost.message == "engine default ran out of memory and ended; it had 512m (spark.driver.memory)"
     assert "driver: {memory: …}" in str(lost.hint)
     assert "engine-default.log" in str(lost.hint)
+
+
+@pytest.mark.slow
+def test_jobs_that_there_is_no_memory_for_wait_for_their_turn(
+    start_java: Callable[..., LiveEngine], tmp_path: Path
+) -> None:
+    """All at once they would end the engine."""
+    engine = start_java(lake_depot(tmp_path), conf={**UNPREPARED, "spark.driver.memory": "512m"})
+    engine.ready()
+    jobs = [writing(HELD, table("t"), name=f"job-{number}", mode="append") for number in range(MANY)]
+    pending = [engine.start_job(job) for job in jobs]
+    assert [each.done()[0].rows for each in pending] == [10] * MANY
+    assert engine.value("SELECT count(*) FROM lake.raw.t") == 10 * MANY
+    waited = [note for each in pending for note in each.notes if note.event == "waiting-for-memory"]
+    assert waited
+    for note in waited:
+        assert 0 < note.data["heap_used"] < note.data["heap_most"] <= 512 * 2**20
+        assert 0 < note.data["running"] < MANY
+    assert sum(note.event == "admitted" for each in pending for note in each.notes) == len(waited)
+    assert sum("waiting for memory" in engine.log(job.name) for job in jobs) == len(waited)

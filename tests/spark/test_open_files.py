@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from catchment.plan.model import Dataset, PartitionField, Sort
 from catchment.project.model import Settings
 from catchment.spec.model import SortColumn
+from tests.concurrency.waiting import until
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, by, job, lake_depot, merging, output, step, table, writing
 
@@ -122,7 +122,4 @@ def test_rows_are_sorted_anew_where_the_partitions_have_changed_meanwhile(
 
 
 def await_pending(filled: Filled, target: Dataset) -> None:
-    deadline = time.monotonic() + 60
-    while filled.ledger.count_pending(target.address) < 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: filled.ledger.count_pending(target.address) >= 1)

@@ -8,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from catchment.engine.protocol import Failed, Preparing
 from catchment.errors import EngineLost
+from tests.concurrency.waiting import until, worker_of
 from tests.spark.lake import LiveEngine, lake_depot, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -32,18 +33,9 @@ def family(pid: int) -> dict[int, str]:
     return found
 
 
-def worker_of(engine: LiveEngine) -> int:
-    assert engine.process._process is not None
-    return engine.process._process.pid
-
-
-def gone_within(pids: list[int], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not any(_alive(pid) for pid in pids):
-            return True
-        time.sleep(0.1)
-    return False
+def await_end(pids: Iterable[int]) -> None:
+    """Wait until none of these processes is there any more."""
+    until(lambda: not any(_alive(pid) for pid in pids))
 
 
 def _alive(pid: int) -> bool:
@@ -88,7 +80,7 @@ def test_secrets_killed_java_and_cleanliness(start_java: Start, tmp_path: Path) 
     lost = pending.answer()
     assert isinstance(lost, EngineLost)
     assert "Java" in lost.message
-    assert gone_within(list(processes), 10)
+    await_end(processes)
 
 
 def test_a_killed_worker_takes_its_java_along(start_java: Start, tmp_path: Path) -> None:
@@ -101,7 +93,7 @@ def test_a_killed_worker_takes_its_java_along(start_java: Start, tmp_path: Path)
     lost = pending.answer()
     assert isinstance(lost, EngineLost)
     assert "SIGKILL" in lost.message
-    assert gone_within(list(processes), 10)
+    await_end(processes)
 
 
 def test_an_engine_ends_with_its_launcher(tmp_path: Path) -> None:
@@ -117,7 +109,7 @@ def test_an_engine_ends_with_its_launcher(tmp_path: Path) -> None:
     launcher.kill()
     launcher.wait()
     assert len(processes) >= 2
-    assert gone_within(list(processes), 15)
+    await_end(processes)
 
 
 def test_a_cancelled_job_ends_and_its_neighbour_does_not(engine: LiveEngine, fresh: str) -> None:
@@ -127,7 +119,7 @@ def test_a_cancelled_job_ends_and_its_neighbour_does_not(engine: LiveEngine, fre
     engine.cancel(cancelled)
     began = time.monotonic()
     failed = cancelled.failed()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60  # by itself it would take longer
     assert (failed.code, failed.retryable) == ("cancelled", False)
     assert neighbour.done()[0].rows == 5
     assert engine.refused_query(f"SELECT * FROM lake.raw.{fresh}_a").code == "table-or-view-not-found"
@@ -152,7 +144,7 @@ def test_an_unreachable_master(start_java: Start) -> None:
     began = time.monotonic()
     failed = failed_start(start_java(master="spark://127.0.0.1:1"))
     assert (failed.code, failed.setup) == ("master-unreachable", True)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
 
 
 def test_a_secret_that_java_would_show(start_java: Start) -> None:

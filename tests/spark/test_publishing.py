@@ -14,7 +14,7 @@ from catchment.plan.model import ChangePlan, Expire, JobPlan, RemoveOrphans, Rew
 from catchment.store import open_store
 from catchment.store.publications import Publication
 from tests.concurrency.invariants import ids
-from tests.spark.lake import HERE, UNPREPARED, LiveEngine, changing, lake_depot, maintaining, table, writing
+from tests.spark.lake import HERE, LiveEngine, changing, lake_depot, maintaining, table, writing
 from tests.spark.overtaking import at_gate, passing
 from tests.spark.readers import duckdb_ids, pyiceberg_ids, pyiceberg_table
 
@@ -229,9 +229,9 @@ def test_a_reader_of_what_was_published_keeps_it(engine: LiveEngine, fresh: str)
 
 @pytest.mark.slow
 def test_engines_of_both_lines_of_spark_publish_and_change(
-    engine: LiveEngine, start_java: Callable[..., LiveEngine], fresh: str, root: Path
+    engine: LiveEngine, start_spark_3: Callable[..., LiveEngine], fresh: str, root: Path
 ) -> None:
-    older = start_java(lake_depot(root), key="older", spark="3.5", conf=UNPREPARED)
+    older = start_spark_3(lake_depot(root), key="older")
     older.run(appending(fresh, 1))
     publish(older, fresh)
     engine.run(appending(fresh, 2))

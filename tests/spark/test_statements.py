@@ -11,7 +11,6 @@ import pytest
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import ids
 from tests.spark.lake import (
-    UNPREPARED,
     LiveEngine,
     changing,
     delta_table,
@@ -111,8 +110,8 @@ def test_every_statement_that_is_more_than_a_query(engine: LiveEngine, fresh: st
 
 
 @pytest.mark.slow
-def test_a_query_only_reads_on_spark_3(start_java: Callable[..., LiveEngine], fresh: str, root: Path) -> None:
-    older = start_java(lake_depot(root), key="older", spark="3.5", conf=UNPREPARED)
+def test_a_query_only_reads_on_spark_3(start_spark_3: Callable[..., LiveEngine], fresh: str, root: Path) -> None:
+    older = start_spark_3(lake_depot(root), key="older")
     check_reading_only(older, fresh, WRITES + MORE_WRITES, READS + MORE_READS)
     check_published(older, fresh, PUBLISHED_WRITES)
 

@@ -63,6 +63,8 @@ def on_s3(
     depots = (
         lakes.in_postgresql("lake", "s3a://lake/warehouse", database.port, store.spark_conf()),
         lakes.in_postgresql("gated", "s3a://gated/warehouse", database.port, gated),
+        Depot("gated-events", "delta", "s3a://gated/events"),
+        Depot("gated-drop", "files", "s3a://gated/drop"),
         lakes.in_postgresql("hasty", "s3a://hasty/warehouse", database.port, _hasty(gate)),
         lakes.in_postgresql("wired", "s3a://lake/wired", wire.port, properties={"jdbc.socketTimeout": "10"}),
         lakes.with_icebergs_files(database.port, gate.endpoint),

@@ -63,7 +63,8 @@ class Lake:
 @contextmanager
 def opened(depots: tuple[Depot, ...], metastore: str, disk: Path, logs: Path) -> Iterator[Lake]:
     """A lake with its engines running."""
-    plan = engine_plan(*depots, metastore=metastore, conf=UNPREPARED)
+    # Four jobs of each may be in the middle of a file at once.
+    plan = engine_plan(*depots, metastore=metastore, conf=UNPREPARED, master="local[4]")
     here, there = (Host(plan, logs / name, (SECRET,)) for name in ("here", "there"))
     try:
         here.ready()

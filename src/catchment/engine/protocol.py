@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -29,9 +29,13 @@ NoteEvent = Literal[
     "window",
     "nothing-new",
     "bad-rows",
+    "waiting-for-memory",
+    "admitted",
 ]
 
-VERSION = 7
+VERSION = 8
+WAITING_FOR_MEMORY: Final = "waiting-for-memory"
+"""The note of a job that its engine has no memory for yet; `admitted` follows when it has."""
 HEARTBEAT_SECONDS = 2.0
 
 

@@ -34,6 +34,14 @@ read; all other settings are sent later over the gateway's connection."""
 # Skipping these checks saves a fifth of the requests of a write. Older clients ignore the flags.
 S3_FEWER_REQUESTS = {"spark.hadoop.fs.s3a.performance.flags": "create,mkdir,delete"}
 
+# Hadoop's S3 client tries a request again after pauses that double, each between half and one and a half times as long:
+# with these it is patient for a minute at the very least, and for two on average.
+S3_RETRIES, S3_PAUSE_MS = 7, 500
+S3_PATIENCE = {
+    "spark.hadoop.fs.s3a.retry.limit": str(S3_RETRIES),
+    "spark.hadoop.fs.s3a.retry.interval": f"{S3_PAUSE_MS}ms",
+}
+
 
 def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: the defaults, overridden by the depots', overridden by the user's."""
@@ -111,7 +119,8 @@ def _of_formats(engine: EnginePlan) -> dict[str, str]:
 
 
 def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
-    settings = dict(S3_FEWER_REQUESTS) if any(depot.location.startswith("s3a://") for depot in depots) else {}
+    on_s3 = any(depot.location.startswith("s3a://") for depot in depots)
+    settings = {**S3_FEWER_REQUESTS, **S3_PATIENCE} if on_s3 else {}
     for depot in depots:
         settings |= dict(depot.conf)
     return settings

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Literal, Protocol
 
 from catchment.project.secrets import Redactor
@@ -41,9 +41,14 @@ class Event:
     engine: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_progress(self) -> bool:
+        """Whether it only tells how far a job is, which is outdated at once."""
+        return self.kind == "job-note" and self.data.get("event") == "progress"
+
 
 class Sink(Protocol):
-    """Receives every event of a run; must not raise and must not block for long."""
+    """Receives every event of a run, in a thread of its own; must not raise."""
 
     def emit(self, event: Event) -> None: ...
 
@@ -53,21 +58,27 @@ class Sink(Protocol):
 log = logging.getLogger(__name__)
 
 
+BACKLOG = 1000
+"""How many events a sink may be behind before it gets no more progress, so that its backlog stays small."""
+
+
 class Hub:
-    """Accepts events from any thread and delivers them in its own, so that a slow sink delays no job."""
+    """Accepts events from any thread, and delivers them to each sink in a thread of its own.
+
+    So a sink that is slow, or stands still, delays neither a job nor another sink.
+    """
 
     def __init__(self, run_id: str, redactor: Redactor) -> None:
         self._run_id = run_id
         self._redactor = redactor
-        self._queue: SimpleQueue[Event | None] = SimpleQueue()
-        self._sinks: list[Sink] = []
-        self._thread: Thread | None = None
+        self._order = Lock()
+        self._early: list[Event] = []
+        self._deliveries: tuple[_Delivery, ...] = ()
 
     def open(self, sinks: Sequence[Sink]) -> None:
         """Start delivering; events emitted earlier are delivered first."""
-        self._sinks = list(sinks)
-        self._thread = Thread(target=self._deliver, name="catchment-events", daemon=True)
-        self._thread.start()
+        with self._order:
+            self._deliveries = tuple(_Delivery(sink, self._early) for sink in sinks)
 
     def emit(
         self,
@@ -80,33 +91,52 @@ class Hub:
     ) -> None:
         """Emit an event with the current time."""
         clean = self._redactor.data(data or {})
-        self._queue.put(Event(datetime.now(timezone.utc), self._run_id, kind, job, attempt, engine, clean))
+        with self._order:
+            event = Event(datetime.now(timezone.utc), self._run_id, kind, job, attempt, engine, clean)
+            if not self._deliveries:
+                self._early.append(event)
+            for delivery in self._deliveries:
+                delivery.add(event)
 
     def close(self) -> None:
         """Deliver what is left and close the sinks."""
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
+        with self._order:
+            deliveries, self._deliveries = self._deliveries, ()
+        for delivery in deliveries:
+            delivery.end()
+        for delivery in deliveries:
+            delivery.wait()
+
+
+class _Delivery:
+    """The events on their way to one sink."""
+
+    def __init__(self, sink: Sink, early: Iterable[Event]) -> None:
+        self._sink = sink
+        self._queue: SimpleQueue[Event | None] = SimpleQueue()
+        for event in early:
+            self._queue.put(event)
+        self._thread = Thread(target=self._deliver, name=f"events to {type(sink).__name__}", daemon=True)
+        self._thread.start()
+
+    def add(self, event: Event) -> None:
+        if not (event.is_progress and self._queue.qsize() >= BACKLOG):
+            self._queue.put(event)
+
+    def end(self) -> None:
+        self._queue.put(None)
+
+    def wait(self) -> None:
+        self._thread.join()
 
     def _deliver(self) -> None:
-        while (event := self._queue.get()) is not None:
-            for sink in tuple(self._sinks):
-                self._give(sink, event)
-        for sink in self._sinks:
-            self._finish(sink)
-
-    def _give(self, sink: Sink, event: Event) -> None:
         try:
-            sink.emit(event)
+            while (event := self._queue.get()) is not None:
+                self._sink.emit(event)
         except Exception as error:
             # A sink only reports; if one fails, the run must go on.
-            log.warning("%s gets no more events of this run: %s", type(sink).__name__, error)
-            self._sinks.remove(sink)
-            self._finish(sink)
-
-    def _finish(self, sink: Sink) -> None:
+            log.warning("%s gets no more events of this run: %s", type(self._sink).__name__, error)
         try:
-            sink.close()
+            self._sink.close()
         except Exception as error:
-            log.warning("%s could not be closed: %s", type(sink).__name__, error)
+            log.warning("%s could not be closed: %s", type(self._sink).__name__, error)

@@ -60,9 +60,18 @@ def _note(event: Event) -> str | None:
             return f"input {event.data['name']}: {values}"
         case "bad-rows":
             return _bad_rows(event.data)
+        case "waiting-for-memory":
+            return _waiting_for_memory(event.data)
+        case "admitted":
+            return f"has memory now, after {seconds(event.data['seconds'])}"
         case "nothing-new":
             return f"nothing new since {event.data['since']}" if event.data["since"] else "nothing new"
     return None
+
+
+def _waiting_for_memory(data: Mapping[str, Any]) -> str:
+    used, most = (data[key] // 2**20 for key in ("heap_used", "heap_most"))
+    return f"waiting for memory: {used} of {most} MB of heap are in use, {_count(data['running'], 'job')} at work"
 
 
 def _bad_rows(data: Mapping[str, Any]) -> str | None:

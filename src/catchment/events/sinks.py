@@ -43,12 +43,12 @@ class MetastoreSink:
 
     def emit(self, event: Event) -> None:
         """Store one event."""
-        if event.kind == "job-note" and event.data.get("event") == "progress":
+        if event.is_progress:
             return
         from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
 
         record = EventRecord(event.at.timestamp(), event.kind, event.job, event.attempt, event.engine, dict(event.data))
-        self._events.append(self._lease, event.run_id, [record])
+        self._events.append(self._lease, event.run_id, record)
 
     def close(self) -> None:
         """Nothing to close."""

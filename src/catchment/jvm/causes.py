@@ -58,6 +58,11 @@ class Throwable:
         answered = "software.amazon.awssdk.core.exception.SdkServiceException" in self.classes
         return int(self.java.statusCode()) if answered else None
 
+    @cached_property
+    def sql_state(self) -> str | None:
+        """The five characters with which a database says what went wrong, if it is an exception of a database."""
+        return str(self.java.getSQLState()) if "java.sql.SQLException" in self.classes else None
+
     def _call_spark_method(self, method: str) -> Any:
         """The result of a method of SparkThrowable, which exceptions of formats implement too; None if it has none."""
         if not _implements(self.java.getClass(), "org.apache.spark.SparkThrowable"):

@@ -133,10 +133,10 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
         execution.warm_up()
         # Only now, while the engines are starting.
         from catchment.run.leases import held_lease
-        from catchment.store import open_store
+        from catchment.store import PATIENCE_SECONDS, open_store
 
         with (
-            open_store(project.metastore) as store,
+            open_store(project.metastore, patience=PATIENCE_SECONDS) as store,
             held_lease(store, facts.run_id, options.timing.lease) as heartbeat,
         ):
             return execution.carry_out(store, heartbeat)
@@ -146,9 +146,9 @@ def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
     from catchment.run.leases import held_lease
     from catchment.run.run_history import known_run, read_run
-    from catchment.store import open_store
+    from catchment.store import PATIENCE_SECONDS, open_store
 
-    with open_store(project.metastore) as store:
+    with open_store(project.metastore, patience=PATIENCE_SECONDS) as store:
         if known_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
         with held_lease(store, run_id, options.timing.lease) as heartbeat:

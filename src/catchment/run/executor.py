@@ -8,7 +8,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from catchment.engine.protocol import Cancel, Done, Failed, Note, Preparing, Publish, Ready, Reply, RunJob, Sealed
+from catchment.engine.protocol import (
+    WAITING_FOR_MEMORY,
+    Cancel,
+    Done,
+    Failed,
+    Note,
+    Preparing,
+    Publish,
+    Ready,
+    Reply,
+    RunJob,
+    Sealed,
+)
 from catchment.errors import EngineLost, EngineOutOfMemory
 from catchment.events.hub import Hub
 from catchment.plan.model import JobPlan
@@ -33,6 +45,8 @@ class Attempt:
     number: int
     engine: RunningEngine
     sent: bool = False
+    waiting: bool = False
+    """Whether its engine has no memory for it yet."""
 
     @property
     def id(self) -> str:
@@ -103,8 +117,8 @@ class Executor:
 
     def _end_waits(self) -> None:
         """Tell engines which of their sealed writes need not wait for others of this run any longer."""
-        running = {attempt.job.name: attempt for attempt in self._attempts.values()}
-        retried = [name for _, name in self._pauses] if len(running) < self._limit else []
+        running = {attempt.job.name: attempt for attempt in self._attempts.values() if not attempt.waiting}
+        retried = [name for _, name in self._pauses] if len(self._attempts) < self._limit else []
         for job, output in self._still_to_come.release([*running, *retried]):
             running[job].engine.process.send(Publish(running[job].id, output))
 
@@ -160,8 +174,9 @@ class Executor:
         self._engines.forget(engine)
         self._hub.emit("engine-lost", engine=engine.key, data={"error": asdict(report(lost))})
         attempts = self._on(engine)
+        at_work = [attempt for attempt in attempts if not attempt.waiting]
         for attempt in attempts:
-            alone = len(attempts) == 1 and not engine.exhausted
+            alone = at_work == [attempt] and not engine.exhausted
             self._attempt_fails(attempt, blamed(lost, attempt.id, alone=alone))
 
     def _engine_refused(self, engine: RunningEngine, failed: Failed) -> None:
@@ -176,6 +191,7 @@ class Executor:
         if attempt is None or attempt.engine is not engine or not attempt.sent:
             return  # about an attempt that has ended, or that was never sent to this engine
         if isinstance(reply, Note):
+            attempt.waiting = reply.event == WAITING_FOR_MEMORY
             self._recorder.note(attempt.job.name, reply, engine.key)
         elif isinstance(reply, Sealed):
             self._still_to_come.sealed(attempt.job.name, reply.output)
@@ -194,10 +210,12 @@ class Executor:
     def _attempt_fails(self, attempt: Attempt, failure: Failed | EngineLost) -> None:
         del self._attempts[attempt.id]
         self._still_to_come.repeat(attempt.job.name)
-        if self._give_up is None:
-            self._decide(attempt.job, failure)
-        else:
+        if self._give_up is not None:
             self._abandon([attempt.job.name])
+        elif attempt.waiting:  # it had not begun, so this was none of the attempts that the job may have
+            self._try_again(attempt.job, failure, 0.0)
+        else:
+            self._decide(attempt.job, failure)
 
     def _decide(self, job: JobPlan, failure: Failed | EngineLost) -> None:
         self._failures[job.name] = failures = self._failures.get(job.name, 0) + 1
@@ -206,8 +224,11 @@ class Executor:
         if pause is None:
             self._fail(job.name, failure)
         else:
-            self._recorder.retrying(job.name, failure, pause)
-            heapq.heappush(self._pauses, (time.monotonic() + pause, job.name))
+            self._try_again(job, failure, pause)
+
+    def _try_again(self, job: JobPlan, failure: Failed | EngineLost, pause: float) -> None:
+        self._recorder.retrying(job.name, failure, pause)
+        heapq.heappush(self._pauses, (time.monotonic() + pause, job.name))
 
     def _fail(self, name: str, failure: Failed | EngineLost) -> None:
         self._recorder.failed(name, failure)

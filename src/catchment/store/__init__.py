@@ -29,7 +29,7 @@ from catchment.store.ticks import Ticks
 __all__ = ["PATIENCE_SECONDS", "Lease", "Progress", "Store", "is_missing", "open_store", "read_store"]
 
 PATIENCE_SECONDS = 60.0
-"""How long an engine waits for a metastore that does not answer, before a write fails."""
+"""How long a run and its engines wait for a metastore that does not answer, before they fail."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Store:
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
         """The writing side of one run, for whoever holds its lease."""
-        return Progress(self.leases, lease, run_id)
+        return Progress(self.database, self.leases, lease, run_id)
 
     def close(self) -> None:
         """Close every connection."""
@@ -69,8 +69,8 @@ class Store:
 def open_store(url: str, *, patience: float = 0.0) -> Store:
     """Open the metastore at a SQLAlchemy URL; made if missing, brought to the newest form if old.
 
-    `patience` is for engines: their steps are repeated for so many seconds while the metastore does not answer. Whoever
-    only looks hears of it at once.
+    `patience` is for runs and engines: their steps are repeated for so many seconds while the metastore does not
+    answer. Whoever only looks hears of it at once.
     """
     database = connect(url, patience)
     try:

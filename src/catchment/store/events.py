@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Row, Select, insert, select
 
-from catchment.store.database import Database
+from catchment.store.database import Database, repeatable
 from catchment.store.leases import Lease, Leases
 from catchment.store.records import EventRecord
 from catchment.store.schema import events
@@ -19,21 +19,29 @@ class Events:
         self._database = database
         self._leases = leases
 
-    def append(self, lease: Lease, run_id: str, story: Iterable[EventRecord]) -> None:
-        """Add events after those that are there, in order, in one transaction."""
+    @repeatable
+    def append(self, lease: Lease, run_id: str, event: EventRecord) -> None:
+        """Add an event after those that are there, unless it is the last of them: the answer may have been lost."""
         with self._leases.holding(lease) as connection:
-            first = _count(connection, run_id) + 1
-            rows = [{"run_id": run_id, "number": n, **vars(record)} for n, record in enumerate(story, first)]
-            if rows:
-                connection.execute(insert(events), rows)
+            last = connection.execute(_of(run_id).order_by(events.c.number.desc()).limit(1)).one_or_none()
+            if last is None or _identity(_record(last)) != _identity(event):
+                number = last.number + 1 if last else 1
+                connection.execute(insert(events).values(run_id=run_id, number=number, **vars(event)))
 
     def of_run(self, run_id: str) -> list[EventRecord]:
         """Every event of a run, in order."""
-        query = select(events).where(events.c.run_id == run_id).order_by(events.c.number)
         with self._database.reading() as connection:
-            rows = connection.execute(query).all()
-        return [EventRecord(row.at, row.kind, row.job, row.attempt, row.engine, row.data) for row in rows]
+            return [_record(row) for row in connection.execute(_of(run_id).order_by(events.c.number))]
 
 
-def _count(connection: Connection, run_id: str) -> int:
-    return connection.scalar(select(func.max(events.c.number)).where(events.c.run_id == run_id)) or 0
+def _of(run_id: str) -> Select[Any]:
+    return select(events).where(events.c.run_id == run_id)
+
+
+def _identity(event: EventRecord) -> tuple[object, ...]:
+    """What no two events of a run have in common; the data may come back from JSON in another form."""
+    return event.at, event.kind, event.job, event.attempt
+
+
+def _record(row: Row[Any]) -> EventRecord:
+    return EventRecord(row.at, row.kind, row.job, row.attempt, row.engine, row.data)

@@ -1,4 +1,7 @@
-"""Writing what a run does, as it does it. Every write shows the lease: a run that was taken over cannot write."""
+"""Writing what a run does, as it does it. Every write shows the lease: a run that was taken over cannot write.
+
+Each step may be repeated: a run with patience waits for a metastore that does not answer, and an answer may be lost.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from catchment.run_model import InputResult, OutputResult, RunRequest
+from catchment.store.database import Database, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
 from catchment.store.schema import attempts, inputs, jobs, outputs, runs
 
@@ -16,11 +20,13 @@ from catchment.store.schema import attempts, inputs, jobs, outputs, runs
 class Progress:
     """The record of one run, held by its lease."""
 
-    def __init__(self, leases: Leases, lease: Lease, run_id: str) -> None:
+    def __init__(self, database: Database, leases: Leases, lease: Lease, run_id: str) -> None:
+        self._database = database
         self._leases = leases
         self._lease = lease
         self._run_id = run_id
 
+    @repeatable
     def begin(self, request: RunRequest, *, workflow: str, file: str, job_names: Sequence[str], at: float) -> None:
         """The run begins: its row and one for each of its jobs."""
         asked: dict[str, Any] = {"reference_time": request.reference_time, "windows": request.windows}
@@ -28,9 +34,10 @@ class Progress:
             asked |= {"backfill_first": request.backfill.first, "backfill_last": request.backfill.last}
         row = {"workflow": workflow, "file": file, "started": at}
         with self._leases.holding(self._lease) as connection:
-            connection.execute(insert(runs).values(id=self._run_id, status="running", **row, **asked))
-            self._queue(connection, job_names, known=())
+            insert_missing(connection, runs, {"id": self._run_id, "status": "running", **row, **asked})
+            self._queue(connection, job_names)
 
+    @repeatable
     def take_up(self, *, job_names: Sequence[str], at: float) -> None:
         """The run is resumed: what did not succeed is queued again, under the plan of today."""
         with self._leases.holding(self._lease) as connection:
@@ -43,25 +50,27 @@ class Progress:
                 update(jobs).where(*unfinished).values(status="queued", started=None, finished=None, error=None)
             )
             self._close_attempts(connection, "lost", at)
-            known = connection.scalars(select(jobs.c.name).where(jobs.c.run_id == self._run_id)).all()
-            self._queue(connection, job_names, known=known)
+            self._queue(connection, job_names)
 
+    @repeatable
     def attempt_begins(self, job: str, number: int, engine: str, at: float) -> None:
         """An attempt of a job begins."""
         row = {"run_id": self._run_id, "job": job, "number": number, "engine": engine}
         with self._leases.holding(self._lease) as connection:
-            connection.execute(insert(attempts).values(status="running", started=at, **row))
+            insert_missing(connection, attempts, {"status": "running", "started": at, **row})
             connection.execute(
                 update(jobs)
                 .where(*self._job(job))
                 .values(status="running", attempts=number, started=func.coalesce(jobs.c.started, at))
             )
 
+    @repeatable
     def attempt_fails(self, job: str, number: int, error: Mapping[str, Any], at: float) -> None:
         """An attempt failed and the job will be tried again."""
         with self._leases.holding(self._lease) as connection:
             self._end_attempt(connection, job, number, "failed", error, at)
 
+    @repeatable
     def job_ends(
         self,
         job: str,
@@ -78,17 +87,19 @@ class Progress:
             self._end_attempt(connection, job, number, status, error, at)
             connection.execute(update(jobs).where(*self._job(job)).values(status=status, finished=at, error=error))
             for position, output in enumerate(written):
-                connection.execute(insert(outputs).values(self._output(job, position, output)))
+                insert_missing(connection, outputs, self._output(job, position, output))
             for position, source in enumerate(read):
                 row = {"run_id": self._run_id, "job": job, "position": position, **asdict(source)}
-                connection.execute(insert(inputs).values(row))
+                insert_missing(connection, inputs, row)
 
+    @repeatable
     def finish(self, status: str, at: float) -> None:
         """The run came to its end."""
         with self._leases.holding(self._lease) as connection:
             connection.execute(update(runs).where(runs.c.id == self._run_id).values(status=status, finished=at))
 
-    def _queue(self, connection: Connection, names: Sequence[str], known: Sequence[str]) -> None:
+    def _queue(self, connection: Connection, names: Sequence[str]) -> None:
+        known = connection.scalars(select(jobs.c.name).where(jobs.c.run_id == self._run_id)).all()
         for position, name in enumerate(names):
             if name in known:
                 connection.execute(update(jobs).where(*self._job(name)).values(position=position))

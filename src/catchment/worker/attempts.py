@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from pyspark.sql import SparkSession
 from catchment.commit.writer import Writer
 from catchment.engine.memory import with_amounts
 from catchment.engine.protocol import (
+    WAITING_FOR_MEMORY,
     Change,
     Done,
     Facts,
     Inspect,
     Maintain,
     Note,
+    NoteEvent,
     Recover,
     Reply,
     RunJob,
@@ -39,6 +42,7 @@ from catchment.job.story import Story, job_log
 from catchment.maintain.actions import maintain_by_hand
 from catchment.maintain.changes import make_change
 from catchment.project.secrets import Redactor
+from catchment.worker.admission import Full, MemoryGate
 from catchment.worker.channel import Channel
 from catchment.worker.questions import inspect, recover_tables
 from catchment.worker.session import Application
@@ -73,7 +77,7 @@ class Attempt:
         """Run the command and send the answer; raises only if the JVM is gone."""
         try:
             _join_job_group(application.context, self.work)
-            with application.session() as session:
+            with self._place(application.memory), application.session() as session:
                 reply: Reply = self._answer(session, application)
         except Exception as error:
             if (reason := application.stop_reason()) is not None:
@@ -95,6 +99,25 @@ class Attempt:
             if progress and not self._answered:
                 done, total = progress
                 self._channel.send(Note(self.id, "progress", {"done": done, "total": total}))
+
+    def _place(self, gate: MemoryGate) -> AbstractContextManager[None]:
+        """A place in the engine's memory. Only jobs wait for one; the other commands are small, or somebody watches."""
+        if not isinstance(self.work, RunJob):
+            return nullcontext()
+        return gate.admitted(self._cancelled, partial(self._waits, self.work), partial(self._goes_on, self.work))
+
+    def _waits(self, work: RunJob, full: Full) -> None:
+        heap = {"heap_used": full.heap.live, "heap_most": full.heap.most}
+        self._tell_early(work, WAITING_FOR_MEMORY, "waiting for memory", **heap, running=full.running)
+
+    def _goes_on(self, work: RunJob, seconds: float) -> None:
+        self._tell_early(work, "admitted", f"has memory after {seconds:.1f} s", seconds=round(seconds, 3))
+
+    def _tell_early(self, work: RunJob, event: NoteEvent, text: str, **data: float) -> None:
+        """Report what happens before the job begins."""
+        with self._job_log(work) as log:
+            log.info(text)
+        self._channel.send(Note(self.id, event, data))
 
     def _answer(self, session: SparkSession, application: Application) -> Reply:
         match self.work:
@@ -142,8 +165,7 @@ class Attempt:
         return Story(self.id, logging.getLogger(__name__), self._channel.send, self._cancelled)
 
     def _run_job(self, session: SparkSession, work: RunJob, application: Application) -> Reply:
-        path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
-        with job_log(path, work.job.log_level, Redactor(self._start.secrets)) as log:
+        with self._job_log(work) as log:
             try:
                 story = Story(self.id, log, self._channel.send, self._cancelled, self._lingering)
                 sessions, depots = self._sessions(application), self._start.engine.depots
@@ -153,6 +175,10 @@ class Attempt:
                 problem = self._to_catchment_error(error)
                 log.error("%s [%s]\n%s", problem.message, problem.code, problem.detail or "")
                 raise problem from error
+
+    def _job_log(self, work: RunJob) -> AbstractContextManager[logging.Logger]:
+        path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
+        return job_log(path, work.job.log_level, Redactor(self._start.secrets))
 
     def _sessions(self, application: Application) -> Callable[[], AbstractContextManager[SparkSession]]:
         """Opens sessions for threads of this attempt; what runs in them is cancelled with the attempt."""

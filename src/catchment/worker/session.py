@@ -26,7 +26,9 @@ from catchment.errors import CatchmentError, SetupError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import ClosesSessions, PreparesEngines
 from catchment.formats.registry import open_all
+from catchment.jvm.heap import Heap
 from catchment.store import PATIENCE_SECONDS, open_store
+from catchment.worker.admission import MemoryGate
 
 CONNECT_SECONDS = 5.0
 YARN_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
@@ -86,6 +88,7 @@ class Application:
         self._writer: Writer | None = None
         self._presence: Presence | None = None
         self.context: SparkContext = spark.sparkContext
+        self.memory = MemoryGate(Heap(spark))
 
     @classmethod
     def start(cls, start: Start) -> Application:

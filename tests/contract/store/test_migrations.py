@@ -91,7 +91,7 @@ def test_an_older_store_keeps_its_rows_and_gets_what_is_new(url: str, monkeypatc
         progress.begin(asked, workflow="w", file="w.yaml", job_names=["a"], at=100.0)
         progress.attempt_begins("a", 1, "default", 101.0)
         progress.job_ends("a", 1, "succeeded", at=102.0, written=[written])
-        old.events.append(lease, "r1", [told])
+        old.events.append(lease, "r1", told)
         old.ledger.open(intent())
         before = (old.runs.jobs("r1"), old.runs.attempts("r1"), old.events.of_run("r1"), old.ledger.find("r1/job/out"))
     _become_newer(monkeypatch.setattr)

@@ -134,7 +134,8 @@ def _run(store: Store, run_id: str, status: str, *, alive: bool = False, done: s
     lease = store.leases.acquire(lease_name(run_id), "me", 600.0)
     progress = store.progress(lease, run_id)
     progress.begin(RunRequest("2024"), workflow="flow", file="f", job_names=["job"], at=1.0)
-    store.events.append(lease, run_id, [EventRecord(1.0, "run-started", None, None, None, {})] * 3)
+    for moment in (1.0, 2.0, 3.0):
+        store.events.append(lease, run_id, EventRecord(moment, "run-started", None, None, None, {}))
     if done:
         progress.job_ends(done, 1, "succeeded", at=1.5)
     if status != "running":

@@ -32,6 +32,27 @@ def test_a_run_that_begins_has_its_jobs_queued_in_order(store: Store) -> None:
     assert [(job.name, job.status) for job in store.runs.jobs("r1")] == [("b", "queued"), ("a", "queued")]
 
 
+def test_every_step_may_be_taken_twice(store: Store) -> None:
+    """Whoever has lost the answer of the metastore does not know whether a step was taken."""
+    lease = store.leases.acquire(lease_name("r1"), "me", 600.0)
+    progress = store.progress(lease, "r1")
+    for _ in range(2):
+        progress.begin(REQUEST, workflow="w", file="w.yaml", job_names=["b", "a"], at=100.0)
+    for _ in range(2):
+        progress.attempt_begins("a", 1, "default", 101.0)
+    for _ in range(2):
+        progress.attempt_fails("a", 1, ERROR, 102.0)
+    progress.attempt_begins("a", 2, "default", 103.0)
+    for _ in range(2):
+        progress.job_ends("a", 2, "succeeded", at=104.0, written=[OUTPUT], read=INPUTS)
+    for _ in range(2):
+        progress.finish("failed", 106.0)
+    told = [(attempt.number, attempt.status) for attempt in store.runs.attempts("r1")]
+    assert told == [(1, "failed"), (2, "succeeded")]
+    b, a = store.runs.jobs("r1")
+    assert (b.status, a.status, a.attempts, len(a.outputs), len(a.inputs)) == ("queued", "succeeded", 2, 1, 2)
+
+
 def test_an_unknown_run_is_none(store: Store) -> None:
     assert store.runs.find("r1") is None
 
@@ -128,7 +149,6 @@ def test_events_are_numbered_on_from_what_is_there(store: Store) -> None:
     lease = store.leases.acquire("x", "me", 600.0)
     first = EventRecord(1.0, "run-started", None, None, None, {"jobs": ["a"]})
     second = EventRecord(2.0, "job-started", "a", 1, "default", {})
-    store.events.append(lease, "r1", [first])
-    store.events.append(lease, "r1", [second])
-    store.events.append(lease, "r1", [])
+    for event in (first, second, second):  # the answer to the second one was lost
+        store.events.append(lease, "r1", event)
     assert store.events.of_run("r1") == [first, second]

@@ -239,11 +239,11 @@ def describe_anew(ledger: Filled, write: Entry, **changes: Any) -> None:
 
 @pytest.mark.slow
 def test_the_older_line_of_spark_appends_and_publishes_for_the_newer(
-    here: LiveEngine, ledger: Filled, place: Path, start_engine: Start, start_java: Start, target: Dataset
+    here: LiveEngine, ledger: Filled, place: Path, start_engine: Start, start_spark_3: Start, target: Dataset
 ) -> None:
     here.run(appending(target, 0))
     _, write = killed("sealed", appending(target, 5, "lost"), target, ledger, place, start_engine)
-    older = start_java(delta_depot(place), key="older", spark="3.5", conf=UNPREPARED)
+    older = start_spark_3(delta_depot(place), key="older")
     [report] = older.run(appending(target, 10))
     assert (report.rows, ids(here, target)) == (5, list(range(15)))
     assert ledger.states(write.write_id) == ["committed"]

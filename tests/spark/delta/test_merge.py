@@ -13,7 +13,6 @@ from catchment.plan.model import Dataset, JobPlan
 from tests.concurrency.waiting import worker_of
 from tests.ledgers import Filled, end_leases, forget_engine
 from tests.spark.lake import (
-    UNPREPARED,
     LiveEngine,
     by,
     delta_depot,
@@ -144,8 +143,8 @@ def test_killed_around_the_commit_the_merge_is_there_once(
 
 
 @pytest.mark.slow
-def test_the_older_line_of_spark_merges_too(place: Path, start_java: Start, target: Dataset) -> None:
-    older = start_java(delta_depot(place), lake_depot(place), key="older", spark="3.5", conf=UNPREPARED)
+def test_the_older_line_of_spark_merges_too(place: Path, start_spark_3: Start, target: Dataset) -> None:
+    older = start_spark_3(delta_depot(place), lake_depot(place), key="older")
     older.run(base(target, 1))
     first = older.run(adding(target, 0, 1), run=f"r-{target.table}")
     assert older.run(adding(target, 0, 1), run=f"r-{target.table}", number=2) == first

@@ -14,7 +14,6 @@ from catchment.spec.model import SourceLine
 from tests.ledgers import Filled, forget_engine
 from tests.spark.lake import (
     HERE,
-    UNPREPARED,
     LiveEngine,
     by,
     delta_depot,
@@ -328,9 +327,9 @@ def test_a_table_that_is_not_there(here: LiveEngine, target: Dataset) -> None:
 
 @pytest.mark.slow
 def test_both_lines_of_spark_write_one_table(
-    here: LiveEngine, start_java: Callable[..., LiveEngine], place: Path, target: Dataset
+    here: LiveEngine, start_spark_3: Callable[..., LiveEngine], place: Path, target: Dataset
 ) -> None:
-    older = start_java(delta_depot(place), key="older", spark="3.5", conf=UNPREPARED)
+    older = start_spark_3(delta_depot(place), key="older")
     older.run(replacing(target, "a", "1, 2"))
     here.run(replacing(target, "b", "2, NULL"))
     [report] = older.run(replacing(target, "c", "NULL", conflict="fail"), run=f"r-{target.table}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from catchment.engine.protocol import Start
-from catchment.engine.settings import launch_settings, spark_settings
+from catchment.engine.settings import S3_PAUSE_MS, S3_RETRIES, launch_settings, spark_settings
 from catchment.errors import SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
@@ -166,3 +166,19 @@ def test_only_what_java_needs_at_once_goes_to_the_command_line() -> None:
         launch_settings({**found, "spark.driver.extraJavaOptions": "-Dp=hunter22"}, ("hunter22",))
     assert caught.value.code == "secret-on-command-line"
     assert launch_settings(found, ("1", "2g", "jars"))  # short secrets and words occur by chance
+
+
+def test_clients_of_stores_are_patient_for_more_than_a_minute() -> None:
+    pauses = [S3_PAUSE_MS * 2**number for number in range(1, S3_RETRIES + 1)]
+    assert sum(pauses) / 2 > 60_000  # Hadoop takes between half and one and a half times of each
+    found = settings(Depot("lake", "iceberg", "s3a://bucket/lake", Catalog(database="/catalog.db")))
+    assert found["spark.hadoop.fs.s3a.retry.limit"] == str(S3_RETRIES)
+    assert found["spark.hadoop.fs.s3a.retry.interval"] == f"{S3_PAUSE_MS}ms"
+    retries = int(catalog(type="rest", uri="http://host/iceberg", location="s3://bucket/lake")["s3.retry.num-retries"])
+    # Iceberg takes at least half of each.
+    assert sum(min(2 * 2**number, 20) for number in range(retries)) / 2 > 60
+
+
+def test_a_depot_may_be_less_patient() -> None:
+    conf = {"spark.hadoop.fs.s3a.retry.limit": "1"}
+    assert settings(Depot("drop", "files", "s3a://bucket/drop", conf=conf))["spark.hadoop.fs.s3a.retry.limit"] == "1"

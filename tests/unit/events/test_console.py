@@ -56,6 +56,23 @@ def test_bad_rows_are_told_unless_the_error_tells_them() -> None:
     ]
 
 
+def test_waiting_for_memory_is_told() -> None:
+    stream, rows = io.StringIO(), JobRows()
+    begun = event("run-started", workflow="w", jobs=["a"], resumed=False)
+    heap = {"heap_used": 340 * 2**20, "heap_most": 512 * 2**20}
+    waits = event("job-note", "a", event="waiting-for-memory", running=1, **heap)
+    goes_on = event("job-note", "a", event="admitted", seconds=4.25)
+    console = Console(stream)
+    for each, doing in ((begun, ""), (waits, "waiting for memory"), (goes_on, "")):
+        console.emit(each)
+        rows.apply(each)
+        assert rows.jobs["a"].doing == doing
+    assert stream.getvalue().splitlines()[1:] == [
+        "[1/1] a: waiting for memory: 340 of 512 MB of heap are in use, 1 job at work",
+        "[1/1] a: has memory now, after 4.2 s",
+    ]
+
+
 def test_skipped_and_cancelled_jobs_are_told() -> None:
     stream = io.StringIO()
     console = Console(stream)

@@ -1,4 +1,4 @@
-"""The hub redacts once, keeps the order, and outlives its sinks."""
+"""The hub redacts once, keeps the order, outlives its sinks and waits for none of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from catchment.events.hub import Event, Hub
+from catchment.events.hub import BACKLOG, Event, Hub
 from catchment.events.sinks import JsonLines
 from catchment.project.secrets import Redactor
+from tests.concurrency.waiting import until
 
 
 class Kept:
@@ -75,21 +76,40 @@ def test_a_sink_that_fails_is_dropped_and_the_others_go_on(caplog: pytest.LogCap
     assert "Broken" in caplog.text
 
 
-def test_a_slow_sink_holds_up_nobody() -> None:
-    class Slow(Kept):
-        gate = threading.Event()
+class Stuck(Kept):
+    """A sink that stands still until it is told to go on."""
 
-        def emit(self, event: Event) -> None:
-            self.gate.wait(10)
-            super().emit(event)
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
 
-    hub, slow = _hub(), Slow()
-    hub.open([slow])
-    hub.emit("run-started")
-    assert slow.events == []
-    slow.gate.set()
+    def emit(self, event: Event) -> None:
+        self.goes_on.wait()
+        super().emit(event)
+
+
+def test_a_sink_that_stands_still_holds_up_nobody_and_misses_nothing() -> None:
+    hub, stuck, sink = _hub(), Stuck(), Kept()
+    hub.open([stuck, sink])
+    for n in range(50):
+        hub.emit("job-note", data={"event": "warning", "n": n})
+    until(lambda: len(sink.events) == 50)
+    assert stuck.events == []
+    stuck.goes_on.set()
     hub.close()
-    assert len(slow.events) == 1
+    assert stuck.events == sink.events
+
+
+def test_of_progress_a_sink_that_stands_still_gets_only_so_much() -> None:
+    hub, stuck = _hub(), Stuck()
+    hub.open([stuck])
+    for n in range(2 * BACKLOG):
+        hub.emit("job-note", data={"event": "progress", "done": n, "total": 2 * BACKLOG})
+    hub.emit("run-finished")
+    stuck.goes_on.set()
+    hub.close()
+    assert BACKLOG < len(stuck.events) <= BACKLOG + 2
+    assert stuck.events[-1].kind == "run-finished"
 
 
 def test_closing_twice_and_closing_what_never_opened_is_harmless() -> None:

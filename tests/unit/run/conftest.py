@@ -21,7 +21,7 @@ from catchment.spec.model import Retry
 
 WORKER = Path(__file__).parent / "scripted_worker.py"
 HERE = Position("w.yaml", 1, 1)
-QUICK = run.Timing(lease=5.0, cancel=1.0, stop=2.0)
+QUICK = run.Timing(lease=60.0, cancel=1.0, stop=2.0)
 
 launch: Launch = functools.partial(EngineProcess.start, command=(sys.executable, "-S", str(WORKER)))
 

@@ -1,10 +1,10 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · until FILE · beside N · note · linger · fail KIND [N] · die [N] · exhaust [N] · overdraw ·
+  sleep S · until FILE · beside N · note · linger · crowded [N] · fail KIND [N] · die [N] · exhaust [N] · overdraw ·
   nonsense [N] · hang · stubborn
-`beside N` waits until N jobs have begun. Elsewhere N means that only the first N attempts do it. Everything begun and
-ended goes to the file named by TRACE.
+`beside N` waits until N jobs have begun; `crowded` waits for memory until another job has ended. Elsewhere N means that
+only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
 """
 
 from __future__ import annotations
@@ -55,9 +55,21 @@ def reached(verb: str, what: str) -> bool:
     return Path(TRACE).read_text().count('{"what": "begin"') >= int(what)
 
 
+def wait_for_memory(attempt: str) -> None:
+    heap = {"heap_used": 300 * 2**20, "heap_most": 512 * 2**20, "running": 1}
+    say("note", attempt=attempt, event="waiting-for-memory", data=heap)
+    while '{"what": "end"' not in Path(TRACE).read_text():
+        time.sleep(0.02)
+    say("note", attempt=attempt, event="admitted", data={"seconds": 0.5})
+
+
 def act(command: dict[str, Any], words: list[str]) -> None:
     attempt, verb = command["attempt"], words[0]
-    limit = int(words[-1]) if verb in {"fail", "die", "exhaust", "nonsense"} and words[-1].isdigit() else sys.maxsize
+    limit = (
+        int(words[-1])
+        if verb in {"crowded", "fail", "die", "exhaust", "nonsense"} and words[-1].isdigit()
+        else sys.maxsize
+    )
     if verb == "sleep":
         time.sleep(float(words[1]))
     elif verb in {"until", "beside"}:
@@ -85,6 +97,8 @@ def act(command: dict[str, Any], words: list[str]) -> None:
 
 
 def misbehave(attempt: str, words: list[str]) -> None:
+    if words[0] == "crowded":
+        wait_for_memory(attempt)
     if words[0] == "fail":
         failed(attempt, words[1])
         raise Over

@@ -61,6 +61,13 @@ def test_a_job_whose_neighbour_is_known_to_have_used_up_the_memory_is_not_to_bla
     assert [(each.status, each.attempts) for each in result.jobs] == [("failed", 1), ("succeeded", 2)]
 
 
+def test_a_job_that_waited_for_memory_is_not_to_blame_and_has_lost_no_attempt(lab: Lab, recorder: Recorder) -> None:
+    greedy = job("a", "sleep 0.3; exhaust", retry=Retry(3, "OnTransientError"))
+    result = lab.run(greedy, job("b", "crowded 1", retry=Retry(0)), sinks=[recorder])
+    assert [(each.status, each.attempts) for each in result.jobs] == [("failed", 1), ("succeeded", 2)]
+    assert [event.data["event"] for event in recorder.of("job-note")] == ["waiting-for-memory"]
+
+
 def test_an_engine_that_talks_nonsense_is_lost(lab: Lab) -> None:
     result = lab.run(job("a", "nonsense 1", retry=Retry(1)), job("b", "", "a"))
     assert statuses(result) == {"a": "succeeded", "b": "succeeded"}

@@ -53,6 +53,12 @@ def test_jobs_that_cannot_begin_before_others_end_are_not_waited_for(lab: Lab) -
     assert story(lab).count("published") == 4
 
 
+def test_a_job_that_waits_for_memory_is_not_waited_for(lab: Lab) -> None:
+    result = lab.run(lingering("a"), lingering("b", "crowded; linger"))
+    assert result.status == "succeeded"
+    assert story(lab) == ["sealed", "published"] * 2
+
+
 def test_a_job_lost_with_its_engine_while_it_waited_comes_again(lab: Lab) -> None:
     flag = lab.root / "sealed"
     dying = lingering("a", f"until {flag}; die 1; linger", engine="other")

@@ -6,17 +6,35 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.listener import Listener
+from catchment.formats.backoff import attempts
+from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.table import MAIN
 from catchment.formats.iceberg.traits import EXCEPTIONS as EXCEPTIONS
 from catchment.formats.missing_tables import table_not_found
 from catchment.formats.spark_catalogs import open_patiently
-from catchment.jvm.causes import is_a
+from catchment.jvm.causes import causes, is_a
 from catchment.plan.model import Dataset, OutputPlan
 
 NOT_THERE = (f"{EXCEPTIONS}NoSuchTableException", f"{EXCEPTIONS}NoSuchNamespaceException")
 LOST_RACES = (f"{EXCEPTIONS}AlreadyExistsException", f"{EXCEPTIONS}CommitFailedException")
 SQL_TROUBLE = "org.apache.iceberg.jdbc.UncheckedSQLException"
+
+PATIENCE_SECONDS = 300.0
+"""How long a write waits for a catalog that has answered before."""
+CUT_OFF = frozenset(
+    {
+        "java.io.EOFException",
+        "java.net.SocketException",
+        "java.net.SocketTimeoutException",
+        "java.sql.SQLNonTransientConnectionException",
+        "org.apache.http.NoHttpResponseException",
+        f"{EXCEPTIONS}ServiceUnavailableException",
+    }
+)
+CUT_OFF_STATES = ("08", "57P")
+"""How SQL states begin that are about the connection or the server, not about what was asked."""
 
 Table = Any
 """A org.apache.iceberg.Table in the JVM."""
@@ -36,6 +54,32 @@ def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
         if is_a(error, *NOT_THERE):
             return None
         raise
+
+
+def await_table(spark: SparkSession, dataset: Dataset, listener: Listener) -> Table | None:
+    """The current state of the table, for a write: it waits for a catalog that cannot be reached for a while.
+
+    A catalog that cannot be opened is not waited for: its address is more likely wrong.
+    """
+    open_catalog(spark, dataset.depot)
+    told = False
+    for _ in attempts(None, seconds=PATIENCE_SECONDS):
+        listener.check()
+        try:
+            return find_table(spark, dataset)
+        except Exception as error:
+            if not _is_cut_off(error):
+                raise
+            problem = from_spark(error)
+        if not told:
+            listener.warn(f"the catalog of {dataset.depot} cannot be reached, waiting for it: {problem.message}")
+            told = True
+    raise problem
+
+
+def _is_cut_off(error: Exception) -> bool:
+    """Whether a catalog could not be reached, as against one that refuses."""
+    return any(cause.classes & CUT_OFF or (cause.sql_state or "").startswith(CUT_OFF_STATES) for cause in causes(error))
 
 
 def require_table(spark: SparkSession, dataset: Dataset) -> Table:

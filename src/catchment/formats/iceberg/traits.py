@@ -32,6 +32,8 @@ _TIMEOUTS = {
     # Of the client of Hive's metastore, which would wait for ten minutes by itself.
     "hive": {"hadoop.hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s"},
 }
+S3_RETRIES = 10
+"""Of Iceberg's own S3 client, after pauses of 2 to 20 s; by itself it would give up after less than a minute."""
 MAIN = "main"
 """The branch that readers see."""
 
@@ -104,7 +106,9 @@ def _of_database(uri: str) -> dict[str, str]:
 
 
 def _of_store(depot: Depot) -> dict[str, str]:
-    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"} if depot.warehouse.startswith("s3://") else {}
+    if not depot.warehouse.startswith("s3://"):
+        return {}
+    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.retry.num-retries": str(S3_RETRIES)}
 
 
 _OF_EVERY_WRITE = frozenset(

@@ -63,7 +63,7 @@ def _commit_or_create(
     """Commit to the table, which is created if it is missing, and dropped again if the write fails."""
     # With the engine's session, whose catalogs stay open: the publisher may use the table after this job.
     engine, dataset = writer.session, write.output.dataset
-    if (table := catalogs.find_table(engine, dataset)) is not None:
+    if (table := catalogs.await_table(engine, dataset, listener)) is not None:
         return _commit_to(spark, frame, write, table, writer, listener)
     table, is_mine = _create(engine, frame, write)
     with dropped_on_failure(writer, table, dataset, listener) if is_mine else nullcontext():

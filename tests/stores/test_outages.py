@@ -1,0 +1,109 @@
+"""Servers that are stopped while many write, and started again: the writers wait, and every row is there once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from catchment.plan.model import Dataset, JobPlan
+from tests.concurrency.invariants import check, ids
+from tests.concurrency.waiting import until
+from tests.servers import postgres
+from tests.servers.gate import Gate
+from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import S3Server
+from tests.spark.lake import table, writing
+from tests.stores import lakes
+from tests.stores.lakes import Lake, appending
+
+FOR_EVER = 600.0
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def running_again(store: S3Server, gate: Gate) -> Iterator[S3Server]:
+    """The S3 server; whatever a test does to it, it runs again for the next one."""
+    yield store
+    gate.open()
+    if store.process.poll() is not None:
+        store.start()
+
+
+def test_eight_writers_wait_for_a_store_that_is_stopped(
+    on_s3: Lake, gate: Gate, running_again: S3Server, fresh: str
+) -> None:
+    # Every writer puts at least one object whose name tells whose it is.
+    targets = [table(fresh, "gated")] * 4 + [delta(f"{fresh}x{n}") for n in (4, 5)] + [parquet(fresh)] * 2
+    jobs = [numbered(target, n) for n, target in enumerate(targets)]
+    marks = [f"{fresh}x{n}/" if target.format == "delta" else f"during-{n}" for n, target in enumerate(targets)]
+    on_s3.here.run(appending(fresh, 100, "before", "gated"))
+
+    gate.close("503", at=r"PUT .*\.parquet", seconds=FOR_EVER, only=True)
+    pending = [(on_s3.here, on_s3.there)[n % 2].start_job(job) for n, job in enumerate(jobs)]
+    await_refusals(gate, marks)
+    running_again.stop()
+    gate.open()
+    await_refusals(gate, marks)  # now by the server that is gone
+    assert not any(each.is_answered() for each in pending)
+    running_again.start()
+
+    assert [each.done()[0].rows for each in pending] == [10] * 8
+    assert ids(on_s3.there, fresh, "gated") == [*range(40), *range(100, 110)]
+    check(on_s3.there, fresh, "gated")
+    for n in (4, 5):
+        assert found(on_s3, delta(f"{fresh}x{n}").identifier) == list(range(10 * n, 10 * n + 10))
+    assert found(on_s3, f"parquet.`{parquet(fresh).path}`") == list(range(60, 80))
+
+
+def delta(name: str) -> Dataset:
+    place = f"s3a://gated/events/raw/{name}"
+    return Dataset(f"dataos://gated-events:raw/{name}", "gated-events", "delta", "raw", name, place)
+
+
+def parquet(name: str) -> Dataset:
+    return Dataset(f"dataos://gated-drop:none/{name}", "gated-drop", "parquet", path=f"s3a://gated/drop/{name}")
+
+
+def numbered(target: Dataset, number: int) -> JobPlan:
+    sql = f"SELECT id FROM range({10 * number}, {10 * number + 10}, 1, 1)"
+    return writing(sql, target, name=f"during-{number}", mode="append")
+
+
+def found(lake: Lake, relation: str) -> list[int]:
+    return [row[0] for row in lake.there.rows(f"SELECT id FROM {relation} ORDER BY id")]
+
+
+def await_refusals(gate: Gate, marks: list[str]) -> None:
+    """Wait until each writer has been refused."""
+    until(lambda: all(any(mark in request for request in tuple(gate.refused)) for mark in marks))
+
+
+@pytest.fixture
+def catalog() -> Iterator[PostgresServer]:
+    """A server for a catalog alone: the metastore is elsewhere."""
+    running = postgres.start()
+    yield running
+    running.stop()
+
+
+def test_writers_wait_for_a_catalog_that_is_stopped(
+    on_s3: Lake, store: S3Server, catalog: PostgresServer, fresh: str, tmp_path: Path
+) -> None:
+    depot = lakes.in_postgresql("stopped", "s3a://lake/stopped", catalog.port)
+    metastore = f"sqlite:///{tmp_path}/metastore.db"
+    with lakes.beside(on_s3, metastore, store.data, tmp_path / "logs", depot) as lake:
+        engines = (lake.here, lake.there)
+        for n, engine in enumerate(engines):
+            engine.run(appending(fresh, 10 * n, f"before-{n}", "stopped"))
+        catalog.pause()
+        try:
+            pending = [engines[n % 2].start_job(appending(fresh, 10 * n, f"job-{n}", "stopped")) for n in range(2, 6)]
+            told = [each.wait_for("warning").data["message"] for each in pending]
+            assert all("the catalog of stopped cannot be reached" in message for message in told)
+        finally:
+            catalog.start()
+        assert [each.done()[0].rows for each in pending] == [10] * 4
+        assert ids(lake.there, fresh, "stopped") == list(range(60))
+        check(lake.there, fresh, "stopped")
