@@ -35,10 +35,8 @@ def call(
     *arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), java: Host | None = None, **env: str
 ) -> Answer:
     """Run the program to its end; where a Java is lent to it, its engines start in a second."""
-    program = [PROGRAM]
-    if java is not None:
-        program, env = [sys.executable, str(PROCESSES / "attached.py")], {**env, GATEWAY_FILE: str(java.gateway_file)}
-    command = [*prefix, *program, *map(str, arguments)]
+    program, lent = _program(java)
+    command, env = [*prefix, *program, *map(str, arguments)], {**env, **lent}
     done = subprocess.run(
         command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, timeout=200, check=False
     )
@@ -78,15 +76,22 @@ class Running:
         return {pid: _read(pid, "cmdline") for pid in _pids() if f"{MARK}={self.mark}" in _read(pid, "environ")}
 
 
-def begin(*arguments: str | Path, cwd: Path) -> Running:
+def _program(java: Host | None) -> tuple[list[str], dict[str, str]]:
+    """The program, and the variables by which it finds the Java that is lent to it."""
+    if java is None:
+        return [PROGRAM], {}
+    return [sys.executable, str(PROCESSES / "attached.py")], {GATEWAY_FILE: str(java.gateway_file)}
+
+
+def begin(*arguments: str | Path, cwd: Path, java: Host | None = None) -> Running:
     """Start the program and leave it running."""
-    mark = uuid.uuid4().hex
+    mark, (program, lent) = uuid.uuid4().hex, _program(java)
     log = cwd / f"{mark}.err"
     with log.open("w") as err:
         process = subprocess.Popen(
-            [PROGRAM, *map(str, arguments)],
+            [*program, *map(str, arguments)],
             cwd=cwd,
-            env=os.environ | {MARK: mark},
+            env=os.environ | lent | {MARK: mark},
             stdout=subprocess.PIPE,
             stderr=err,
             text=True,

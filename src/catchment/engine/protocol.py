@@ -29,9 +29,11 @@ NoteEvent = Literal[
     "window",
     "nothing-new",
     "bad-rows",
+    "stream",
+    "batch",
 ]
 
-VERSION = 7
+VERSION = 8
 HEARTBEAT_SECONDS = 2.0
 
 

@@ -60,9 +60,17 @@ def _note(event: Event) -> str | None:
             return f"input {event.data['name']}: {values}"
         case "bad-rows":
             return _bad_rows(event.data)
+        case "batch":
+            return _batch(event.data)
         case "nothing-new":
             return f"nothing new since {event.data['since']}" if event.data["since"] else "nothing new"
     return None
+
+
+def _batch(data: Mapping[str, Any]) -> str:
+    lag = "".join(f", {name} {value}" for name, value in data["lag"].items())
+    speed = f"{data['rows_per_second']:,.0f} rows/s"
+    return f"{data['name']}: batch {data['batch']}: {_count(data['rows'], 'row')} in {data['seconds']} s, {speed}{lag}"
 
 
 def _bad_rows(data: Mapping[str, Any]) -> str | None:

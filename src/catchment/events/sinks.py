@@ -35,7 +35,7 @@ class JsonLines:
 
 
 class MetastoreSink:
-    """A sink that stores a run's events, except progress notes, which are outdated at once."""
+    """A sink that stores a run's events, except notes of progress, which are outdated at once."""
 
     def __init__(self, events: Events, lease: Lease) -> None:
         self._events = events
@@ -43,7 +43,7 @@ class MetastoreSink:
 
     def emit(self, event: Event) -> None:
         """Store one event."""
-        if event.kind == "job-note" and event.data.get("event") == "progress":
+        if event.kind == "job-note" and event.data.get("event") in ("progress", "batch"):
             return
         from catchment.store.records import EventRecord  # loads the metastore's library, which is slow
 
