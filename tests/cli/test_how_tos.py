@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -65,6 +66,22 @@ def test_services(project: Path, lent: Host) -> None:
     run_id = listed[1]["command"][-1]
     assert program.call("runs", run_id, "-o", "json", cwd=project).data["status"] == "succeeded"
     assert rows(project, COUNT) == [(10,)]
+
+
+def test_streaming(project: Path, lent: Host) -> None:
+    told = pages.do("docs/how-to/streaming.md", project, lent)
+    assert re.search(r"1 +north\n *2 +south\n", told)
+    again = program.call("run", "arrivals.yaml", "-o", "json", cwd=project, java=lent)
+    assert (again.code, again.data["jobs"][0]["outputs"]) == (0, [])
+    text = (project / "arrivals.yaml").read_text().replace("triggerMode: AvailableNow", "outputMode: append")
+    (project / "endless.yaml").write_text(text)
+    drop(project, "arriving/3.json", [{"order_id": 3, "region": "east", "amount": 30.0}])
+    with program.begin("run", "endless.yaml", "--wait", cwd=project, java=lent) as running:
+        program.wait_until(lambda: "batch 2: 1 row" in running.told, "a batch")
+        running.process.send_signal(signal.SIGTERM)
+        assert running.finish().code == 130
+    ids = "SELECT order_id FROM lakehouse.shop.arrived ORDER BY order_id"
+    assert rows(project, ids) == [(1,), (2,), (3,)]
 
 
 def test_paimon_tables(tmp_path: Path, older: Host) -> None:

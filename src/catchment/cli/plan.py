@@ -54,6 +54,10 @@ def _footer(made: Plan) -> str:
     lines = [""]
     for shared in made.shared:
         lines.append(f"shared {shared.address}: {', '.join(shared.jobs)}: {shared.effect}")
+    for job in made.jobs:
+        if job.stream is not None:
+            until = "until it is stopped" if job.stream.endless else "until everything is read that is there"
+            lines.append(f"job {job.name} is a stream and runs {until}; its checkpoint is {job.stream.checkpoint}")
     for placed in made.placed:
         lines.append(f"job {placed.job} runs on engine {placed.engine}: {placed.reason}")
     for entry in made.engines:

@@ -109,7 +109,9 @@ def run_file(
     prepared = projects.prepare(file, project)
     project, plan = prepared.require()
     require_inputs(plan)
-    _check_incremental(plan, options.given(*INCREMENTAL))
+    # Of a stream, too, only one run can be active.
+    streams = any(job.stream is not None for job in plan.jobs)
+    _check_incremental(plan, options.given(*(name for name in INCREMENTAL if not (streams and name == "wait"))))
     if prepared.diagnostics and not quiet:
         click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
     if prepared.workflow and prepared.workflow.schedule and not quiet:

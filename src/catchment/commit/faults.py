@@ -22,7 +22,9 @@ PublishedPoint = Literal["before-pointer-moved", "pointer-moved", "publication-r
 """Of what readers of a published catalog see."""
 StatePoint = Literal["window-opened", "before-state-moved", "state-moved"]
 """Of jobs that go on from where the run before ended."""
-Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | StatePoint | PublishedPoint
+StreamPoint = Literal["batch-written"]
+"""Of batches that are committed, before the checkpoint knows of it."""
+Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | StatePoint | PublishedPoint | StreamPoint
 
 
 class AnswerLost(Exception):

@@ -31,6 +31,8 @@ NoteEvent = Literal[
     "bad-rows",
     "waiting-for-memory",
     "admitted",
+    "stream",
+    "batch",
 ]
 
 VERSION = 8

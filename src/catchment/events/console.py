@@ -133,6 +133,8 @@ def _noted(row: JobRow, data: Mapping[str, Any]) -> JobRow:
         return replace(row, rows_written=_total([data, {"rows": row.rows_written}]), doing="", tasks=None)
     if what in {"waiting-for-memory", "admitted"}:
         return replace(row, doing="waiting for memory" if what == "waiting-for-memory" else "")
+    if what == "batch":
+        return replace(row, doing=f"batch {data['batch']}, {data['rows_per_second']:,.0f} rows/s", tasks=None)
     if what in {"input", "step", "writing"}:
         verb = {"input": "reading", "step": "step", "writing": "writing"}[what]
         return replace(row, doing=f"{verb} {name}".strip(), tasks=None)

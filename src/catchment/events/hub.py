@@ -44,7 +44,7 @@ class Event:
     @property
     def is_progress(self) -> bool:
         """Whether it only tells how far a job is, which is outdated at once."""
-        return self.kind == "job-note" and self.data.get("event") == "progress"
+        return self.kind == "job-note" and self.data.get("event") in ("progress", "batch")
 
 
 class Sink(Protocol):

@@ -64,6 +64,8 @@ def _note(event: Event) -> str | None:
             return _waiting_for_memory(event.data)
         case "admitted":
             return f"has memory now, after {seconds(event.data['seconds'])}"
+        case "batch":
+            return _batch(event.data)
         case "nothing-new":
             return f"nothing new since {event.data['since']}" if event.data["since"] else "nothing new"
     return None
@@ -72,6 +74,12 @@ def _note(event: Event) -> str | None:
 def _waiting_for_memory(data: Mapping[str, Any]) -> str:
     used, most = (data[key] // 2**20 for key in ("heap_used", "heap_most"))
     return f"waiting for memory: {used} of {most} MB of heap are in use, {_count(data['running'], 'job')} at work"
+
+
+def _batch(data: Mapping[str, Any]) -> str:
+    lag = "".join(f", {name} {value}" for name, value in data["lag"].items())
+    speed = f"{data['rows_per_second']:,.0f} rows/s"
+    return f"{data['name']}: batch {data['batch']}: {_count(data['rows'], 'row')} in {data['seconds']} s, {speed}{lag}"
 
 
 def _bad_rows(data: Mapping[str, Any]) -> str | None:

@@ -87,6 +87,15 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class Streams(Protocol):
+    """A format whose new rows can be read as a stream; its traits say so too."""
+
+    def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows of a dataset as a stream of batches."""
+        ...
+
+
 @dataclass(frozen=True)
 class BadRow:
     """A row that cannot be parsed."""

@@ -11,6 +11,12 @@ from catchment.errors import CatchmentError
 if TYPE_CHECKING:  # plain data, and project asks this module
     from catchment.project.model import Depot
 
+READ_ANEW = (
+    "give the job another `checkpointLocation`, with which it reads the table again; first empty its outputs, or let "
+    "them merge"
+)
+"""The hint for a stream that cannot go on from its checkpoint."""
+
 IDENTITY = frozenset({"identity"})
 EVERY_TRANSFORM = frozenset({"identity", "year", "month", "day", "hour", "bucket", "truncate"})
 SAVE_MODES = frozenset({"append", "overwrite", "overwrite-partitions"})
@@ -103,6 +109,11 @@ def no_read_options(format: str, spark: str, given: Collection[str]) -> frozense
     return frozenset()
 
 
+def no_stream_options(format: str, spark: str) -> frozenset[str]:
+    """The options of a stream of a format that has none."""
+    return frozenset()
+
+
 @dataclass(frozen=True)
 class Traits:
     """One format."""
@@ -169,6 +180,10 @@ class Traits:
     """Its commits can be read one after the other (`by: snapshot`), and earlier versions can be read."""
     time_travel: frozenset[str] = frozenset()
     """Options of an input that choose which part of the history is read."""
+    streams: bool = False
+    """Whether an input can be read as a stream."""
+    stream_options: Callable[[str, str], frozenset[str]] = no_stream_options
+    """The options of an input that is a stream, from (format, line of Spark), in the same way as `read_options`."""
 
     # Maintenance, metadata changes, inspection
     operations: frozenset[str] = frozenset()

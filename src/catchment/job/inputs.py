@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
-from catchment.formats.model import FindsBadRows, Source
+from catchment.formats.model import FindsBadRows, Source, Streams
 from catchment.formats.registry import open_format
 from catchment.job.bad_rows import has_bad_rows
 from catchment.job.views import create_view
@@ -55,6 +55,8 @@ def reading(source: InputPlan) -> Iterator[None]:
 
 def _opened(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> Opened:
     name = source.dataset.format
+    if source.stream:
+        return Opened({source.name: open_format(name, Streams).read_stream(spark, source)})
     rows = None
     if has_bad_rows(source) and source.bad_rows != "fail":
         rows = open_format(name, FindsBadRows).separate(spark, source)

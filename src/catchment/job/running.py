@@ -27,6 +27,7 @@ from catchment.job.places import refusal, with_space_left
 from catchment.job.statements import Allowed, check_setting
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
+from catchment.job.streams import StreamRun
 from catchment.job.windows import check_outputs, described
 from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
@@ -53,11 +54,13 @@ class _Attempt:
     """The depots of the engine."""
     window: Window | None = None
     """The window that incremental inputs read."""
+    batch: str | None = None
+    """The identity of the batch of a stream."""
 
     @property
     def identity(self) -> str:
-        """The beginning of write ids: the run, or the identity of the window."""
-        return self.window.identity if self.window else self.command.run_id
+        """The beginning of write ids: the run, or the identity of the window or the batch."""
+        return self.batch or (self.window.identity if self.window else self.command.run_id)
 
     @property
     def job(self) -> JobPlan:
@@ -95,6 +98,9 @@ def _run(attempt: _Attempt, sessions: Sessions) -> JobReport:
     _prepare(attempt)
     if command.job.change is not None:
         return JobReport((_change(attempt, command.job.change),))
+    if command.job.stream is not None:
+        open_views, write_batch = partial(_views, attempt), partial(_write_batch, attempt)
+        return StreamRun(spark, command, command.job.stream, story, writer, open_views, write_batch).run()
     if not attempt.job.moves:
         return _run_with_reruns(attempt)
     run_window, is_committed = (
@@ -190,6 +196,28 @@ def _compute(
     finally:
         for name in views:
             attempt.spark.catalog.dropTempView(name)
+
+
+def _views(attempt: _Attempt) -> Mapping[str, DataFrame]:
+    """The views of a stream's inputs and steps."""
+    views: dict[str, DataFrame] = {}
+    _read(attempt, views, {})
+    _transform(attempt, views)
+    return views
+
+
+def _write_batch(attempt: _Attempt, identity: str, outputs: Sequence[OutputPlan], rows: DataFrame) -> JobReport:
+    """Write one batch of a stream to the outputs that do not have it yet."""
+    of_batch = replace(attempt, batch=identity, story=attempt.story.of_batch())
+    earlier = {output.name: _earlier(of_batch, output) for output in outputs}
+    done = []
+    for output in outputs:
+        left = earlier[output.name]
+        if left is not None and left.committed:
+            done.append(_report_earlier(of_batch, output, left))
+        else:
+            done.append(_write(of_batch, _begin(of_batch, output), rows))
+    return JobReport(tuple(done))
 
 
 def _window_texts(attempt: _Attempt) -> dict[str, str]:

@@ -72,6 +72,12 @@ class Story:
         story.linger = self._lingering.of(output) if self._lingering else AT_ONCE
         return story
 
+    def of_batch(self) -> Story:
+        """The same story for one of many batches, of which only warnings are worth an event."""
+        story = copy(self)
+        story._send = lambda note: self._send(note) if note.event == "warning" else None
+        return story
+
     def warn(self, text: str, **data: Any) -> None:
         """Warn the user; `data` is for programs."""
         self.log.warning(text)

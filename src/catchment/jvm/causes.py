@@ -74,9 +74,9 @@ class Throwable:
 
     @cached_property
     def thrown_by(self) -> str:
-        """The full name of the class that threw it; empty if Java does not know."""
-        frames = self.java.getStackTrace()
-        return str(frames[0].getClassName()) if len(frames) else ""
+        """The full name of the class that threw it, by itself or with a check; empty if Java does not know."""
+        names = (str(frame.getClassName()) for frame in self.java.getStackTrace())
+        return next((name for name in names if not name.endswith(".Preconditions")), "")
 
     @property
     def message(self) -> str:

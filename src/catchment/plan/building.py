@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError
 
 from catchment.errors import Diagnostic, RequestError
-from catchment.plan import engines, fitting, settings, sharing
+from catchment.plan import engines, fitting, settings, sharing, streams
 from catchment.plan.embedded import with_embedded
 from catchment.plan.graph import Graph
 from catchment.plan.jobs import Parts, Resolver
-from catchment.plan.model import EnginePlan, JobPlan, Placement, Plan
+from catchment.plan.model import EnginePlan, JobPlan, Placement, Plan, StreamPlan
 from catchment.plan.options import check_read_options
 from catchment.plan.sql_checks import check_steps
 from catchment.project import depots
@@ -37,7 +37,9 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
         _check_reading(jobs[name], parts[name], choice, findings)
     needs = [_need(jobs[name], chosen[name], used[name]) for name in order]
     keys, processes = engines.assign(needs, fitting.available(project), project.metastore, project.settings)
-    plans = tuple(_job(jobs[name], parts[name], keys[name], graph) for name in order)
+    streaming = {name: _stream(workflow, jobs[name], parts[name], chosen[name], project, findings) for name in order}
+    plans = tuple(_job(jobs[name], parts[name], keys[name], graph, streaming[name]) for name in order)
+    findings.extend(streams.waiting(workflow, plans, graph))
     findings.extend(_sql_errors(workflow, plans, processes))
     shared, problems = sharing.examine(plans, graph)
     findings.extend(problems)
@@ -100,10 +102,19 @@ def _sql_errors(workflow: Workflow, plans: Sequence[JobPlan], engines: Sequence[
 
 def _check_reading(job: Job, parts: Parts, choice: fitting.Choice, findings: Findings) -> None:
     """Report the options that no reader of the job's engine knows."""
-    formats = {each.name: each.dataset.format for each in parts.inputs}
+    sources = {each.name: each for each in parts.inputs}
     for given in job.inputs:
-        if given.name in formats:
-            check_read_options(given, formats[given.name], choice.engine.spark, findings)
+        if given.name in sources:
+            check_read_options(given, sources[given.name], choice.engine.spark, findings)
+
+
+def _stream(
+    workflow: Workflow, job: Job, parts: Parts, choice: fitting.Choice, project: Project, findings: Findings
+) -> StreamPlan | None:
+    """How the job runs as a stream, if it is one."""
+    found = list(streams.plan_stream(workflow.name, job, parts.inputs, parts.outputs, choice.engine, project))
+    findings.extend(each for each in found if isinstance(each, Diagnostic))
+    return next((each for each in found if isinstance(each, StreamPlan)), None)
 
 
 def _need(job: Job, choice: fitting.Choice, used: tuple[Depot, ...]) -> engines.Need:
@@ -111,7 +122,7 @@ def _need(job: Job, choice: fitting.Choice, used: tuple[Depot, ...]) -> engines.
     return engines.Need(job.name, choice.engine, application, job.envs, used, guest=job.toolbox is not None)
 
 
-def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:
+def _job(job: Job, parts: Parts, key: str, graph: Graph[str], stream: StreamPlan | None) -> JobPlan:
     session, _ = settings.split(job.spark_conf)
     return JobPlan(
         name=job.name,
@@ -120,7 +131,8 @@ def _job(job: Job, parts: Parts, key: str, graph: Graph[str]) -> JobPlan:
         depends_on=graph.dependencies[job.name],
         inputs=parts.inputs,
         steps=parts.steps,
-        outputs=parts.outputs,
+        outputs=tuple(map(streams.as_batches, parts.outputs)) if stream else parts.outputs,
+        stream=stream,
         actions=parts.actions,
         change=parts.change,
         conf=session,

@@ -12,6 +12,7 @@ from catchment.plan.bad_rows import bad_rows_of, quarantine_of, without_mode
 from catchment.plan.changes import of_change
 from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, FileAddress, InputPlan, OutputPlan, StepPlan
 from catchment.plan.options import check_options, spelled, spelled_options
+from catchment.plan.streams import depot_of_checkpoint, is_stream
 from catchment.project import depots
 from catchment.project.address import is_path
 from catchment.project.model import Project
@@ -28,6 +29,8 @@ class Parts:
     outputs: tuple[OutputPlan, ...]
     actions: tuple[ActionPlan, ...] = ()
     change: ChangePlan | None = None
+    checkpoint: tuple[str, ...] = ()
+    """The name of the depot of the checkpoint, if it is in one."""
 
     @property
     def depots(self) -> tuple[str, ...]:
@@ -36,7 +39,7 @@ class Parts:
         schemas = (source.schema_file.depot for source in self.inputs if source.schema_file)
         written = (output.dataset.depot for output in self.outputs)
         changed = (self.change.dataset.depot,) if self.change else ()
-        return tuple(dict.fromkeys((*read, *schemas, *written, *changed)))
+        return tuple(dict.fromkeys((*read, *schemas, *written, *changed, *self.checkpoint)))
 
 
 @dataclass
@@ -55,7 +58,14 @@ class Resolver:
             self._check_own_input(output, inputs)
         change = self._change(job.toolbox) if job.toolbox else None
         actions = tuple(filter(None, (self._action(action, job, inputs) for action in job.actions)))
-        return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions, change)
+        return Parts(inputs, tuple(map(_step, job.steps)), outputs, actions, change, self._checkpoint(job))
+
+    def _checkpoint(self, job: Job) -> tuple[str, ...]:
+        try:
+            named = depot_of_checkpoint(job)
+            return (depots.find(self.project, named).name,) if named else ()
+        except RequestError:
+            return ()  # reported with the checkpoint
 
     def _quarantines(self, job: Job) -> dict[str, Output]:
         """The outputs for bad rows by the name of their input; they come last, so that they are written last."""
@@ -88,6 +98,7 @@ class Resolver:
             bad_rows=bad_rows,
             quarantine=quarantine.name if quarantine else None,
             schema_file=self._schema_file(given),
+            stream=is_stream(given, dataset, self.findings),
         )
 
     def _schema_file(self, given: Input) -> FileAddress | None:

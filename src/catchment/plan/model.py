@@ -26,6 +26,7 @@ from catchment.spec.model import Rewrite as Rewrite
 from catchment.spec.model import RewriteManifests as RewriteManifests
 from catchment.spec.model import Sort as Sort
 from catchment.spec.sql_template import Template as Template
+from catchment.spec.streaming import OutputMode, Trigger
 
 Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
 """Operations that change files or metadata of a table, but no rows."""
@@ -93,6 +94,8 @@ class InputPlan:
     """The name of the output that bad rows are written to, if they are quarantined."""
     schema_file: FileAddress | None = None
     """The file that holds the schema, if `schema` is not given."""
+    stream: bool = False
+    """Whether it is read as a stream: in batches, each of which has what is new."""
 
     @property
     def moves(self) -> bool:
@@ -166,6 +169,25 @@ class ChangePlan:
 
 
 @dataclass(frozen=True)
+class StreamPlan:
+    """How a job runs that reads a stream."""
+
+    checkpoint: str
+    """Absolute path or URI of the directory that remembers what was read."""
+    trigger: Trigger = "back-to-back"
+    interval: float | None = None
+    """Seconds between the beginnings of two batches, of the trigger processing-time."""
+    output_mode: OutputMode = "append"
+    where: Position | None = None
+    """The position of the checkpoint, or else of the first input that is a stream."""
+
+    @property
+    def endless(self) -> bool:
+        """Whether it runs until somebody stops it."""
+        return self.trigger != "available-now"
+
+
+@dataclass(frozen=True)
 class JobPlan:
     name: str
     engine: str
@@ -175,6 +197,8 @@ class JobPlan:
     inputs: tuple[InputPlan, ...] = ()
     steps: tuple[StepPlan, ...] = ()
     outputs: tuple[OutputPlan, ...] = ()
+    stream: StreamPlan | None = None
+    """Given if and only if an input is a stream."""
     actions: tuple[ActionPlan, ...] = ()
     change: ChangePlan | None = None
     """The change that a toolbox job makes; such a job has no other parts."""

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from catchment.errors import Position
 from catchment.formats.registry import traits_of
+from catchment.plan.model import InputPlan
 from catchment.spec.findings import Findings
 from catchment.spec.model import Input, Output
 from catchment.spec.validation import did_you_mean
@@ -21,10 +22,13 @@ _SPELLED = {
 """What other keys of a workflow say, by the option that is taken for them."""
 
 
-def check_read_options(given: Input, format: str, spark: str, findings: Findings) -> None:
+def check_read_options(given: Input, source: InputPlan, spark: str, findings: Findings) -> None:
     """Report the options of an input that nothing would read."""
-    known = traits_of(format).read_options(format, spark, {spelled(name) for name in given.options})
-    _check_each(given.options, known, f"reading {format}", given.places, {}, findings)
+    format, names = source.dataset.format, {spelled(name) for name in given.options}
+    traits = traits_of(format)
+    known = traits.stream_options(format, spark) if source.stream else traits.read_options(format, spark, names)
+    what = f"a stream of {format}" if source.stream else f"reading {format}"
+    _check_each(given.options, known, what, given.places, {}, findings)
 
 
 def check_options(given: Output, format: str, findings: Findings) -> None:

@@ -193,6 +193,10 @@ class Executor:
         if isinstance(reply, Note):
             attempt.waiting = reply.event == WAITING_FOR_MEMORY
             self._recorder.note(attempt.job.name, reply, engine.key)
+            if reply.event == "batch":
+                # A stream runs for weeks: what counts is how often it has failed since it last got on.
+                self._failures.pop(attempt.job.name, None)
+                self._first[attempt.job.name] = time.monotonic()
         elif isinstance(reply, Sealed):
             self._still_to_come.sealed(attempt.job.name, reply.output)
         elif isinstance(reply, Done):

@@ -18,6 +18,7 @@ INPUT = {"type": "format", "inputType": "format", "outputType": "format", "depot
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}
 OUTPUT_OPTIONS = {"delta": "iceberg"}
 """Options of table outputs are the same for every table format."""
+STREAMING = {"foreachBatchMode": "forEachBatchMode"}
 PARTITION = {"asColumn": "name"}
 ACTION_OPTIONS = {"expireOlderThan": "olderThanMillis", "olderThan": "olderThanMillis"}
 
@@ -62,6 +63,7 @@ def _job(job: MapNode, findings: Findings) -> MapNode:
     job = sinks_to_outputs(job, findings)
     job = job.edited_items("inputs", lambda item: _input(item, findings))
     job = job.edited_items("outputs", lambda item: _output(item, findings))
+    job = job.edited("streaming", lambda streaming: _renamed(streaming, STREAMING, findings))
     job = _rewrite_as_action(job, findings)
     return job.edited_items(
         "actions", lambda item: item.edited("options", lambda options: _renamed(options, ACTION_OPTIONS, findings))

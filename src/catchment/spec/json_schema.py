@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 from catchment.spec import aliases
 from catchment.spec.grammar.job import FlareJob, FlareSpec, Input, Sequence, StepItem
 from catchment.spec.grammar.output import Output
+from catchment.spec.grammar.streaming import Streaming
 from catchment.spec.grammar.table_actions import (
     Action,
     ExpireOptions,
@@ -25,6 +26,7 @@ Schema = dict[str, Any]
 
 _MODELS: tuple[type[BaseModel], ...] = (
     *(Resource, DagNode, Spec, FlareSpec, FlareJob, Input, Sequence, StepItem, Output, Action, ToolboxSpec),
+    Streaming,
     *(RewriteOptions, ManifestOptions, ExpireOptions, OrphanOptions),
 )
 _ITEMS = {
@@ -41,6 +43,7 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
     "Input": aliases.INPUT,
     "Output": aliases.OUTPUT,
     "OutputOptions": aliases.OUTPUT_OPTIONS,
+    "Streaming": aliases.STREAMING,
     "Partition": aliases.PARTITION,
     "ExpireOptions": aliases.ACTION_OPTIONS,
     "OrphanOptions": aliases.ACTION_OPTIONS,
@@ -84,6 +87,8 @@ def _connect(parts: dict[str, Schema]) -> None:
     for (part, key), item in _ITEMS.items():
         _list_of(parts[part]["properties"][key])["items"] = _ref(item)
     _list_of(parts["FlareJob"]["properties"]["steps"])["items"] = {"anyOf": [_ref("Sequence"), {"type": "string"}]}
+    streaming = parts["FlareJob"]["properties"]["streaming"]
+    parts["FlareJob"]["properties"]["streaming"] = {**_ref("Streaming"), "description": streaming["description"]}
     parts["Sequence"]["properties"]["sink"] = {"type": "array", "description": "Old spelling of outputs."}
     parts["Sequence"].pop("required")
     for part in ("Input", "Output"):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
 from catchment.spec.sql_template import Template
+from catchment.spec.streaming import Streaming
 
 LogLevel = Literal["DEBUG", "INFO", "WARN", "ERROR"]
 SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "delete", "maintain"]
@@ -116,6 +117,8 @@ class Input:
     incremental: Incremental | None = None
     commits: Commits | None = None
     """At most one of the two is given."""
+    is_stream: bool | None = None
+    """Whether it is read as a stream; None if the file does not say it."""
 
 
 @dataclass(frozen=True)
@@ -349,6 +352,7 @@ class Job:
     inputs: tuple[Input, ...] = ()
     steps: tuple[Step, ...] = ()
     outputs: tuple[Output, ...] = ()
+    streaming: Streaming | None = None
     actions: tuple[Action, ...] = ()
     toolbox: Toolbox | None = None
 

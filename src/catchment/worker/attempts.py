@@ -122,7 +122,9 @@ class Attempt:
     def _answer(self, session: SparkSession, application: Application) -> Reply:
         match self.work:
             case RunJob():
-                with application.reading(self.work.job.name) if self.work.job.reads else nullcontext():
+                # A stream would count as a reader for as long as it runs, so its batches do.
+                reads = self.work.job.reads and self.work.job.stream is None
+                with application.reading(self.work.job.name) if reads else nullcontext():
                     return self._run_job(session, self.work, application)
             case RunQuery():
                 with self._registered(application):

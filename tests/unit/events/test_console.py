@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from rich.console import Console as RichConsole
@@ -71,6 +72,16 @@ def test_waiting_for_memory_is_told() -> None:
         "[1/1] a: waiting for memory: 340 of 512 MB of heap are in use, 1 job at work",
         "[1/1] a: has memory now, after 4.2 s",
     ]
+
+
+def test_batches_of_streams_are_told() -> None:
+    stream = io.StringIO()
+    console = Console(stream)
+    console.emit(event("run-started", workflow="w", jobs=["a"], resumed=False))
+    told: dict[str, Any] = {"name": "rows", "batch": 7, "rows": 1200, "seconds": 0.25, "rows_per_second": 4800.0}
+    console.emit(event("job-note", "a", event="batch", lag={"maxOffsetsBehindLatest": "3"}, **told))
+    [line] = stream.getvalue().splitlines()[1:]
+    assert line == "[1/1] a: rows: batch 7: 1,200 rows in 0.25 s, 4,800 rows/s, maxOffsetsBehindLatest 3"
 
 
 def test_skipped_and_cancelled_jobs_are_told() -> None:

@@ -43,6 +43,7 @@ class J:
     conf: str = ""
     merge: str = ""
     options: str = ""
+    streaming: str = ""
 
     def text(self) -> str:
         """The job as YAML."""
@@ -60,7 +61,7 @@ class J:
       stack: flare:7.0
       compute: {self.compute}
       stackSpec: {{sparkConf: [{self.conf}],
-        job: {{
+        job: {{{f" streaming: {{{self.streaming}}}," if self.streaming else ""}
           inputs: [
           {{ name: input, dataset: "{self.read}"{self.read_more} }}],
           outputs: [

@@ -1,8 +1,8 @@
 """An engine without Spark: a real program that speaks the protocol and does what the SQL of a job's step tells it.
 
 The text is a list of words separated by `;`:
-  sleep S · until FILE · beside N · note · linger · crowded [N] · fail KIND [N] · die [N] · exhaust [N] · overdraw ·
-  nonsense [N] · hang · stubborn
+  sleep S · until FILE · beside N · note · batch · linger · crowded [N] · fail KIND [N] · die [N] · exhaust [N] ·
+  overdraw · nonsense [N] · hang · stubborn
 `beside N` waits until N jobs have begun; `crowded` waits for memory until another job has ended. Elsewhere N means that
 only the first N attempts do it. Everything begun and ended goes to the file named by TRACE.
 """
@@ -19,6 +19,11 @@ from pathlib import Path
 from typing import Any
 
 TRACE = os.environ.get("TRACE", os.devnull)
+BATCH = {"name": "rows", "batch": 1, "rows": 1, "seconds": 0.1, "rows_per_second": 10.0, "lag": {}}
+NOTES: dict[str, dict[str, Any]] = {
+    "note": {"progress": {"done": 1, "total": 2}, "warning": {"message": "mind the gap"}},
+    "batch": {"batch": BATCH},
+}
 speaking = threading.Lock()
 cancelled: dict[str, threading.Event] = {}
 published: dict[str, threading.Event] = {}
@@ -80,9 +85,8 @@ def act(command: dict[str, Any], words: list[str]) -> None:
         say("sealed", attempt=attempt, output=command["job"]["outputs"][0]["name"])
         published[attempt].wait()
         trace("published", job=command["job"]["name"])
-    elif verb == "note":
-        say("note", attempt=attempt, event="progress", data={"done": 1, "total": 2})
-        say("note", attempt=attempt, event="warning", data={"message": "mind the gap"})
+    elif verb in NOTES:
+        note(attempt, NOTES[verb])
     elif verb == "hang":
         cancelled[attempt].wait()
         say("failed", attempt=attempt, code="cancelled", message="cancelled", retryable=False)
@@ -94,6 +98,11 @@ def act(command: dict[str, Any], words: list[str]) -> None:
         time.sleep(600)
     elif command["number"] <= limit:
         misbehave(attempt, words)
+
+
+def note(attempt: str, notes: dict[str, Any]) -> None:
+    for event, data in notes.items():
+        say("note", attempt=attempt, event=event, data=data)
 
 
 def misbehave(attempt: str, words: list[str]) -> None:

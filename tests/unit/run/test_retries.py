@@ -116,3 +116,10 @@ def test_the_last_error_is_the_one_reported(lab: Lab) -> None:
     assert only.attempts == 2
     assert only.error is not None
     assert only.error.code == "script-job"
+
+
+def test_a_stream_that_gets_on_may_fail_again(lab: Lab, recorder: Recorder) -> None:
+    (only,) = lab.run(job("a", "batch;fail transient 3", retry=Retry(1)), sinks=[recorder]).jobs
+    assert (only.status, only.attempts) == ("succeeded", 4)
+    (stuck,) = lab.run(job("b", "fail transient 3;batch", retry=Retry(1))).jobs
+    assert (stuck.status, stuck.attempts) == ("failed", 2)

@@ -317,12 +317,22 @@ ACTIONS = {
     "no deletes at once": ("bad-value", "{name: remove_orphans, options: {maxConcurrentDeletes: §0}}"),
     "an option of expiry": ("unknown-key", "{name: remove_orphans, options: {§retainLast: 1}}"),
 }
+STREAMING = {
+    "continuous": ("unsupported-trigger", "{triggerMode: §Continuous}"),
+    "an unknown trigger": ("bad-value", "{triggerMode: §Sometimes}"),
+    "an unknown output mode": ("bad-value", "{outputMode: §replace}"),
+    "no duration": ("missing-field", "{§triggerMode: processingtime}"),
+    "a duration of the wrong trigger": ("misplaced-key", "{triggerMode: Once, §triggerDuration: 10 seconds}"),
+    "not a duration": ("bad-duration", "{triggerMode: ProcessingTime, triggerDuration: §soon}"),
+    "a duration of nothing": ("bad-duration", "{triggerMode: ProcessingTime, triggerDuration: §0 seconds}"),
+    "batches without end": ("misplaced-key", "{§batchMode: true}"),
+    "an option of nobody": ("unsupported-option", "{extraOptions: {§startingOffsets: latest}}"),
+    "an unknown key of streaming": ("unknown-key", "{§trigger: Once}"),
+}
 NOT_YET = {
-    "streaming": ("unsupported-streaming", STACK, STACK + "            §streaming: {triggerMode: Once}\n"),
     "assertions": ("unsupported-assertions", STACK, STACK + "            §assertions: [{column: a, tests: []}]\n"),
     "profile": ("unsupported-profile", STACK, STACK + "            §profile: {level: basic}\n"),
     "udfs": ("unsupported-udfs", STACK, STACK + "            §udfs: {f: x}\n"),
-    "a stream as input": ("unsupported-streaming", "format: json", "format: json, §isStream: true"),
     "a query as input": ("unsupported-query-input", "format: json", "format: json, §query: select 1"),
     "a schema registry": ("unsupported-schema-registry", "format: json", "format: json, §schemaId: 3"),
     "a Hudi input": ("unsupported-format", "format: json", "format: §Hudi"),
@@ -351,6 +361,16 @@ CASES = {
         name: (code, changed(STACK, STACK + f"            actions: [{action}]\n"))
         for name, (code, action) in ACTIONS.items()
     },
+    **{
+        f"streaming: {name}": (code, changed(STACK, STACK + f"            streaming: {streaming}\n"))
+        for name, (code, streaming) in STREAMING.items()
+    },
+    "two checkpoints": (
+        "given-twice",
+        changed(STACK, STACK + "            streaming: {checkpointLocation: ./a}\n").replace(
+            OPTIONS, "options: {saveMode: append, checkpointLocation: §./b}"
+        ),
+    ),
     "another mode of rewriteDataset": (
         "bad-value",
         changed(STACK, STACK + "            rewriteDataset: {mode: §half}\n"),

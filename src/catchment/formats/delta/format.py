@@ -35,6 +35,12 @@ class Delta:
         require_head(spark, dataset)
         return spark.read.format("delta").options(**source.options).load(dataset.path)
 
+    def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows that are appended to the table."""
+        dataset = located(spark, source.dataset)
+        require_head(spark, dataset)
+        return spark.readStream.format("delta").options(**source.options).load(dataset.path)
+
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """The version that was read last, and the newest one."""
         return history.span(spark, source, known)

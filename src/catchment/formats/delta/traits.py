@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import CommitConflict
-from catchment.formats.traits import CatalogTraits, Package, Rule, Traits
+from catchment.formats.traits import READ_ANEW, CatalogTraits, Package, Rule, Traits
 
 if TYPE_CHECKING:
     from catchment.project.model import Depot
@@ -60,6 +60,15 @@ def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[s
     return _TIME_TRAVEL | {"fs.*", "dfs.*"} | (_CHANGES if "readchangefeed" in given else frozenset())
 
 
+def stream_options(format: str, spark: str) -> frozenset[str]:
+    """The options of a stream of a Delta table."""
+    limits = {"maxFilesPerTrigger", "maxBytesPerTrigger"}
+    start = {"startingVersion", "startingTimestamp", "withEventTimeOrder"}
+    return frozenset({"ignoreDeletes", "ignoreChanges", "skipChangeCommits", "failOnDataLoss", *limits, *start})
+
+
+_OVERWRITTEN = ("source-overwritten", f"give the input the option `skipChangeCommits`, or {READ_ANEW}")
+
 TRAITS = Traits(
     name="delta",
     formats=("delta",),
@@ -76,6 +85,8 @@ TRAITS = Traits(
     evolving=frozenset({"delta"}),
     history=True,
     time_travel=_TIME_TRAVEL | _CHANGES,
+    streams=True,
+    stream_options=stream_options,
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
         # Without dependencies: Spark has them, in the versions that it was built with.
@@ -101,6 +112,10 @@ TRAITS = Traits(
     ),
     conditions={
         "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE": ("merge-cardinality", ONE_FOR_EACH),
+        "DELTA_SOURCE_IGNORE_DELETE": _OVERWRITTEN,
+        "DELTA_SOURCE_TABLE_IGNORE_CHANGES": _OVERWRITTEN,
+        "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE": ("source-history-gone", READ_ANEW),
+        "DELTA_STREAMING_TRAILING_COMMIT_MISSING": ("source-history-gone", READ_ANEW),
         "DELTA_MERGE_UNRESOLVED_EXPRESSION": ("column-not-found", "check the spelling of the columns in `merge`"),
     },
 )

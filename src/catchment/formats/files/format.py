@@ -14,7 +14,7 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats.files.bad_rows import find_bad_rows, separate
 from catchment.formats.files.filling import Shape
-from catchment.formats.files.reading import read_files, written_options
+from catchment.formats.files.reading import read_files, stream_files, written_options
 from catchment.formats.files.writing import publisher_of, write_files
 from catchment.formats.frames import sorted_rows
 from catchment.formats.model import EarlierWrite, FoundBadRows, SeparatedRows, Write, Written, written
@@ -36,6 +36,10 @@ class Files:
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of all files at a path."""
         return read_files(spark, source)
+
+    def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows of all files at a path, and of those that arrive there."""
+        return stream_files(spark, source)
 
     def separate(self, spark: SparkSession, source: InputPlan) -> SeparatedRows:
         """The good and the bad rows of all files at a path."""

@@ -64,3 +64,9 @@ def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[s
     """The options of Spark's reader of one format."""
     newer = _NONE if spark.startswith("3.") else _READ_SINCE_4.get(format, _NONE)
     return _READ_FROM_FILES | _READ[format] | _SETTINGS.get(format, _NONE) | newer
+
+
+def stream_options(format: str, spark: str) -> frozenset[str]:
+    """The options of a stream of files; none of those that move or delete files that were read."""
+    limits = {"maxFilesPerTrigger", "maxBytesPerTrigger", "maxCachedFiles", "discardCachedInputRatio"}
+    return read_options(format, spark, ()) | {"latestFirst", "maxFileAge", "fileNameOnly", *limits}

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming import DataStreamReader
 from pyspark.sql.types import StringType, StructField, StructType
 
 from catchment.errors import CatchmentError, JobError
@@ -55,6 +56,16 @@ def read_files(spark: SparkSession, source: InputPlan) -> DataFrame:
     return frame
 
 
+def stream_files(spark: SparkSession, source: InputPlan) -> DataFrame:
+    """The rows of files as they arrive; without a schema, those that are there already show the columns."""
+    if source.dataset.format in PARSED and source.bad_rows != "keep":
+        parsing = Parsing.of(spark, source)
+        return parsing.good(parsing.load("FAILFAST", spark.readStream))
+    schema = given_schema(spark, source) or read_files(spark, source).schema
+    reader = spark.readStream.format(source.dataset.format).options(**_read_options(source))
+    return reader.schema(schema).load(source.dataset.path)
+
+
 @dataclass(frozen=True)
 class Parsing:
     """How the records of an input are parsed."""
@@ -86,15 +97,18 @@ class Parsing:
         """Whether a record may have several lines."""
         return self.source.options.get("multiline", "").lower() == "true"
 
-    def load(self, mode: Literal["FAILFAST", "PERMISSIVE"]) -> DataFrame:
+    def load(
+        self, mode: Literal["FAILFAST", "PERMISSIVE"], reader: DataFrameReader | DataStreamReader | None = None
+    ) -> DataFrame:
         """All rows, with the column of bad rows as the last one of the file."""
         for format in PARSED:  # a parser that skips rows by a condition does not look at the rest of such a row
             self.spark.conf.set(f"spark.sql.{format}.filterPushdown.enabled", "false")
         # Spark refuses to read nothing but bad rows.
         columns = self.columns.fields or [StructField(_NO_COLUMN, StringType())]
         schema = StructType([*columns, StructField(BAD, StringType())])
-        reader = self.spark.read.format(self.source.dataset.format).options(**self.source.options, mode=mode)
-        return reader.schema(schema).load(self.source.dataset.path)
+        reader = reader or self.spark.read
+        configured = reader.format(self.source.dataset.format).options(**self.source.options, mode=mode)
+        return configured.schema(schema).load(self.source.dataset.path)
 
     def columns_of_files(self, rows: DataFrame) -> StructType:
         """The columns that records have: those of partitions are in the names of directories."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catchment.errors import JobError
-from catchment.formats.files.options import read_options, write_options
+from catchment.formats.files.options import read_options, stream_options, write_options
 from catchment.formats.traits import Package, Rule, Traits
 
 FORMATS = ("parquet", "json", "csv", "orc", "avro", "text")
@@ -21,6 +21,8 @@ TRAITS = Traits(
     embedded=True,
     read_options=read_options,
     write_options=write_options,
+    streams=True,
+    stream_options=stream_options,
     bad_rows=PARSED,
     evolving=frozenset({"json"}),
     suffixes={

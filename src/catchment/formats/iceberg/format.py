@@ -36,6 +36,10 @@ class Iceberg:
         """The rows of the table; options may name a branch, a snapshot or a time."""
         return spark.read.options(**source.options).table(source.dataset.identifier)
 
+    def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows that are appended to the table."""
+        return spark.readStream.options(**source.options).table(source.dataset.identifier)
+
     def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None if the input selects one itself."""
         return history.input_version(spark, source)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import CommitConflict, JobError, Retryable
-from catchment.formats.traits import EVERY_TRANSFORM, CatalogTraits, Package, Rule, Traits
+from catchment.formats.traits import EVERY_TRANSFORM, READ_ANEW, CatalogTraits, Package, Rule, Traits
 
 if TYPE_CHECKING:
     from catchment.project.model import Depot
@@ -149,6 +149,13 @@ def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[s
     return _TIME_TRAVEL | _OF_SCANS
 
 
+def stream_options(format: str, spark: str) -> frozenset[str]:
+    """The options of a stream of an Iceberg table."""
+    limits = {"streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"}
+    skipping = {"streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots"}
+    return frozenset({"stream-from-timestamp", "split-size", "lookback", "file-open-cost", *limits, *skipping})
+
+
 TRAITS = Traits(
     name="iceberg",
     formats=("iceberg",),
@@ -174,6 +181,8 @@ TRAITS = Traits(
     evolving=frozenset({"iceberg"}),
     history=True,
     time_travel=_TIME_TRAVEL,
+    streams=True,
+    stream_options=stream_options,
     operations=frozenset(
         {"delete_from_dataset", "rewrite_dataset", "rewrite_manifest", "expire_snapshots", "remove_orphans"}
     ),
@@ -204,6 +213,22 @@ TRAITS = Traits(
     extension="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     settings=settings,
     rules=(
+        Rule(
+            frozenset({"java.lang.IllegalStateException"}),
+            JobError,
+            "source-overwritten",
+            "a stream reads tables that only grow",
+            f"let the option that is named skip such commits, or {READ_ANEW}",
+            thrown_by="org.apache.iceberg.spark.source.BaseSparkMicroBatchPlanner",
+        ),
+        Rule(
+            frozenset({"java.lang.IllegalStateException"}),
+            JobError,
+            "source-history-gone",
+            "the stream cannot go on from where it was",
+            READ_ANEW,
+            thrown_by="org.apache.iceberg.spark.source.SparkMicroBatchStream",
+        ),
         Rule(
             frozenset({f"{EXCEPTIONS}CommitStateUnknownException"}),
             Retryable,

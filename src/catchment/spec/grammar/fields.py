@@ -37,6 +37,16 @@ _VIEW = re.compile(r"\w+")
 _OUTPUT = re.compile(r"\w[\w.-]*")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|millis|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|days?)")
+_INTERVAL_SECONDS = {
+    **dict.fromkeys(("ms", "millis", "millisecond", "milliseconds"), 0.001),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("day", "days"), 86400.0),
+}
+_TRIGGERS = ("ProcessingTime", "AvailableNow", "Once", "OneTime")
+_OUTPUT_MODES = ("append", "complete", "update")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
 _MIB = {"k": 1 / 1024, "m": 1, "": 1, "g": 1024, "t": 1024 * 1024}
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
@@ -91,6 +101,40 @@ def _duration(value: object) -> float:
             "bad-duration", f"`{text}` is not a duration", "write `10s`, `5m`, `1h30m` or a number of seconds"
         )
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _trigger_duration(value: object) -> float:
+    """A duration as Spark writes it (`10 seconds`), or as durations are written elsewhere."""
+    match = _INTERVAL.fullmatch(str(value).strip().lower())
+    try:
+        seconds = float(match[1]) * _INTERVAL_SECONDS[match[2]] if match else _duration(value)
+    except PydanticCustomError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise refusal(
+            "bad-duration", f"`{value}` is not a duration", "write `10 seconds`, `500 ms`, `1 minute` or `5m`"
+        )
+    return seconds
+
+
+def _output_mode(value: object) -> object:
+    if str(value).lower() in _OUTPUT_MODES:
+        return str(value).lower()
+    hint = did_you_mean(str(value), _OUTPUT_MODES) or f"use one of {', '.join(_OUTPUT_MODES)}"
+    raise refusal("bad-value", f"there is no outputMode `{value}`", hint)
+
+
+def _trigger_mode(value: object) -> object:
+    modes = {mode.lower(): mode for mode in (*_TRIGGERS, "Continuous")}
+    if str(value).lower() == "continuous":
+        message = "the triggerMode Continuous has no batches, and every write of Catchment is one"
+        raise refusal(
+            "unsupported-trigger", message, "use ProcessingTime with a short triggerDuration, or leave it out"
+        )
+    if str(value).lower() in modes:
+        return modes[str(value).lower()]
+    hint = did_you_mean(str(value), _TRIGGERS) or f"use one of {', '.join(_TRIGGERS)}, or leave it out"
+    raise refusal("bad-value", f"there is no triggerMode `{value}`", hint)
 
 
 def _memory(value: str) -> str:
@@ -183,6 +227,17 @@ DnsName = Annotated[
 ViewName = Annotated[Text, AfterValidator(_view_name), WithJsonSchema({"type": "string"})]
 OutputName = Annotated[Text, AfterValidator(_output_name), WithJsonSchema({"type": "string"})]
 Duration = Annotated[float, BeforeValidator(_duration), WithJsonSchema({"type": ["string", "number"]})]
+TriggerDuration = Annotated[
+    float,
+    BeforeValidator(_trigger_duration),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["10 seconds"]}),
+]
+TriggerMode = Annotated[
+    Text, BeforeValidator(_trigger_mode), WithJsonSchema({"type": "string", "examples": list(_TRIGGERS)})
+]
+OutputMode = Annotated[
+    Text, BeforeValidator(_output_mode), WithJsonSchema({"type": "string", "examples": list(_OUTPUT_MODES)})
+]
 Memory = Annotated[Text, AfterValidator(_memory), WithJsonSchema({"type": ["string", "number"]})]
 Cron = Annotated[Text, AfterValidator(_cron), WithJsonSchema({"type": "string"})]
 TimeZone = Annotated[Text, AfterValidator(_timezone), WithJsonSchema({"type": "string"})]

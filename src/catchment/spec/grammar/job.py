@@ -45,7 +45,7 @@ class Input(Part):
     dataset: Text | None = optional("Address of the dataset: dataos://depot:collection/dataset?acl=r.")
     query: Text | None = optional("A query in place of a dataset.")
     format: Text | None = optional(f"Format of the dataset: {', '.join(format_names())}.")
-    is_stream: Flag | None = optional("Read as a stream.")
+    is_stream: Flag | None = optional("Read as a stream: the job runs in batches, each of which has what is new.")
     schema_type: Text | None = optional("How schemaString is written: avro or spark.")
     schema_path: Text | None = optional(
         "File that holds the schema: a path relative to the workflow file, or an address."
@@ -93,7 +93,7 @@ class FlareJob(Part):
     inputs: list[Any] | None = optional("Datasets to read.")
     steps: list[Any] | None = optional("Sequences of steps, or files that hold them.")
     outputs: list[Any] | None = optional("Datasets to write.")
-    streaming: dict[str, Any] | None = optional("Settings of a streaming job.")
+    streaming: Any = optional("Settings of a job that reads a stream: trigger, output mode, checkpoint.")
     assertions: list[Any] | None = optional("Checks on the data.")
     actions: list[Any] | None = optional("Maintenance of a table.")
     udfs: dict[str, Any] | None = optional("Functions written in Scala.")

@@ -98,7 +98,7 @@ class OutputOptions(Part):
     bigquery: dict[str, Any] | None = optional("Options of BigQuery.")
     query: Text | None = optional("Parametrised upsert of a JDBC output.")
     driver: Text | None = optional("JDBC driver class.")
-    checkpoint_location: Text | None = optional("Checkpoint of a streaming job.")
+    checkpoint_location: Text | None = optional("Checkpoint of a streaming job; the same as in `streaming`.")
 
 
 class Output(Part):
@@ -123,5 +123,5 @@ class Output(Part):
     column_tags: list[ColumnTags] | None = optional("Tags for columns; ignored.")
     assertions: list[Any] | None = optional("Checks before the data is written.")
     driver: Text | None = optional("JDBC driver class.")
-    checkpoint_location: Text | None = optional("Checkpoint of a streaming job.")
-    is_stream: Flag | None = optional("Write as a stream.")
+    checkpoint_location: Text | None = optional("Checkpoint of a streaming job; the same as in `streaming`.")
+    is_stream: Flag | None = optional("Write as a stream; implied by an input that is one.")

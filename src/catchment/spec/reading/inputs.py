@@ -46,12 +46,13 @@ def _input(node: Node, findings: Findings) -> Input | None:
         schema_type=_schema_type(given, node, findings),
         incremental=read_incremental(given.incremental, node, findings),
         commits=read_commits(given.incremental, node, findings),
+        is_stream=given.is_stream,
     )
 
 
 def _places(node: MapNode, options: Iterable[str]) -> dict[str, Position]:
     addresses = {name: follow(node, [name]).node.where for name in ("quarantine", "schemaPath")}
-    keys = [["badRows"], *(["options", name] for name in options)]
+    keys = [["badRows"], ["isStream"], *(["options", name] for name in options)]
     return {**addresses, **{path[-1]: follow(node, path).key_where for path in keys}}
 
 

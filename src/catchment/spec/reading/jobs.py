@@ -11,6 +11,7 @@ from catchment.spec.grammar import workflow as dag
 from catchment.spec.model import Job, Output, Retry
 from catchment.spec.reading.inputs import read_inputs, read_steps
 from catchment.spec.reading.outputs import read_outputs
+from catchment.spec.reading.streaming import read_streaming
 from catchment.spec.reading.table_actions import read_actions, read_toolbox
 from catchment.spec.reading.unsupported import check_job, check_spec, check_stack
 from catchment.spec.reading.views import read_views
@@ -77,6 +78,7 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
     inputs, steps = read_inputs(body, findings), read_steps(body, findings)
     views = read_views(body, steps, findings)
     outputs = read_outputs(body, views, findings)
+    streaming = read_streaming(body, findings)
     taken = [output.name for output in outputs]
     actions = read_actions(body, [name for name, _ in views.inputs], taken, findings)
     if not any(key in body.entries for key in ("outputs", *_OTHER_WORK)):
@@ -96,6 +98,7 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
         inputs=inputs,
         steps=steps,
         outputs=outputs,
+        streaming=streaming,
         actions=actions,
     )
 

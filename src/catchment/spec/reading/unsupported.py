@@ -19,7 +19,6 @@ _LEAVE_OUT = "leave it out to run the rest"
 _STACKS = ("flare", "toolbox")
 
 _JOB = {
-    "streaming": ("unsupported-streaming", "streaming"),
     "assertions": ("unsupported-assertions", "assertions"),
     "profile": ("unsupported-profile", "profile"),
     "udfs": ("unsupported-udfs", "udfs"),
@@ -88,7 +87,6 @@ def check_job(job: MapNode, findings: Findings) -> None:
         _refuse(step, _STEP, findings)
     for node in maps(job.get("inputs")):
         _refuse(node, _INPUT, findings)
-        _stream(node, findings)
         _format(node, findings)
     for node in maps(job.get("outputs")):
         _output(node, findings)
@@ -96,7 +94,6 @@ def check_job(job: MapNode, findings: Findings) -> None:
 
 def _output(node: MapNode, findings: Findings) -> None:
     _refuse(node, _OUTPUT, findings)
-    _stream(node, findings)
     _format(node, findings)
     if _is_given(node.get("columnTags")):
         findings.warning("ignored-key", "`columnTags` has no effect here", node.key_where("columnTags"))
@@ -109,11 +106,6 @@ def _refuse(node: MapNode, table: Mapping[str, tuple[str, str]], findings: Findi
     for key, (code, what) in table.items():
         if _is_given(node.get(key)):
             findings.error(code, f"not supported yet: {what}", node.key_where(key), _LEAVE_OUT)
-
-
-def _stream(node: MapNode, findings: Findings) -> None:
-    if (text(node.get("isStream")) or "").lower() == "true":
-        findings.error("unsupported-streaming", "not supported yet: isStream", node.key_where("isStream"), _LEAVE_OUT)
 
 
 def _format(node: MapNode, findings: Findings) -> None:
