@@ -31,7 +31,7 @@ NoteEvent = Literal[
     "bad-rows",
 ]
 
-VERSION = 7
+VERSION = 8
 HEARTBEAT_SECONDS = 2.0
 
 
@@ -126,6 +126,22 @@ class Maintain:
     dry_run: bool
     """Whether only to report what would be done, for the actions that can."""
     kind: Literal["maintain"] = "maintain"
+
+
+@dataclass(frozen=True)
+class AskHealth:
+    """Say how well the files of a table serve its readers. Answered by `Facts` or `Failed`.
+
+    The facts are those of a `TableHealth`, or none if the table's newest commit is the known one.
+    """
+
+    attempt: str
+    table: Dataset
+    small_file_bytes: int | None
+    """Files below this size count as small; None for a share of what the table aims at."""
+    known: str | None = None
+    """The newest commit that the asker knows of."""
+    kind: Literal["health"] = "health"
 
 
 @dataclass(frozen=True)
@@ -239,7 +255,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain
+Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain | AskHealth
 """Commands that run as an attempt and are answered."""
 Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]

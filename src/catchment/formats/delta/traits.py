@@ -76,6 +76,8 @@ TRAITS = Traits(
     evolving=frozenset({"delta"}),
     history=True,
     time_travel=_TIME_TRAVEL | _CHANGES,
+    operations=frozenset({"rewrite_dataset"}),
+    rewrite_options=frozenset({"target-file-size-bytes", "min-file-size-bytes"}),
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
         # Without dependencies: Spark has them, in the versions that it was built with.

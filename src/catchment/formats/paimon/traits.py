@@ -128,6 +128,7 @@ TRAITS = Traits(
         "hive": CatalogTraits(uri=("thrift://",), needs_uri=True),
     },
     catalog_required=True,
+    by_warehouse=True,
     conflict=True,
     groups=True,
     primary_keys=True,
