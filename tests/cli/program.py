@@ -35,14 +35,19 @@ def call(
     *arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), java: Host | None = None, **env: str
 ) -> Answer:
     """Run the program to its end; where a Java is lent to it, its engines start in a second."""
-    program = [PROGRAM]
-    if java is not None:
-        program, env = [sys.executable, str(PROCESSES / "attached.py")], {**env, GATEWAY_FILE: str(java.gateway_file)}
-    command = [*prefix, *program, *map(str, arguments)]
+    program, lent = _program(java)
+    env, command = {**env, **lent}, [*prefix, *program, *map(str, arguments)]
     done = subprocess.run(
         command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, timeout=200, check=False
     )
     return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def _program(java: Host | None) -> tuple[list[str], dict[str, str]]:
+    """What to call, and its environment."""
+    if java is None:
+        return [PROGRAM], {}
+    return [sys.executable, str(PROCESSES / "attached.py")], {GATEWAY_FILE: str(java.gateway_file)}
 
 
 @dataclass
@@ -78,15 +83,16 @@ class Running:
         return {pid: _read(pid, "cmdline") for pid in _pids() if f"{MARK}={self.mark}" in _read(pid, "environ")}
 
 
-def begin(*arguments: str | Path, cwd: Path) -> Running:
+def begin(*arguments: str | Path, cwd: Path, java: Host | None = None) -> Running:
     """Start the program and leave it running."""
+    program, lent = _program(java)
     mark = uuid.uuid4().hex
     log = cwd / f"{mark}.err"
     with log.open("w") as err:
         process = subprocess.Popen(
-            [PROGRAM, *map(str, arguments)],
+            [*program, *map(str, arguments)],
             cwd=cwd,
-            env=os.environ | {MARK: mark},
+            env=os.environ | {MARK: mark} | lent,
             stdout=subprocess.PIPE,
             stderr=err,
             text=True,
