@@ -87,6 +87,13 @@ def test_streaming(project: Path, lent: Host) -> None:
 def test_paimon_tables(tmp_path: Path, older: Host) -> None:
     assert program.call("init", cwd=tmp_path).code == 0
     told = pages.do("docs/how-to/paimon.md", tmp_path, older)
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"  # no project is found from here
+    elsewhere.mkdir()
+    named = ("--warehouse", str(tmp_path / "pond"), "--database", "shop", "--table", "regions")
+    settings = ("--catalog-conf", "jdbc.password=tide-4711-x")
+    compacted = program.call("compact", *named, *settings, "-o", "json", cwd=elsewhere, java=older)
+    assert (compacted.code, compacted.data["mode"]) == (0, "batch"), compacted.err
+    assert not any("tide-4711-x" in file.read_text(errors="ignore") for file in elsewhere.rglob("*") if file.is_file())
     assert re.search(r"north +44.4 +2\nsouth +29.2 +3\n", told) or re.search(r"north +2 +44.4\nsouth +3 +29.2\n", told)
 
 
@@ -120,6 +127,19 @@ def test_maintain(project: Path, lent: Host) -> None:
     compacted = program.call(*compacting, "-o", "json", cwd=project, java=lent)
     assert (compacted.data["rewritten_files"], compacted.data["added_files"]) == (2, 2)
     assert rows(project, COUNT) == [(10,)]
+
+
+def test_compaction(project: Path, lent: Host) -> None:
+    assert program.call("run", "orders.yaml", cwd=project, java=lent).code == 0  # a second file in each partition
+    told = pages.do("docs/how-to/compaction.md", project, lent)
+    assert "2 of 2 partitions need compaction" in told
+    assert "region=north: 2 files became 1 (2 small files (the limit is 2))" in told
+    health = program.call("table", "health", ORDERS, "-o", "json", cwd=project, java=lent).data
+    assert (health["verdict"], health["command"], health["files"]) == ("healthy", None, 2)
+    assert health["last_compaction"]
+    assert rows(project, COUNT) == [(10,)]
+    wrong = program.call("compact", ORDERS, "--partition", "colour=red", cwd=project, java=lent)
+    assert (wrong.code, "unknown-partition-column" in wrong.err) == (2, True)
 
 
 def test_write_audit_publish(project: Path, lent: Host) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from catchment.plan.model import Dataset, JobPlan, Rewrite, RewriteManifests
 from tests.concurrency.invariants import check
+from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, by, job, lake_depot, maintaining, merging, output, step, table, writing
 from tests.spark.overtaking import at_gate, gate
 
@@ -91,3 +92,15 @@ def test_writers_of_two_engines_while_a_third_compacts(
     operations = [each["operation"] for each in engine.inspect("snapshots", target)["snapshots"]]
     assert "replace" in operations[:-2]
     check(engine, fresh)
+
+
+def test_a_job_waits_for_another_compactor_of_its_table(engine: LiveEngine, filled: Filled, fresh: str) -> None:
+    target = table(fresh)
+    engine.run(put(target, "old", 0, mode="append"))
+    lease = filled.store.leases.acquire(f"compact/{target.address}", "another compactor", 600.0)
+    waiting = engine.start_job(maintaining(target, EVERYTHING))
+    engine.run(put(target, "new", 0, mode="append"))  # writers do not wait
+    assert not waiting.is_answered()
+    filled.store.leases.release(lease)
+    waiting.done()
+    assert marks(engine, target) == [(0, "new", 3), (0, "old", 3)]

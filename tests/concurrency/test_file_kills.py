@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from catchment.engine.protocol import Facts
 from catchment.errors import EngineLost
-from catchment.plan.model import Dataset, JobPlan
+from catchment.plan.model import Dataset, JobPlan, Rewrite
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, end_leases
 from tests.spark.lake import LiveEngine, by, files, files_depot, lake_depot, writing
@@ -102,3 +103,44 @@ def test_an_acknowledged_write_that_the_ledger_lost_is_not_written_again(
         engine.run(writing_parts(place, "late", "1", mode="append"), run=f"r-{place.address}-{mode}")
         engine.run(writing_parts(place, mode, "1", mode=mode), run=f"r-{place.address}", number=3)
     assert marks(engine, place) == [(1, "late", 4), (1, "overwrite-partitions", 4)]
+
+
+KILLS = ("data-written", "sealed", "planned", "partition-published", "old-removed", "stage-cleared", "before-marked")
+
+
+@pytest.mark.parametrize("point", [pytest.param(each, marks=pytest.mark.slow) for each in KILLS])
+def test_a_compaction_that_is_killed_loses_and_doubles_nothing(
+    engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, point: str
+) -> None:
+    for mark in "abcde":
+        engine.run(writing_parts(place, mark, "0, 1", mode="append"))
+    victim = start_engine(lake_depot(root), files_depot(root), key="victim", fault=f"{point}:kill")
+    killed = victim.start_maintenance(place, Rewrite(properties={"min-input-files": "2"})).answer()
+    assert isinstance(killed, EngineLost)
+    end_leases(filled.store, worker_of(victim))
+    engine.run(writing_parts(place, "late", "0", mode="append"))  # whoever comes next finishes
+    every = sorted([(part, mark, 4) for mark in "abcde" for part in (0, 1)] + [(0, "late", 4)])
+    assert marks(engine, place) == every
+    engine.maintain(place, Rewrite(properties={"rewrite-all": "true"}))
+    assert marks(engine, place) == every
+    assert len(list(Path(str(place.path)).rglob("*.parquet"))) == 2
+    stages = list(Path(str(place.path)).parent.glob(f".catchment-stage/.{Path(str(place.path)).name}/*"))
+    assert len(stages) == (1 if point == "data-written" else 0)  # until its engine is known to be gone
+
+
+def test_what_is_appended_or_replaced_during_a_compaction_counts(
+    engine: LiveEngine, root: Path, start_engine: Start, place: Dataset
+) -> None:
+    for mark in "abcde":
+        engine.run(writing_parts(place, mark, "0, 1", mode="append"))
+    slow = start_engine(lake_depot(root), files_depot(root), key="slow", fault="data-written:stop")
+    slow.ready()
+    compacting = slow.start_maintenance(place, Rewrite())
+    await_sleep(worker_of(slow))
+    engine.run(writing_parts(place, "late", "0", mode="append"))
+    engine.run(writing_parts(place, "new", "0, 1"))
+    engine.run(writing_parts(place, "later", "0", mode="append"))
+    os.kill(worker_of(slow), signal.SIGCONT)
+    done = compacting.answer()
+    assert isinstance(done, Facts)
+    assert marks(engine, place) == [(0, "later", 4), (0, "new", 4), (1, "new", 4)]

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from catchment.engine.class_archive import NO_SHARING
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
+    AskHealth,
     Cancel,
     Change,
     Done,
@@ -57,6 +60,7 @@ from catchment.spec.model import ChangeName, SourceLine
 from catchment.spec.reading.incremental import without_end
 from catchment.spec.reading.placeholders import read_template
 from catchment.spec.tree import ScalarNode
+from catchment.table_health import TableHealth
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 200.0
@@ -342,6 +346,11 @@ class LiveEngine:
         reply = self.start_maintenance(target, operation, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
+
+    def health(self, target: Dataset, small_file_bytes: int | None = None) -> TableHealth:
+        reply = self._send(lambda id: AskHealth(id, target, small_file_bytes)).answer()
+        assert isinstance(reply, Facts), reply
+        return TypeAdapter(TableHealth).validate_python(reply.data)
 
     def start_forward(self, dataset: Dataset, branch: str, to: str = "main", *, dry_run: bool = False) -> Pending:
         change = changing(dataset, "branch_fast_forward", branch=branch, to=to)

@@ -40,6 +40,8 @@ VERBS = {
     "services": Verb("catchment.cli.services:services", "What runs in the background: ls, show, logs, stop, restart."),
     "query": Verb("catchment.cli.query:query", "Query the lake with SQL."),
     "table": Verb("catchment.cli.table.group:table", "Inspect, publish, change and maintain tables."),
+    "compact": Verb("catchment.cli.compact:compact", "Merge the small files of a table, once or continuously."),
+    "maintain": Verb("catchment.cli.maintain:maintain", "Compact and expire all tables of the lake, as they need it."),
     "state": Verb("catchment.cli.state:state", "The state of incremental jobs: ls, show, set, reset, export, import."),
     "engines": Verb("catchment.cli.engines:engines", "List engines: what each can read and write, and which run now."),
     "writers": Verb("catchment.cli.writers:writers", "Show which tables are being written, and by whom."),

@@ -30,7 +30,7 @@ def open_project(start: Path) -> Project:
     if not start.exists():
         raise RequestError(f"there is no file or directory {start}", code="file-not-found", hint="check the path")
     found = project.load(start)
-    _remember(found.secrets)
+    remember(found.secrets)
     return found
 
 
@@ -39,7 +39,7 @@ def prepare(file: Path, project: Project | None = None) -> Prepared:
     from catchment import plan
 
     prepared = plan.prepare(file, project=project)
-    _remember(prepared.secrets)
+    remember(prepared.secrets)
     return prepared
 
 
@@ -50,6 +50,7 @@ def redactor(ctx: click.Context | None = None) -> Redacts:
     return Redactor((ctx or click.get_current_context()).meta.get(SECRETS, ()))
 
 
-def _remember(secrets: Sequence[str]) -> None:
+def remember(secrets: Sequence[str]) -> None:
+    """Mask these values in everything that is printed from now on."""
     meta = click.get_current_context().meta
     meta[SECRETS] = (*meta.get(SECRETS, ()), *secrets)

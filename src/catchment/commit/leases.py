@@ -39,8 +39,9 @@ LOOK_SECONDS = 0.1
 """How often a writer that waits for its turn looks whether it has come."""
 
 
-Right = Literal["table", "rows", "published", "creation"]
-"""To commit to a table at all, to change rows of it, to move what its readers see, or to use or drop a new one."""
+Right = Literal["table", "rows", "published", "creation", "compact"]
+"""To commit to a table at all, to change rows of it, to move what its readers see, to use or drop a new one, or to be
+the one who compacts it."""
 
 
 @contextmanager

@@ -135,6 +135,22 @@ class Maintain:
 
 
 @dataclass(frozen=True)
+class AskHealth:
+    """Say how well the files of a table serve its readers. Answered by `Facts` or `Failed`.
+
+    The facts are those of a `TableHealth`, or none if the table's newest commit is the known one.
+    """
+
+    attempt: str
+    table: Dataset
+    small_file_bytes: int | None
+    """Files below this size count as small; None for a share of what the table aims at."""
+    known: str | None = None
+    """The newest commit that the asker knows of."""
+    kind: Literal["health"] = "health"
+
+
+@dataclass(frozen=True)
 class Cancel:
     attempt: str
     kind: Literal["cancel"] = "cancel"
@@ -245,7 +261,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain
+Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain | AskHealth
 """Commands that run as an attempt and are answered."""
 Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]

@@ -22,6 +22,7 @@ from catchment.run_model import snapshot_name
 from catchment.store.in_flight import InFlight
 from catchment.store.publications import Publication
 from catchment.store.writes import Base, Entry
+from catchment.table_health import TableHealth
 
 Facts = Mapping[str, Any]
 """A report for users, as plain JSON."""
@@ -332,6 +333,10 @@ class MaintainedTable(Protocol):
 
     def preview(self, operation: Maintenance) -> MaintenanceResult:
         """Report what an action would do; nothing is written."""
+        ...
+
+    def health(self, small_file_bytes: int | None) -> TableHealth:
+        """How well the table's files serve its readers; a file below the given size counts as small."""
         ...
 
 

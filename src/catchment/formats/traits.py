@@ -137,6 +137,8 @@ class Traits:
     """Whether embedded depots, which need no configuration, hold it."""
     by_path: bool = False
     """Its tables are at the path `collection/table` of the depot, with or without a catalog."""
+    by_warehouse: bool = False
+    """Its tables may be named by warehouse, database and table, as its own compaction job names them."""
     forbidden_in_names: str = ""
     """Characters that its catalogs do not allow in names."""
     reserved_depots: frozenset[str] = frozenset()
@@ -188,6 +190,8 @@ class Traits:
     # Maintenance, metadata changes, inspection
     operations: frozenset[str] = frozenset()
     """The names of the actions that its tables support."""
+    maintained: frozenset[str] = frozenset()
+    """The formats that these actions work on; empty if they work on all of them."""
     rewrite_options: frozenset[str] = frozenset()
     """The properties that a rewrite of its files accepts."""
     changes: frozenset[str] = frozenset()
@@ -216,6 +220,10 @@ class Traits:
     def runs_on(self, line: str) -> bool:
         """Whether engines of a line of Spark can read and write it; a format without packages runs on every line."""
         return not self.packages or line in self.packages
+
+    def supports(self, operation: str, format: str) -> bool:
+        """Whether an action works on datasets of one of its formats."""
+        return operation in self.operations and (not self.maintained or format in self.maintained)
 
     @property
     def default_catalog(self) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,15 +16,19 @@ from pyspark.sql import SparkSession
 
 from catchment.commit import own_commit
 from catchment.commit.abandonment import reason
+from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
+from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import Position
 from catchment.formats.failures import from_spark
 from catchment.formats.model import MaintainedTable, Maintains, MaintenanceResult, Write, Written, written
 from catchment.formats.registry import open_format
 from catchment.maintain.retention import Retention
-from catchment.plan.model import ActionPlan, Dataset, Delete, Maintenance, OutputPlan
+from catchment.plan.model import ActionPlan, Dataset, Delete, Maintenance, OutputPlan, Rewrite
+from catchment.run_model import snapshot_name
 from catchment.store.writes import Entry, Intent
+from catchment.table_health import TableHealth
 
 BY_HAND = "by hand"
 """The workflow of actions that a person requested."""
@@ -34,8 +39,19 @@ def act(spark: SparkSession, action: ActionPlan, write: Write, writer: Writer, l
     if isinstance(action.operation, Delete):
         format = open_format(write.output.dataset.format, Maintains)
         return format.delete_rows(spark, action.operation.condition, write, writer, listener)
-    done = _perform_once(spark, action.operation, write, writer, listener)
+    with _only_compactor(action.operation, write.output.dataset, writer, listener):
+        done = _perform_once(spark, action.operation, write, writer, listener)
     return written(done) if isinstance(done, Entry) else Written(0, done.files, done.snapshot_id)
+
+
+def _only_compactor(
+    operation: Maintenance, dataset: Dataset, writer: Writer, listener: Listener
+) -> AbstractContextManager[None]:
+    """The right to compact the table, which one job or process has at a time; the compaction job takes it by itself."""
+    if not isinstance(operation, Rewrite):
+        return nullcontext()
+    progress = spark_progress(writer.session)
+    return table_lease(writer.store, dataset.target, writer.owner, listener, progress, "compact")
 
 
 def maintain_by_hand(
@@ -57,6 +73,25 @@ def maintain_by_hand(
     except Exception as error:
         raise from_spark(error, otherwise="maintenance-failed") from error
     return {"address": dataset.address, "action": operation.kind, "by": by, **done.facts, "dry_run": dry_run}
+
+
+def health(
+    spark: SparkSession,
+    dataset: Dataset,
+    writer: Writer,
+    listener: Listener,
+    small_file_bytes: int | None,
+    *,
+    known: str | None = None,
+) -> TableHealth | None:
+    """How well the files of a dataset serve its readers; None if its newest commit is the known one."""
+    try:
+        table = _table(spark, dataset, writer, listener)
+        if known is not None and snapshot_name(table.head()) == known:
+            return None
+        return table.health(small_file_bytes)
+    except Exception as error:
+        raise from_spark(error, otherwise="inspection-failed") from error
 
 
 def _perform(

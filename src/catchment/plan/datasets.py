@@ -38,6 +38,23 @@ def of_output(text: str, name: str, given: str | None, project: Project) -> Data
     return dataset
 
 
+def of_maintained(text: str, project: Project, *, reading: bool = False) -> Dataset:
+    """The dataset that somebody wants to maintain; files without a suffix are of the depot's first format.
+
+    With `reading`, they only want to know what maintenance would do.
+    """
+    address = address_of(text, project)
+    if address.acl == "r" and not reading:
+        raise RequestError(
+            f"`{text}` may only be read, and maintenance changes it",
+            code="read-only-input",
+            hint="append ?acl=rw to the address, or leave the acl out",
+        )
+    if address.dataset is None:
+        raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="append /dataset to the collection")
+    return _resolve(address, None, "output", project)
+
+
 def address_of(text: str, project: Project) -> Address:
     """The address that a dataset is named by; in a project without depots it may be a plain path."""
     if not is_path(text):

@@ -202,7 +202,7 @@ class Resolver:
 
     def _check_operation(self, given: Action, format: str) -> None:
         kind = given.operation.kind
-        if kind not in traits_of(format).operations:
+        if not traits_of(format).supports(kind, format):
             hint = f"it works on {supporting('operations', kind)}"
             self.findings.error("unsupported-actions", f"not supported yet: {kind} on {format}", given.where, hint)
 

@@ -20,6 +20,7 @@ from catchment.spec.model import Key as Key
 from catchment.spec.model import KeyColumn as KeyColumn
 from catchment.spec.model import LogLevel as LogLevel
 from catchment.spec.model import Merge as Merge
+from catchment.spec.model import Partition as Partition
 from catchment.spec.model import PartitionField as PartitionField
 from catchment.spec.model import RemoveOrphans as RemoveOrphans
 from catchment.spec.model import Rewrite as Rewrite

@@ -62,6 +62,11 @@ def parse(text: str) -> Address:
     return Address(depot, None if collection == "none" else collection, dataset or None, _acl(match["query"], text))
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is meant as an address, and not as the name of a depot."""
+    return _URI.match(text) is not None
+
+
 def is_path(text: str) -> bool:
     """Whether a dataset is named by a plain path: absolute, or beginning with `./` or `../`."""
     return _PATH.fullmatch(text) is not None

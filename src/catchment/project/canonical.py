@@ -10,14 +10,23 @@ from pathlib import Path
 from catchment.errors import RequestError
 from catchment.formats.registry import all_traits, held_by, supporting
 from catchment.formats.traits import Traits
-from catchment.project.address import RESERVED_DEPOTS, is_depot_name
+from catchment.project.address import RESERVED_DEPOTS, is_address, is_depot_name, parse
 from catchment.project.depots import home_of, is_uri
-from catchment.project.grammar import ENGINE_NAME, CatalogEntry, DepotEntry, EngineEntry, ProjectFile, SettingsEntry
-from catchment.project.model import Catalog, Depot, Engine, Project, Settings
+from catchment.project.grammar import (
+    ENGINE_NAME,
+    CatalogEntry,
+    DepotEntry,
+    EngineEntry,
+    MaintainEntry,
+    ProjectFile,
+    SettingsEntry,
+)
+from catchment.project.model import Address, Catalog, Depot, Engine, Project, Settings, Thresholds, Upkeep
 from catchment.project.places import absolute, metastore_url, servers_of
 from catchment.project.spark_versions import installed_at
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
+from catchment.spec.validation import did_you_mean
 
 _NAME_HINT = "begin with a letter or digit, then letters, digits, `_` and `-`"
 
@@ -51,7 +60,26 @@ class Canonical:
             engines,
             settings=_settings(entry.settings),
             include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
+            maintain={self._maintained(name, depots): _upkeep(each) for name, each in entry.maintain.items()},
         )
+
+    def _maintained(self, name: str, depots: Mapping[str, Depot]) -> str:
+        """The depot or the canonical address of a table that `maintain` is about."""
+        where = self._at("maintain", name).key_where
+        try:
+            address = parse(name) if is_address(name) else Address(name, None, None, None)
+        except RequestError as error:
+            self.findings.error(error.code, error.message, where, error.hint)
+            return name
+        if address.depot not in depots:
+            hint = did_you_mean(address.depot, depots) or "name a depot of this file, or a table in one"
+            self.findings.error("unknown-depot", f"the project has no depot `{address.depot}`", where, hint)
+        elif is_address(name) and address.dataset is None:
+            self.findings.error("no-dataset", f"`{name}` names no table", where, "append /table, or name the depot")
+        elif is_address(name) and address.acl == "r":
+            message = f"`{name}` may only be read, and maintenance changes it"
+            self.findings.error("read-only-input", message, where, "leave the acl out")
+        return str(address) if is_address(name) else name
 
     def _include_path(self, text: str, index: int) -> Path:
         where = self._at("include_paths", index).node.where
@@ -232,6 +260,11 @@ class Canonical:
 
     def _at(self, *path: str | int) -> Found:
         return follow(self.node, path)
+
+
+def _upkeep(entry: MaintainEntry) -> Upkeep:
+    limits = (entry.small_files, entry.small_file_size, entry.delete_files, entry.level0_files)
+    return Upkeep(Thresholds(*limits, entry.age, entry.quiet), entry.retention)
 
 
 def _settings(entry: SettingsEntry) -> Settings:

@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
-from catchment.project.model import Settings
+from catchment.project.model import Settings, Thresholds
+from catchment.project.sizes import parse_size
 from catchment.project.spark_versions import SPARK_LINES
 from catchment.spec.grammar.fields import Duration
 from catchment.spec.json_schema import tidy
@@ -174,6 +175,58 @@ class SettingsEntry(_Entry):
     )
 
 
+def _size(value: object) -> object:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    try:
+        size = parse_size(text)
+    except ValueError:
+        hint = "write a number of bytes, or 16MB"
+        raise PydanticCustomError("bad-value", "`{size}` is no size", {"size": value, "hint": hint}) from None
+    if size == 0:
+        raise PydanticCustomError(
+            "threshold-never-met",
+            "no file is smaller than {size}, so that none would ever count as small",
+            {"size": value, "hint": "write a size above zero, or leave it out"},
+        )
+    return size
+
+
+class MaintainEntry(_Entry):
+    """When the tables of a depot, or one table, need a compaction, and how long snapshots are kept."""
+
+    small_files: Whole = Field(
+        Thresholds.small_files, ge=2, description="Compact a partition that has so many small files."
+    )
+    small_file_size: Annotated[int | None, BeforeValidator(_size)] = Field(
+        None,
+        description="Smaller files count as small: 16MB. Without it, an eighth of the size that the table aims at.",
+        json_schema_extra={"type": ["string", "integer"]},
+    )
+    delete_files: Whole = Field(
+        Thresholds.delete_files,
+        ge=1,
+        description="Compact a partition that has so many files of deletes, or data files with deleted rows.",
+    )
+    level0_files: Whole = Field(
+        Thresholds.level0_files,
+        ge=1,
+        description="Compact a partition that has so many files which readers have to merge by key.",
+    )
+    age: Duration = Field(
+        Thresholds.age,
+        description="Compact a partition with anything to merge if nothing was added to it for so long: 1h.",
+    )
+    quiet: Duration = Field(
+        Thresholds.quiet,
+        description="Leave a partition alone for so long after a commit, unless it has four times a limit: 60s.",
+    )
+    retention: Duration | None = Field(
+        None,
+        description="Expire snapshots that are older, unless somebody needs them: 7d. Without it, only those of "
+        "tables whose writers leave that to the compaction, after the time that their format keeps them.",
+    )
+
+
 def _names(pattern: str) -> dict[str, Any]:
     return {"propertyNames": {"pattern": f"^{pattern}$"}}
 
@@ -198,6 +251,10 @@ class ProjectFile(_Entry):
         default_factory=dict,
         description="Engines by name; `default` exists without being named here.",
         json_schema_extra=_names(ENGINE_NAME),
+    )
+    maintain: Annotated[dict[str, MaintainEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="How tables are looked after, by the name of a depot or the address of a table.",
     )
     depots: Annotated[dict[str, DepotEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,

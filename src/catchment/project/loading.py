@@ -68,6 +68,7 @@ def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
         metastore=next((part.metastore for part in parts if "metastore" in part.model_fields_set), DEFAULT_METASTORE),
         engines={name: engine for part in parts for name, engine in part.engines.items()},
         depots={name: depot for part in parts for name, depot in part.depots.items()},
+        maintain={name: each for part in parts for name, each in part.maintain.items()},
     )
     return rest, problems
 

@@ -83,6 +83,32 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Thresholds:
+    """When a partition of a table is worth a compaction: as soon as one of these is reached."""
+
+    small_files: int = 5
+    small_file_bytes: int | None = None
+    """Smaller files count as small; None for an eighth of the size that the table aims at."""
+    delete_files: int = 5
+    """Files of deletes, or data files with deleted rows."""
+    level0_files: int = 5
+    """Files that readers have to merge by key."""
+    age: float = 3600.0
+    """Seconds after which a partition with anything to merge is compacted although it is below the others."""
+    quiet: float = 60.0
+    """Seconds for which a partition must not have been written, unless it is far above the others."""
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """How the tables of a depot, or one table, are looked after."""
+
+    thresholds: Thresholds = Thresholds()
+    retention: float | None = None
+    """Snapshots older than so many seconds are expired; None to expire only those of tables whose writers never do."""
+
+
+@dataclass(frozen=True)
 class Project:
     root: Path
     """The directory that relative paths start from and that holds `.catchment/`."""
@@ -100,6 +126,8 @@ class Project:
     settings: Settings = Settings()
     include_paths: tuple[Path, ...] = ()
     """Directories outside the root from which workflows may include files."""
+    maintain: Mapping[str, Upkeep] = field(default_factory=dict)
+    """Upkeep by the name of a depot, or by the address of a table, which goes first."""
 
     @property
     def home(self) -> Path:

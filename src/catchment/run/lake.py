@@ -12,9 +12,12 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
+from pydantic import TypeAdapter
+
 from catchment import private_files
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
+    AskHealth,
     Change,
     Facts,
     Failed,
@@ -41,6 +44,7 @@ from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import Launch
 from catchment.run.query_result import QueryResult
+from catchment.table_health import TableHealth
 
 QUESTION = "question"
 STOP_SECONDS = 5.0
@@ -48,6 +52,8 @@ STOP_SECONDS = 5.0
 Answer = TypeVar("Answer", Ready, Rows, Facts)
 Tell = Callable[[str], None]
 What = Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
+
+_HEALTH = TypeAdapter(TableHealth)
 
 
 class LakeSession:
@@ -129,6 +135,14 @@ class LakeSession:
         """Look after a table, or look what that would mean."""
         self._process.send(Maintain(QUESTION, table, operation, by, dry_run))
         return self._await(Facts).data
+
+    def health(
+        self, table: Dataset, small_file_bytes: int | None = None, known: str | None = None
+    ) -> TableHealth | None:
+        """How well the files of a table serve its readers; None if its newest commit is the known one."""
+        self._process.send(AskHealth(QUESTION, table, small_file_bytes, known))
+        data = self._await(Facts).data
+        return _HEALTH.validate_python(data) if data else None
 
     def _await(self, answer: type[Answer]) -> Answer:
         while True:

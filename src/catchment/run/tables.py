@@ -67,7 +67,7 @@ def maintain(
 ) -> Mapping[str, Any] | None:
     """Look after a table; None where somebody was asked and did not agree."""
     table = of_input(address, None, project)
-    if operation.kind not in traits_of(table.format).operations:
+    if not traits_of(table.format).supports(operation.kind, table.format):
         able = supporting("operations", operation.kind)
         raise RequestError(
             f"not supported yet: to {_VERBS[operation.kind]} `{table.address}`, whose format is {table.format}",

@@ -12,7 +12,7 @@ from catchment.spec.findings import Findings
 from catchment.spec.legacy_forms import sinks_to_outputs, unfold
 from catchment.spec.tree import Entry, ListNode, MapNode, ScalarNode, text
 
-SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "resource": "resources"}
+SPEC = {"flare": "stackSpec", "toolbox": "stackSpec", "compaction": "stackSpec", "resource": "resources"}
 STACK_SPEC = {"sparkConfig": "sparkConf"}
 INPUT = {"type": "format", "inputType": "format", "outputType": "format", "depot": "dataset", "schema": "schemaString"}
 OUTPUT = {"type": "format", "outputType": "format", "depot": "dataset", "outputOptions": "options"}

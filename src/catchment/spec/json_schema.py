@@ -14,6 +14,7 @@ from catchment.spec.grammar.output import Output
 from catchment.spec.grammar.streaming import Streaming
 from catchment.spec.grammar.table_actions import (
     Action,
+    CompactionSpec,
     ExpireOptions,
     ManifestOptions,
     OrphanOptions,
@@ -27,6 +28,7 @@ Schema = dict[str, Any]
 _MODELS: tuple[type[BaseModel], ...] = (
     *(Resource, DagNode, Spec, FlareSpec, FlareJob, Input, Sequence, StepItem, Output, Action, ToolboxSpec),
     Streaming,
+    CompactionSpec,
     *(RewriteOptions, ManifestOptions, ExpireOptions, OrphanOptions),
 )
 _ITEMS = {
@@ -55,6 +57,8 @@ _OPTIONS = {
     "remove_orphans": "OrphanOptions",
 }
 """The options of each action."""
+_STACKS = {"flare": "FlareSpec", "toolbox": "ToolboxSpec", "compaction": "CompactionSpec"}
+"""The settings of each stack."""
 _MISPLACED = (
     *((part, "Output", key) for part in ("OutputOptions", "IcebergOptions") for key in aliases.OF_OUTPUT),
     *(("OutputOptions", "IcebergOptions", key) for key in aliases.OF_ICEBERG),
@@ -97,7 +101,7 @@ def _connect(parts: dict[str, Schema]) -> None:
     node["spec"] = {**_ref("Spec"), "description": node["spec"]["description"]}
     node["dependencies"]["anyOf"].append({"type": "string"})
     spec["retry"] = {**_ref("Retry"), "description": node["retry"]["description"]}
-    parts["Spec"]["allOf"] = [_stack_rule("flare", "FlareSpec"), _stack_rule("toolbox", "ToolboxSpec")]
+    parts["Spec"]["allOf"] = [_stack_rule(*each) for each in _STACKS.items()]
     parts["Action"]["allOf"] = [_action_rule(name, part) for name, part in _OPTIONS.items()]
     conf = parts["FlareSpec"]["properties"]["sparkConf"]
     conf["anyOf"].append({"type": "array", "items": conf["anyOf"][0]})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
+from catchment.spec.sql_clause import Clause as Clause
+from catchment.spec.sql_clause import SourceLine as SourceLine
+from catchment.spec.sql_clause import sql_position as sql_position
 from catchment.spec.sql_template import Template
 from catchment.spec.streaming import Streaming
 
@@ -122,15 +125,6 @@ class Input:
 
 
 @dataclass(frozen=True)
-class SourceLine:
-    """The text from `offset` on is at `line`:`column` of its file."""
-
-    offset: int
-    line: int
-    column: int
-
-
-@dataclass(frozen=True)
 class Step:
     name: str
     sql: str
@@ -139,28 +133,6 @@ class Step:
     """Position of the first character of the SQL: in the workflow file, or 1:1 of a `sqlFile`."""
     sql_lines: tuple[SourceLine, ...] = ()
     """Position of each line of the SQL in that file, for `sql_position`."""
-
-
-def sql_position(sql: str, where: Position, lines: Sequence[SourceLine], line: int, column: int) -> Position:
-    """The position in its file of a place in SQL; `line` counts from 1 and `column` from 0, as in Spark's errors."""
-    before = sql.split("\n")[: line - 1]
-    offset = sum(len(text) + 1 for text in before) + column
-    at = max((entry for entry in lines if entry.offset <= offset), key=lambda entry: entry.offset, default=None)
-    return Position(where.file, at.line, at.column + offset - at.offset) if at else where
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A piece of SQL that becomes part of a statement."""
-
-    sql: str
-    where: Position
-    """Position of its first character."""
-    lines: tuple[SourceLine, ...] = ()
-
-    def position(self, line: int, column: int) -> Position:
-        """The position in its file of a place in the clause, counted as in Spark's errors (see `sql_position`)."""
-        return sql_position(self.sql, self.where, self.lines, line, column)
 
 
 @dataclass(frozen=True)
@@ -252,6 +224,22 @@ class Delete:
 
 
 @dataclass(frozen=True)
+class Partition:
+    """One partition of a table."""
+
+    values: Mapping[str, str | None]
+    """A text for each partition column, as in the names of directories; None for null."""
+    where: Position | None = None
+
+    def __str__(self) -> str:
+        return "/".join(f"{name}={NULL_PARTITION if value is None else value}" for name, value in self.values.items())
+
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The directory of the rows whose partition column is null, as Hive and Spark name it."""
+
+
+@dataclass(frozen=True)
 class Rewrite:
     """Rewrite many small data files into a few large ones."""
 
@@ -261,6 +249,8 @@ class Rewrite:
     condition: Clause | None = None
     """Only files that may contain such rows are rewritten."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    partitions: tuple[Partition, ...] = ()
+    """Only these partitions; all of them if empty."""
     kind: Literal["rewrite_dataset"] = "rewrite_dataset"
 
 

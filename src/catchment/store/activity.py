@@ -80,6 +80,15 @@ class Activity:
         with self._database.reading() as connection:
             return _tables(connection)
 
+    @repeatable
+    def last_compaction(self, target: str) -> float | None:
+        """When the last compaction of a table was finished that the ledger still knows, in seconds since 1970."""
+        done = writes.c.target == target, writes.c.mode == "maintain", writes.c.state == "committed"
+        found = select(func.max(writes.c.finished)).where(*done, writes.c.write_id.contains("/rewrite_dataset"))
+        with self._database.reading() as connection:
+            finished: float | None = connection.scalar(found)
+            return finished
+
 
 def _tables(connection: Connection) -> tuple[TableActivity, ...]:
     active = _active_writes(connection)

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from catchment.commit.writer import Writer
 from catchment.engine.memory import with_amounts
 from catchment.engine.protocol import (
     WAITING_FOR_MEMORY,
+    AskHealth,
     Change,
     Done,
     Facts,
@@ -39,7 +41,7 @@ from catchment.job.lingering import Lingering
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
-from catchment.maintain.actions import maintain_by_hand
+from catchment.maintain.actions import health, maintain_by_hand
 from catchment.maintain.changes import make_change
 from catchment.project.secrets import Redactor
 from catchment.worker.admission import Full, MemoryGate
@@ -137,6 +139,8 @@ class Attempt:
                 return Facts(self.id, self._change_table(session, self.work, application.writer))
             case Maintain():
                 return Facts(self.id, self._maintain_table(session, self.work, application.writer))
+            case AskHealth():
+                return Facts(self.id, self._health(session, self.work, application.writer))
 
     def _registered(self, application: Application) -> AbstractContextManager[None]:
         """Record that a query reads, so that nobody expires what it needs. A project that may only be read has none."""
@@ -161,6 +165,10 @@ class Attempt:
     def _maintain_table(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
         table, operation = work.table, work.operation
         return maintain_by_hand(session, table, operation, writer, self._story(), by=work.by, dry_run=work.dry_run)
+
+    def _health(self, session: SparkSession, work: AskHealth, writer: Writer) -> Mapping[str, Any]:
+        found = health(session, work.table, writer, self._story(), work.small_file_bytes, known=work.known)
+        return asdict(found) if found else {}
 
     def _story(self) -> Story:
         """The story of a command that is not a job and has no log of its own."""

@@ -17,6 +17,13 @@ BEFORE_SEAL = ("before-data-written", "data-written", "before-sealed")
 NO_SNAPSHOTS = "plain files have no snapshots: a reader sees what lies in the directories at that moment"
 NO_HISTORY = "earlier states cannot be read"
 NO_SCHEMA = "the schema of a dataset cannot grow: Spark takes that of one of its files"
+NO_COMPACTION = "its files do not say which columns they have, so they cannot be merged without knowing more"
+SWAPPED = "plain files are swapped under the lease of the dataset"
+OF_COMPACTION = (
+    "test_compaction_makes_few_files_of_many_and_keeps_every_row",
+    "test_partitions_that_cannot_be",
+    "test_writers_go_on_while_others_compact",
+)
 
 Row = tuple[Any, ...]
 
@@ -49,6 +56,12 @@ class Kind:
             ("test_readers_see_the_old_state_or_the_new_one", traits.is_table, NO_SNAPSHOTS),
             ("test_the_way_back", traits.history, NO_HISTORY),
             ("test_columns_are_added", self.name in traits.evolving, NO_SCHEMA),
+            *((test, traits.supports("rewrite_dataset", self.name), NO_COMPACTION) for test in OF_COMPACTION),
+            (
+                "test_a_compaction_needs_nothing_that_writers_wait_for",
+                traits.is_table and traits.supports("rewrite_dataset", self.name),
+                SWAPPED,
+            ),
         )
         return {test: why for test, has, why in needs if not has}
 

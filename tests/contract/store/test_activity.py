@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -134,3 +135,13 @@ def test_what_is_asked_often_is_looked_up_and_not_searched_for(tmp_path: Path) -
 
 def _bound(statement: str) -> str:
     return statement.replace("?", "1")
+
+
+def test_the_last_compaction_of_a_table(filled: Filled) -> None:
+    assert filled.store.activity.last_compaction(TARGET) is None
+    filled.open("somebody-1/rewrite_dataset/table", mode="maintain")
+    filled.commit("somebody-2/expire_snapshots/table", snapshot=1, mode="maintain")
+    filled.commit("r/rewrite_dataset/out", snapshot=2)  # an append of a job with that name
+    assert filled.store.activity.last_compaction(TARGET) is None
+    filled.commit("somebody-3/rewrite_dataset/table", snapshot=3, mode="maintain")
+    assert abs(time.time() - (filled.store.activity.last_compaction(TARGET) or 0)) < 30

@@ -23,6 +23,7 @@ class Case:
 
 
 PUBLISHED = "depots:\n  a: {kind: iceberg, location: .,"
+MAINTAINED = "depots:\n  a: {kind: iceberg, location: .}\nmaintain:\n"
 
 CASES = [
     Case("broken YAML", "depots: {lake: {kind: iceberg\n", "yaml-syntax", 1, 16),
@@ -143,6 +144,15 @@ CASES = [
     Case("directory for a file", "metastore: ${file:.}\n", "not-a-file", 1, 12),
     Case("bare reference", "metastore: sqlite:///${HOME}/m.db\n", "bad-reference", 1, 22, "${env:HOME}"),
     Case("reference without a name", "metastore: ${env:}\n", "bad-reference", 1, 12),
+    Case("maintain of nothing", "maintain: {lak: {}}\n", "unknown-depot", 1, 12),
+    Case("maintain of no table", MAINTAINED + "  'dataos://a:raw': {}\n", "no-dataset", 4, 3),
+    Case("maintain of no address", MAINTAINED + "  'lake://a': {}\n", "bad-address", 4, 3),
+    Case("maintain of what may only be read", MAINTAINED + "  'dataos://a:raw/t?acl=r': {}\n", "read-only-input", 4, 3),
+    Case("one small file", MAINTAINED + "  a: {small_files: 1}\n", "bad-value", 4, 20, "it is at least 2"),
+    Case("no file is that small", MAINTAINED + "  a: {small_file_size: 0}\n", "threshold-never-met", 4, 24),
+    Case("a size that is none", MAINTAINED + "  a: {small_file_size: tiny}\n", "bad-value", 4, 24),
+    Case("an age that is none", MAINTAINED + "  a: {age: old}\n", "bad-duration", 4, 12),
+    Case("an unknown threshold", MAINTAINED + "  a: {smal_files: 5}\n", "unknown-key", 4, 7),
     Case("variable", "settings: {pass_environment: ['*']}\n", "bad-variable", 1, 31),
     Case("include path", "include_paths: ['s3a://bucket/sql']\n", "bad-include-path", 1, 17),
 ]

@@ -8,7 +8,7 @@ import pytest
 
 from catchment import project
 from catchment.errors import InvalidFiles
-from catchment.project.model import Catalog, Engine
+from catchment.project.model import Catalog, Engine, Thresholds, Upkeep
 
 EXAMPLE = """\
 metastore: sqlite:///.catchment/metastore.db
@@ -63,6 +63,20 @@ def test_the_default_engine_exists_beside_others(tmp_path: Path) -> None:
     assert engines["default"] == Engine("default")
     old = engines["old"]
     assert (old.spark, old.isolation, old.packages) == ("3.5", "process", ("a:b:1",))
+
+
+def test_upkeep_is_said_of_depots_and_of_tables(tmp_path: Path) -> None:
+    text = (
+        "depots:\n  lake: {kind: iceberg, location: .}\nmaintain:\n"
+        "  lake: {small_files: 9, small_file_size: 1.5 MB, age: 2h}\n"
+        "  lake://lake:raw/t?acl=rw: {delete_files: 2, level0_files: 3, quiet: 5s, retention: 7d}\n"
+    )
+    found = project.load(write(tmp_path, text)).maintain
+    assert found == {
+        "lake": Upkeep(Thresholds(small_files=9, small_file_bytes=1_572_864, age=7200.0)),
+        "dataos://lake:raw/t": Upkeep(Thresholds(delete_files=2, level0_files=3, quiet=5.0), 604_800.0),
+    }
+    assert project.load(write(tmp_path, "maintain:\n")).maintain == {}
 
 
 def test_settings_have_defaults(tmp_path: Path) -> None:

@@ -295,6 +295,8 @@ ACTIONS = {
         "bad-sort-order",
         "{name: rewrite_dataset, options: {strategy: sort, sortOrder: §'hilbert(a)'}}",
     ),
+    "no partition at all": ("bad-value", "{name: rewrite_dataset, options: {partitions: §[]}}"),
+    "a partition without values": ("wrong-type", "{name: rewrite_dataset, options: {partitions: [§day]}}"),
     "rows to delete beside a rewrite": ("unknown-key", "{name: rewrite_dataset, §deleteWhere: 'true'}"),
     "two moments": (
         "options-conflict",
@@ -349,6 +351,16 @@ NOT_YET = {
     "an unknown format": ("unknown-format", "format: json", "format: §jsn"),
 }
 
+COMPACTION = {
+    "a compaction of nothing": ("missing-field", "§compaction: {}"),
+    "a compaction with inputs": ("unknown-key", "compaction: {dataset: x, §inputs: []}"),
+    "a compaction with a misspelt property": (
+        "unknown-key",
+        "compaction: {dataset: x, properties: {§rewrite-al: true}}",
+    ),
+    "a compaction with an order and no sort": ("options-conflict", "compaction: {dataset: x, §sortOrder: a}"),
+}
+
 CASES = {
     **SYNTAX,
     **SHAPE,
@@ -371,6 +383,10 @@ CASES = {
             OPTIONS, "options: {saveMode: append, checkpointLocation: §./b}"
         ),
     ),
+    **{
+        name: (code, f"{HEAD}    - name: one\n      spec: {{stack: compaction, {stack}}}\n")
+        for name, (code, stack) in COMPACTION.items()
+    },
     "another mode of rewriteDataset": (
         "bad-value",
         changed(STACK, STACK + "            rewriteDataset: {mode: §half}\n"),

@@ -127,3 +127,35 @@ def test_an_age_is_no_moment(tmp_path: Path, action: str, code: str) -> None:
     [found] = load_text(tmp_path, text).diagnostics
     assert found.where
     assert (found.code, found.is_error, found.where.line, found.where.column) == (code, False, line, column)
+
+
+def test_a_compaction_is_a_rewrite_of_one_dataset(tmp_path: Path) -> None:
+    text = """\
+name: nightly
+version: v1
+type: workflow
+workflow:
+  dag:
+    - name: merge
+      spec:
+        stack: compaction
+        stackSpec:
+          dataset: dataos://lake:raw/t?acl=rw
+          partitions:
+            - {day: 2026-03-01, region: __HIVE_DEFAULT_PARTITION__}
+          properties: {rewrite-all: true}
+"""
+    loaded = load_text(tmp_path, text)
+    assert loaded.workflow
+    assert loaded.diagnostics == ()
+    [job] = loaded.workflow.jobs
+    [source], [action] = job.inputs, job.actions
+    assert (job.stack, source.dataset, source.dataset_where.line) == ("compaction", "dataos://lake:raw/t?acl=rw", 10)
+    assert (action.name, action.input) == ("rewrite_dataset", source.name)
+    rewrite = action.operation
+    assert isinstance(rewrite, Rewrite)
+    assert rewrite.properties == {"rewrite-all": "true"}
+    [partition] = rewrite.partitions
+    assert dict(partition.values) == {"day": "2026-03-01", "region": None}
+    assert partition.where is not None
+    assert partition.where.line == 12

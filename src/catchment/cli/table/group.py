@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from catchment.cli import options, printing
+from catchment.cli.compact import compact
 from catchment.cli.table import inspect
 from catchment.cli.table.alter import column, partition, properties
-from catchment.cli.table.maintenance import compact, expire, remove_orphans, rewrite_manifests
+from catchment.cli.table.health import health
+from catchment.cli.table.maintenance import expire, remove_orphans, rewrite_manifests
 from catchment.cli.table.publish import publications, publish
 from catchment.cli.table.refs import branch, rollback, set_snapshot, tag
 
@@ -23,7 +25,7 @@ def table() -> None:
 
 _CHANGES = (publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition)
 _UPKEEP = (compact, rewrite_manifests, expire, remove_orphans)
-for command in (*_CHANGES, *_UPKEEP):
+for command in (*_CHANGES, *_UPKEEP, health):
     table.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""`catchment table compact|rewrite-manifests|expire|remove-orphans ADDRESS`."""
+"""`catchment table rewrite-manifests|expire|remove-orphans ADDRESS`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 NEEDED_BY = {"incremental": "incremental jobs"}
 """Reasons for keeping snapshots whose names need more explanation."""
 SHOWN = 20
-"""How many files or partitions are printed as text; JSON has all of them."""
+"""How many files are printed as text; JSON has all of them."""
 
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Show what would be rewritten, and write nothing.")
@@ -33,35 +33,6 @@ def _destructive(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-@click.command()
-@click.argument("address")
-@click.option("--sort", metavar="ORDER", help="Sort the rows: 'col ASC NULLS LAST' or 'zorder(a, b)'.")
-@click.option("--where", "condition", metavar="SQL", help="Only files that may hold such rows.")
-@click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="An option of the rewrite.")
-@_dry_run
-@options.reporting
-def compact(
-    address: str,
-    sort: str | None,
-    condition: str | None,
-    properties: Sequence[str],
-    where: Path,
-    output: str,
-    *,
-    dry_run: bool,
-) -> None:
-    """Rewrite many small data files into a few large ones.
-
-    Writers neither wait for it nor fail because of it. The old files stay until their snapshots are expired.
-    """
-    from catchment.errors import Position
-    from catchment.plan.model import Clause, Rewrite
-
-    clause = Clause(condition, Position("--where", 1, 1)) if condition else None
-    operation = Rewrite("sort" if sort else "binpack", sort, clause, dict(map(_property, properties)))
-    _maintain(address, operation, where, output, dry_run=dry_run)
 
 
 @click.command("rewrite-manifests")
@@ -177,7 +148,6 @@ def _echo(facts: Mapping[str, Any]) -> None:
             click.echo(f"{path}: {removed}")
         click.echo(f"{len(facts['files'])} files {removed}, {facts['spared']} kept for unfinished writes")
         return
-    _echo_partitions(facts.get("partitions", ()))
     counts = [
         f"{value} {key.replace('_', ' ')}"
         for key, value in facts.items()
@@ -187,25 +157,6 @@ def _echo(facts: Mapping[str, Any]) -> None:
         click.echo(f"{'would be: ' if facts['dry_run'] else ''}{', '.join(counts)}")
     elif not facts.get("snapshots"):
         click.echo("nothing to do")
-
-
-def _echo_partitions(parts: Sequence[Mapping[str, Any]]) -> None:
-    for part in parts[:SHOWN]:
-        name = part["partition"] if part["partition"] is not None else "(files of an earlier partitioning)"
-        click.echo(f"{name or '(all)'}: {part['files']} files, {part['bytes']:,} bytes")
-    if len(parts) > SHOWN:
-        click.echo(f"and {len(parts) - SHOWN} more partitions")
-
-
-def _property(text: str) -> tuple[str, str]:
-    from catchment.spec.reading.table_actions import REWRITE_PROPERTIES
-    from catchment.spec.validation import did_you_mean
-
-    key, equals, value = text.partition("=")
-    if not equals or key not in REWRITE_PROPERTIES:
-        hint = did_you_mean(key, REWRITE_PROPERTIES) or "write --property rewrite-all=true"
-        raise RequestError(f"`{text}` is not a property of a rewrite", code="bad-option", hint=hint)
-    return key, value
 
 
 def _moment(text: str | None) -> int | None:

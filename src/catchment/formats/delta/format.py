@@ -10,13 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
+from catchment.errors import RequestError
 from catchment.formats.delta import catalog, history, inspection, log_store, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import require_head
+from catchment.formats.delta.maintenance import MaintainedTable
 from catchment.formats.delta.recovery import recover_table
-from catchment.formats.model import EarlierWrite, Facts, Write, Written
+from catchment.formats.model import EarlierWrite, Facts, Needs, Write, Written
 from catchment.formats.sql_names import Edit
-from catchment.plan.model import Dataset, InputPlan, OutputPlan
+from catchment.plan.model import Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store.writes import Base
 
@@ -78,6 +80,22 @@ class Delta:
     def inspect(self, spark: SparkSession, what: str, dataset: Dataset, published: str | None) -> Facts:
         """Answer one question about a table."""
         return inspection.inspect(spark, what, dataset)
+
+    def maintained(
+        self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener
+    ) -> MaintainedTable:
+        """The table with its maintenance operations."""
+        here = located(spark, dataset)
+        require_head(spark, here)
+        return MaintainedTable(spark, here, writer, listener)
+
+    def delete_rows(
+        self, spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener
+    ) -> Written:
+        """Not supported yet; plans refuse it."""
+        raise RequestError(
+            "rows of delta tables cannot be deleted", code="unsupported-actions", hint="use a merge, or overwrite"
+        )
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
         """Finish or abandon unfinished writes of dead engines; Delta's VACUUM removes the files of abandoned ones."""

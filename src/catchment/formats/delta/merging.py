@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.formats.delta.conflicts import kind_of
+from catchment.formats.delta.session_settings import set_for_now
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Write
 from catchment.formats.row_statements import create_rows_view, merge_statement
@@ -37,8 +37,7 @@ def merge(spark: SparkSession, frame: DataFrame, write: Write, clauses: Merge) -
         spark.catalog.dropTempView(ROWS)
 
 
-@contextmanager
-def _stamped(spark: SparkSession, write: Write) -> Iterator[None]:
+def _stamped(spark: SparkSession, write: Write) -> AbstractContextManager[None]:
     """Set the write id and the stamp for one statement; Delta reads them only from the session."""
     settings = {
         f"{SETTINGS}write.txnAppId": write.id,
@@ -46,11 +45,4 @@ def _stamped(spark: SparkSession, write: Write) -> Iterator[None]:
         f"{SETTINGS}commitInfo.userMetadata": json.dumps(stamp(write)),
         f"{SETTINGS}schema.autoMerge.enabled": str(write.output.merge_schema).lower(),
     }
-    before = {key: spark.conf.get(key, None) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+    return set_for_now(spark, settings)

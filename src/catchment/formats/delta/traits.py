@@ -87,6 +87,8 @@ TRAITS = Traits(
     time_travel=_TIME_TRAVEL | _CHANGES,
     streams=True,
     stream_options=stream_options,
+    operations=frozenset({"rewrite_dataset"}),
+    rewrite_options=frozenset({"target-file-size-bytes", "min-file-size-bytes"}),
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
         # Without dependencies: Spark has them, in the versions that it was built with.

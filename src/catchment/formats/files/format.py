@@ -11,14 +11,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered, keep_buffers, recover
 from catchment.commit.writer import Writer
-from catchment.errors import JobError
+from catchment.errors import JobError, RequestError
 from catchment.formats.files.bad_rows import find_bad_rows, separate
 from catchment.formats.files.filling import Shape
+from catchment.formats.files.maintenance import MaintainedFiles
 from catchment.formats.files.reading import read_files, stream_files, written_options
 from catchment.formats.files.writing import publisher_of, write_files
 from catchment.formats.frames import sorted_rows
-from catchment.formats.model import EarlierWrite, FoundBadRows, SeparatedRows, Write, Written, written
-from catchment.plan.model import Dataset, InputPlan, OutputPlan
+from catchment.formats.model import EarlierWrite, FoundBadRows, Needs, SeparatedRows, Write, Written, written
+from catchment.plan.model import Clause, Dataset, InputPlan, OutputPlan
 from catchment.store.writes import Base
 
 
@@ -75,6 +76,20 @@ class Files:
         if done.intent.mode == "overwrite-partitions" and done.contents and not done.contents.files:
             listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
         return written(done)
+
+    def maintained(
+        self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener
+    ) -> MaintainedFiles:
+        """The dataset with its maintenance operations."""
+        return MaintainedFiles(spark, dataset, writer, listener)
+
+    def delete_rows(
+        self, spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener
+    ) -> Written:
+        """Plain files have no rows that could be deleted one by one; plans refuse it."""
+        raise RequestError(
+            "rows of plain files cannot be deleted", code="unsupported-actions", hint="overwrite their partitions"
+        )
 
     def recover(self, spark: SparkSession, dataset: Dataset, writer: Writer, *, remove: bool) -> Recovered:
         """Publish sealed writes, and remove the stages of abandoned ones."""

@@ -19,14 +19,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from catchment.formats.files.stage import is_hidden
-from catchment.formats.files.storage import LocalStorage, Missing, Move, Storage
+from catchment.formats.files.storage import FileStatus, LocalStorage, Missing, Move, Storage
 from catchment.jvm.classes import Jvm
 
 CONCURRENT_REQUESTS = 32
 LARGEST_COPY = 4 * 1024**3
 """S3 copies at most 5 GiB with one request."""
 
-_STATUS = re.compile(r"path=(\S+:/.*); isDirectory=false; length=(\d+); replication=")
+_STATUS = re.compile(
+    r"path=(\S+:/.*); isDirectory=false; length=(\d+); replication=\d+; blocksize=\d+; modification_time=(\d+);"
+)
 _THREADS = ThreadPoolExecutor(CONCURRENT_REQUESTS, thread_name_prefix="files")
 """Threads are reused, because each one holds a connection to the JVM."""
 
@@ -57,8 +59,12 @@ class HadoopStorage:
         self._root = root.rstrip("/")
 
     def sizes(self, directories: Iterable[str]) -> dict[str, int]:
-        """The visible files with their lengths; one recursive listing per directory."""
-        found: dict[str, int] = {}
+        """The visible files with their lengths."""
+        return {path: status.bytes for path, status in self.statuses(directories).items()}
+
+    def statuses(self, directories: Iterable[str]) -> dict[str, FileStatus]:
+        """The visible files; one recursive listing per directory."""
+        found: dict[str, FileStatus] = {}
         for listed in _in_parallel(self._listed, list(directories)):
             found |= listed
         return found
@@ -135,7 +141,7 @@ class HadoopStorage:
     def _path(self, relative: str) -> Any:
         return self._jvm("org.apache.hadoop.fs.Path")(f"{self._root}/{relative}" if relative else self._root)
 
-    def _listed(self, directory: str) -> dict[str, int]:
+    def _listed(self, directory: str) -> dict[str, FileStatus]:
         base = self._path(directory)
         try:
             files = self._system.listFiles(base, True)  # noqa: FBT003
@@ -146,17 +152,19 @@ class HadoopStorage:
             raise
         start = len(str(self._system.makeQualified(base).toString())) + 1
         prefix = f"{directory}/" if directory else ""
-        below = {path[start:]: length for path, length in self._described(drained)}
-        return {f"{prefix}{path}": length for path, length in below.items() if not is_hidden(path)}
+        below = {path[start:]: status for path, status in self._described(drained)}
+        return {f"{prefix}{path}": status for path, status in below.items() if not is_hidden(path)}
 
-    def _described(self, statuses: Any) -> Iterator[tuple[str, int]]:
+    def _described(self, statuses: Any) -> Iterator[tuple[str, FileStatus]]:
         # As one text: asking for the path and length of each file would take thousands of calls to the JVM.
         text = str(self._jvm("org.apache.commons.lang3.StringUtils").join(statuses, "\n"))
         found = _STATUS.findall(text)
         if len(found) == len(statuses):
-            yield from ((path, int(length)) for path, length in found)
+            yield from ((path, FileStatus(int(length), int(millis) / 1000)) for path, length, millis in found)
         else:  # a view of another file system (viewfs) has a different text
-            yield from ((str(each.getPath().toString()), int(each.getLen())) for each in statuses)
+            for each in statuses:
+                status = FileStatus(int(each.getLen()), int(each.getModificationTime()) / 1000)
+                yield str(each.getPath().toString()), status
 
     def _rename(self, move: Move) -> None:
         source, target = self._path(move.source), self._path(move.target)

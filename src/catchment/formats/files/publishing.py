@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from catchment.commit import faults
 from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import SET_ASIDE, UNREADABLE, set_aside_error
-from catchment.errors import JobError, StorageUnavailable
+from catchment.errors import CommitConflict, JobError, StorageUnavailable
 from catchment.formats.files import journal, receipts
 from catchment.formats.files.journal import Addition, FileChanges
 from catchment.formats.files.obstacles import STORE_ERRORS, is_in_the_way, reason
@@ -97,6 +97,8 @@ class Directory:
         except _StageDamaged as damaged:
             check()
             outcome.refused[write.write_id] = _refusal(write, damaged, self._undo_append(write))
+        except _Overtaken as overtaken:
+            outcome.refused[write.write_id] = _overtaken(write, overtaken)
 
     def _undo_append(self, write: Entry) -> str:
         """Remove the published files of a damaged append; for other writes, report which files are published."""
@@ -106,7 +108,7 @@ class Directory:
         if not begun or self.ledger.state(write.write_id) != "sealed":
             return "nothing was published"
         receipts.drop_plan(storage, write.intent.buffer)
-        if write.intent.mode != "append":
+        if not _can_be_undone(storage, write, changes):
             return f"these of its files are published: {', '.join(_placed(storage, changes)) or 'none'}"
         return f"{_remove_appended(storage, write, changes)} files that were published already were removed again"
 
@@ -140,6 +142,8 @@ class Directory:
             storage.make_directories(changes.partitions)
         if not plan and not write.tried:
             changes = FileChanges(changes.additions, _replaced_files(storage, write, changes))
+            if write.intent.mode == "maintain":
+                _check_not_overtaken(storage, changes)
         planned = journal.planned(contents, changes)
         if not write.tried:
             self.ledger.mark_planned(write, planned)
@@ -160,6 +164,10 @@ class _StageDamaged(Exception):
     """A file is neither in the stage nor in its place."""
 
 
+class _Overtaken(Exception):
+    """A file that a compaction has rewritten is gone: somebody has replaced it meanwhile."""
+
+
 def _placed(storage: Storage, changes: FileChanges) -> list[str]:
     """The files of a write that are in their places."""
     there = storage.sizes(changes.partitions)
@@ -167,17 +175,35 @@ def _placed(storage: Storage, changes: FileChanges) -> list[str]:
 
 
 def _remove_appended(storage: Storage, write: Entry, changes: FileChanges) -> int:
-    """Remove the published files of an append, and say how many. Those of an overwrite stay: what they replace is gone.
+    """Remove the published files of a write that can be undone, and say how many.
 
     Names are never used twice, so whatever others have published since is not among them.
     """
-    placed = _placed(storage, changes) if write.intent.mode == "append" else []
+    placed = _placed(storage, changes) if _can_be_undone(storage, write, changes) else []
     storage.remove(placed)
     return len(placed)
 
 
+def _can_be_undone(storage: Storage, write: Entry, changes: FileChanges) -> bool:
+    """Whether a write has only added files so far. Those of an overwrite stay: what they replace is gone.
+
+    A compaction removes nothing before all of its own files are in place.
+    """
+    if write.intent.mode != "maintain":
+        return write.intent.mode == "append"
+    return set(changes.removals) <= set(storage.sizes(changes.partitions))
+
+
+def _check_not_overtaken(storage: Storage, changes: FileChanges) -> None:
+    there = storage.sizes(changes.partitions)
+    if gone := next((path for path in changes.removals if path not in there), None):
+        raise _Overtaken(gone)
+
+
 def _replaced_files(storage: Storage, write: Entry, changes: FileChanges) -> tuple[str, ...]:
-    """The existing files that the write replaces."""
+    """The existing files that the write replaces; a compaction replaces those that it has read, and no others."""
+    if write.intent.mode == "maintain":
+        return changes.removals
     replaced = {"append": (), "overwrite": ("",), "overwrite-partitions": changes.partitions}[write.intent.mode]
     there, new = set(storage.sizes(replaced)), {each.path for each in changes.additions}
     # If some of its own files are in place, an earlier attempt had a plan, which is lost; later files must not go.
@@ -218,6 +244,14 @@ def _refusal(write: Entry, damaged: _StageDamaged, published: str) -> JobError:
         f"the stage of {write.write_id} in {write.intent.target} has lost {damaged}; {published}",
         code="stage-damaged",
         hint="run the job again in a new run; check whether another program removes hidden directories",
+    )
+
+
+def _overtaken(write: Entry, gone: _Overtaken) -> CommitConflict:
+    return CommitConflict(
+        f"{gone} of {write.intent.target} was replaced while it was compacted",
+        code="maintenance-overtaken",
+        hint="nothing was changed; compact again when nobody overwrites these partitions",
     )
 
 

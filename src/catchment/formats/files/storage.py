@@ -26,6 +26,14 @@ class Move(NamedTuple):
     bytes: int
 
 
+class FileStatus(NamedTuple):
+    """A file that readers see."""
+
+    bytes: int
+    modified: float
+    """In seconds since 1970."""
+
+
 class Storage(Protocol):
     """The directory of one dataset. All paths are relative to it, and all operations can be repeated safely."""
 
@@ -36,6 +44,10 @@ class Storage(Protocol):
 
     def sizes(self, directories: Iterable[str]) -> dict[str, int]:
         """The files below these directories that readers see, with their lengths."""
+        ...
+
+    def statuses(self, directories: Iterable[str]) -> dict[str, FileStatus]:
+        """The same files, with their lengths and when each was written."""
         ...
 
     def make_directories(self, directories: Iterable[str]) -> None:
@@ -81,14 +93,21 @@ class LocalStorage:
 
     def sizes(self, directories: Iterable[str]) -> dict[str, int]:
         """The visible files, with their lengths."""
-        found: dict[str, int] = {}
+        return {path: status.bytes for path, status in self.statuses(directories).items()}
+
+    def statuses(self, directories: Iterable[str]) -> dict[str, FileStatus]:
+        """The visible files."""
+        found: dict[str, FileStatus] = {}
         for directory in directories:
             base = self._at(directory)
             for here, inner, names in os.walk(base):
                 inner[:] = [name for name in inner if not is_hidden(name)]
                 for name in (each for each in names if not is_hidden(each)):
                     path = Path(here, name)
-                    found[(PurePosixPath(directory) / path.relative_to(base)).as_posix()] = path.stat().st_size
+                    with suppress(FileNotFoundError):  # somebody has just removed it
+                        known = path.stat()
+                        relative = (PurePosixPath(directory) / path.relative_to(base)).as_posix()
+                        found[relative] = FileStatus(known.st_size, known.st_mtime)
         return found
 
     def make_directories(self, directories: Iterable[str]) -> None:
@@ -141,11 +160,11 @@ class LocalStorage:
 
     def newest(self, directory: str) -> list[str]:
         """The names by the time of their last change."""
-        try:
-            with os.scandir(self._at(directory)) as found:
-                ages = [(entry.stat().st_mtime_ns, entry.name) for entry in found]
-        except FileNotFoundError:
-            return []
+        ages: list[tuple[int, str]] = []
+        with suppress(FileNotFoundError), os.scandir(self._at(directory)) as found:
+            for entry in found:
+                with suppress(FileNotFoundError):  # of this one alone: the others are there
+                    ages.append((entry.stat().st_mtime_ns, entry.name))
         return [name for _, name in sorted(ages, reverse=True)]
 
     def _at(self, relative: str) -> Path:

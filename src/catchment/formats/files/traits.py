@@ -10,6 +10,8 @@ FORMATS = ("parquet", "json", "csv", "orc", "avro", "text")
 """Parquet is first because it is the default."""
 PARSED = frozenset({"csv", "json"})
 """The formats whose records are parsed from text, so that some of them may be bad rows."""
+COMPACTED = frozenset({"parquet", "orc"})
+"""The formats whose files can be merged: each file has its columns with it, and Spark reads files that differ."""
 
 DAMAGED = ("input-damaged", "replace the file, or remove it; check too that it is of the format of its input")
 """Code and hint for a file that cannot be read."""
@@ -25,6 +27,9 @@ TRAITS = Traits(
     stream_options=stream_options,
     bad_rows=PARSED,
     evolving=frozenset({"json"}),
+    operations=frozenset({"rewrite_dataset"}),
+    maintained=COMPACTED,
+    rewrite_options=frozenset({"target-file-size-bytes", "min-file-size-bytes", "min-input-files", "rewrite-all"}),
     suffixes={
         **{f".{name}": name for name in FORMATS},
         ".jsonl": "json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -37,7 +38,7 @@ def write_files(
 ) -> Entry:
     """Write the frame; calls with the same write id write it only once."""
     dataset = write.output.dataset
-    publisher = writer.admitted(dataset.target, partial(_directory, writer), listener)
+    publisher = admitted(writer, dataset, listener)
     stage = new_stage(str(dataset.path), write.id)
     begun = _begun_before(writer, write, stage)
     stage = begun.stage if begun else stage
@@ -49,22 +50,38 @@ def write_files(
                 f"{write.id} was published before, and the metastore does not know it; it is not written again"
             )
             return begun.contents
-        try:
-            faults.point("before-data-written")
-            found, rows = filling.fill(session, frame, stage, shape)
-            faults.point("data-written")
-        except BaseException:
-            with suppress(Exception):  # the first error is the one to report
-                publisher.destination.tidy([stage])  # the disk may be full, so free the space now
-            raise
+        faults.point("before-data-written")
+        found, rows = filling.fill(session, frame, stage, shape)
+        faults.point("data-written")
         return journal.contents(found, rows)
 
+    return seal_and_publish(writer, publisher, intent, fill, listener)
+
+
+def admitted(writer: Writer, dataset: Dataset, listener: Listener) -> Publisher[Directory]:
+    """The publisher of a dataset, once it is this engine's turn to write there."""
+    return writer.admitted(dataset.target, partial(_directory, writer), listener)
+
+
+def seal_and_publish(
+    writer: Writer, publisher: Publisher[Directory], intent: Intent, fill: Callable[[], Contents], listener: Listener
+) -> Entry:
+    """Fill the stage of a write, seal and publish it, as far as that was not done before."""
+
+    def fill_or_tidy() -> Contents:
+        try:
+            return fill()
+        except BaseException:
+            with suppress(Exception):  # the first error is the one to report
+                publisher.destination.tidy([intent.buffer])  # the disk may be full, so free the space now
+            raise
+
     try:
-        writer.seal_once(intent, fill, listener)
+        writer.seal_once(intent, fill_or_tidy, listener)
     except EngineLost:
-        publisher.destination.tidy([stage])  # another engine has taken over with a stage of its own
+        publisher.destination.tidy([intent.buffer])  # another engine has taken over with a stage of its own
         raise
-    return publisher.publish(write.id, listener.warn)
+    return publisher.publish(intent.write_id, listener.warn)
 
 
 def _begun_before(writer: Writer, write: Write, stage: str) -> Record | None:

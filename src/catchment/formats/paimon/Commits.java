@@ -5,8 +5,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.sql.SQLNonTransientConnectionException;
@@ -130,6 +132,72 @@ public final class Commits {
             source.delete();
             return true;
         }
+
+        /** Tasks write data files only, and have no need of this class. */
+        private Object writeReplace() {
+            return new LocalFileIO();
+        }
+    }
+
+    /** A catalog whose tables are fit for a compaction; everything else is answered by the catalog itself. */
+    static final class CompactingCatalog implements InvocationHandler {
+        private final Catalog inner;
+        private final long files;
+
+        CompactingCatalog(Catalog inner, long files) {
+            this.inner = inner;
+            this.files = files;
+        }
+
+        public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+            Object answer;
+            try {
+                answer = method.invoke(inner, arguments);
+            } catch (InvocationTargetException thrown) {
+                throw thrown.getCause();
+            }
+            return answer instanceof FileStoreTable ? compacting((FileStoreTable) answer, files) : answer;
+        }
+    }
+
+    /**
+     * Lets a catalog of Spark hand out tables for compaction until `restore`; returns what it had before. Paimon's
+     * procedure commits by itself: on a local disk it would replace a snapshot that somebody else has just written, and
+     * it would expire snapshots that others need. So many small files of a table without a key become one.
+     */
+    public static Object guard(Object sparkCatalog, long files) throws Exception {
+        Field field = sparkCatalog.getClass().getDeclaredField("catalog");
+        field.setAccessible(true);
+        Object before = field.get(sparkCatalog);
+        Class[] kinds = new Class[] {Catalog.class};
+        InvocationHandler handler = new CompactingCatalog((Catalog) before, files);
+        field.set(sparkCatalog, Proxy.newProxyInstance(Catalog.class.getClassLoader(), kinds, handler));
+        return before;
+    }
+
+    /** Gives a catalog of Spark back what it had before. */
+    public static void restore(Object sparkCatalog, Object before) throws Exception {
+        Field field = sparkCatalog.getClass().getDeclaredField("catalog");
+        field.setAccessible(true);
+        field.set(sparkCatalog, before);
+    }
+
+    private static FileStoreTable compacting(FileStoreTable table, long files) {
+        FileStoreTable own = linking(table);
+        Map options = new HashMap();
+        options.put("snapshot.num-retained.min", String.valueOf(Integer.MAX_VALUE));
+        options.put("snapshot.num-retained.max", String.valueOf(Integer.MAX_VALUE));
+        // Paimon leaves fewer files alone; whoever asks for a compaction has decided that it is worth it.
+        options.put("compaction.max.file-num", String.valueOf(files));
+        return own.copy(options);
+    }
+
+    private static FileStoreTable linking(FileStoreTable table) {
+        if (table.fileIO().getClass() != LocalFileIO.class) {
+            return table;
+        }
+        return FileStoreTableFactory.create(
+                new LinkingFileIO(), table.location(), table.schema(), table.catalogEnvironment());
     }
 
     /** Fails once, in the way that lets a pool replace the connection. */
@@ -169,13 +237,7 @@ public final class Commits {
 
     /** The table for commits: it neither compacts nor expires, and refuses a second snapshot of one number. */
     public static FileStoreTable committing(FileStoreTable table) {
-        FileIO files = table.fileIO();
-        if (files.getClass() == LocalFileIO.class) {
-            files = new LinkingFileIO();
-        }
-        FileStoreTable own =
-                FileStoreTableFactory.create(files, table.location(), table.schema(), table.catalogEnvironment());
-        return own.copy(Collections.singletonMap("write-only", "true"));
+        return linking(table).copy(Collections.singletonMap("write-only", "true"));
     }
 
     /**
@@ -386,7 +448,9 @@ public final class Commits {
         return false;
     }
 
-    /** The data files of the newest snapshot: rows, bytes, format and path, one file in each line. */
+    /**
+     * The data files of the newest snapshot: rows, bytes, level, milliseconds of creation, format and path, one file in each line.
+     */
     public static String files(FileStoreTable table) {
         StringBuilder lines = new StringBuilder();
         for (Iterator all = table.store().newScan().plan().files().iterator(); all.hasNext();) {
@@ -397,6 +461,7 @@ public final class Commits {
                     .createDataFilePathFactory(entry.partition(), entry.bucket())
                     .toPath(file.fileName());
             lines.append(file.rowCount()).append(" ").append(file.fileSize()).append(" ");
+            lines.append(file.level()).append(" ").append(file.creationTimeEpochMillis()).append(" ");
             lines.append(file.fileFormat()).append(" ").append(path).append("\n");
         }
         return lines.toString();

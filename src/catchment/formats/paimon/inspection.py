@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -11,7 +12,7 @@ from catchment.formats.model import Facts
 from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshots import Snapshot, read_back
-from catchment.formats.paimon.table import require_table
+from catchment.formats.paimon.table import Table, require_table
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
 from catchment.run_model import snapshot_name
@@ -72,12 +73,32 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
 
 def files(spark: SparkSession, dataset: Dataset) -> list[Facts]:
     """The data files of the newest snapshot."""
-    lines = str(commits(spark).files(require_table(spark, dataset).java)).splitlines()
-    return sorted((_file(*line.split(" ", 3)) for line in lines), key=lambda file: str(file["path"]))
+    return [
+        {"path": file.path, "format": file.format.upper(), "rows": file.rows, "bytes": file.bytes, "spec_id": 0}
+        for file in data_files(require_table(spark, dataset))
+    ]
 
 
-def _file(rows: str, size: str, format: str, path: str) -> Facts:
-    return {"path": path, "format": format.upper(), "rows": int(rows), "bytes": int(size), "spec_id": 0}
+class DataFile(NamedTuple):
+    """A data file of the newest snapshot."""
+
+    rows: int
+    bytes: int
+    level: int
+    created: float
+    """In seconds since 1970."""
+    format: str
+    path: str
+
+
+def data_files(table: Table) -> list[DataFile]:
+    """The data files of the newest snapshot, in the order of their paths."""
+    lines = str(commits(table.spark).files(table.java)).splitlines()
+    return sorted((_data_file(*line.split(" ", 5)) for line in lines), key=lambda file: file.path)
+
+
+def _data_file(rows: str, size: str, level: str, millis: str, format: str, path: str) -> DataFile:
+    return DataFile(int(rows), int(size), int(level), int(millis) / 1000, format, path)
 
 
 def _snapshot(found: Snapshot) -> Facts:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -18,15 +16,16 @@ from catchment.commit.own_commit import Committed
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
-from catchment.formats.failures import from_spark
 from catchment.formats.model import Facts, MaintenanceResult, Needs
-from catchment.formats.paimon.inspection import files
+from catchment.formats.paimon.compaction import Compaction
+from catchment.formats.paimon.health import health_of
 from catchment.formats.paimon.snapshots import Snapshot, read_back
 from catchment.formats.paimon.table import BRANCH, Table, require_table
 from catchment.plan.model import Dataset, Expire, Maintenance, Rewrite
 from catchment.run_model import snapshot_name
 from catchment.store.in_flight import CLOCKS_APART_SECONDS
 from catchment.store.writes import Base, Entry
+from catchment.table_health import TableHealth
 
 DAY_MS = 24 * 60 * 60 * 1000
 DEFAULT_AGE_MS = 5 * DAY_MS
@@ -81,49 +80,25 @@ class MaintainedTable:
             return self._preview(operation)
         raise _not_supported(operation.kind)
 
+    def health(self, small_file_bytes: int | None) -> TableHealth:
+        """The files of each partition, and the runs that readers of a table with a key have to merge."""
+        return health_of(self.table, self.dataset, small_file_bytes)
+
     def _lease(self) -> AbstractContextManager[None]:
-        """The table's lease. Paimon commits a compaction by itself, and not every store refuses a second snapshot."""
+        """The table's lease, with which nobody else commits."""
         progress = spark_progress(self.spark)
         return table_lease(self.writer.store, self.table.location, self.writer.owner, self.listener, progress)
 
     def _preview(self, operation: Rewrite) -> MaintenanceResult:
         """The files of each bucket of each partition, of which a compaction makes about one."""
-        _check_rewrite(operation)
-        if operation.condition:
-            self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
-        start, buckets = len(self.table.location) + 1, defaultdict[str, list[int]](list)
-        for file in files(self.spark, self.dataset):
-            buckets[file["path"][start:].rpartition("/")[0]].append(file["bytes"])
-        parts: list[dict[str, Any]] = [
-            {"partition": name, "files": len(sizes), "bytes": sum(sizes), "expected_files": 1}
-            for name, sizes in sorted(buckets.items())
-            if len(sizes) > 1
-        ]
-        counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
-        return MaintenanceResult(facts={**counts, "expected_files": len(parts), "partitions": parts})
+        return MaintenanceResult(facts=self._compaction(operation).preview())
 
     def _compact(self, operation: Rewrite) -> MaintenanceResult:
-        """Merge the files of each bucket; sealed writes wait meanwhile."""
-        _check_rewrite(operation)
-        given = {
-            "table": f"{self.dataset.namespace}.{self.dataset.table}",
-            "order_strategy": "order" if operation.order else None,
-            "order_by": operation.order,
-            "where": operation.condition.sql if operation.condition else None,
-        }
-        arguments = ", ".join(f"{key} => {_literal(value)}" for key, value in given.items() if value)
-        with self._lease():
-            before = {each["path"]: each["bytes"] for each in files(self.spark, self.dataset)}
-            try:
-                self.spark.sql(f"CALL `{self.dataset.depot}`.sys.compact({arguments})")
-            except Exception as error:
-                where = operation.condition.where if operation.condition else None
-                raise from_spark(error, otherwise="maintenance-failed").at(where) from error
-            after = {each["path"]: each["bytes"] for each in files(self.spark, self.dataset)}
-        added = {path: size for path, size in after.items() if path not in before}
-        gone = [size for path, size in before.items() if path not in after]
-        facts = {"rewritten_files": len(gone), "added_files": len(added), "rewritten_bytes": sum(gone)}
-        return MaintenanceResult(len(added), sum(added.values()), facts=facts)
+        """Merge the files of each bucket."""
+        return self._compaction(operation).run(self._lease)
+
+    def _compaction(self, operation: Rewrite) -> Compaction:
+        return Compaction.of(self.spark, self.dataset, self.listener, operation)
 
     def _expire(self, operation: Expire) -> MaintenanceResult:
         """Expire the oldest snapshots, up to the first that somebody needs."""
@@ -172,21 +147,6 @@ class MaintainedTable:
         # Those after the snapshot that a write began from tell whether it was published.
         began = None if waiting.sequence is None else waiting.sequence + 1
         return {"writes": min((began, *waiting.snapshots), default=None) if began else None, "readers": seen}
-
-
-def _check_rewrite(operation: Rewrite) -> None:
-    if operation.properties:
-        raise JobError(
-            f"{', '.join(operation.properties)} has no effect on Paimon",
-            code="unsupported-option",
-            hint="set target-file-size and the like as properties of the table",
-        )
-
-
-def _literal(text: str) -> str:
-    """A text as a literal of Spark SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _iso(millis: int) -> str:

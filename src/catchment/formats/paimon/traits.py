@@ -136,6 +136,7 @@ TRAITS = Traits(
     },
     catalog_required=True,
     merge=True,
+    by_warehouse=True,
     conflict=True,
     groups=True,
     primary_keys=True,

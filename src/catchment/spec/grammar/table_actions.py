@@ -37,7 +37,12 @@ class RewriteOptions(Part):
     strategy: Strategy = Field("binpack", description="binpack joins files as they are, sort orders their rows too.")
     sort_order: Text | None = optional("Strategy sort: `col ASC NULLS LAST, …` or zorder(a, b); else the table's own.")
     where: Text | None = optional("Only files that may hold such rows.")
-    properties: dict[str, Text] | None = optional("Iceberg's options, such as target-file-size-bytes or rewrite-all.")
+    properties: dict[str, Text] | None = optional(
+        "Options of the format's rewrite, such as target-file-size-bytes or rewrite-all."
+    )
+    partitions: list[dict[str, Text]] | None = Field(
+        None, min_length=1, description="Only these partitions, each with a value for every partition column."
+    )
 
 
 class ManifestOptions(Part):
@@ -100,3 +105,10 @@ class ToolboxSpec(Part):
 
     dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
     action: ToolboxAction = required("What to do with the dataset.")
+
+
+class CompactionSpec(RewriteOptions):
+    """Settings of the compaction stack: the small files of one dataset are merged."""
+
+    dataset: Text = required("Address of the dataset: dataos://depot:collection/dataset?acl=rw.")
+    format: Text | None = optional("Format of a dataset of files, unless its name has a suffix.")

@@ -36,7 +36,7 @@ class Retry(Part):
 class Spec(Part):
     """What a job runs: its stack, and the stack's own settings."""
 
-    stack: Text = required("The stack, with or without a version: flare:7.0, flare, toolbox.")
+    stack: Text = required("The stack, with or without a version: flare:7.0, flare, toolbox, compaction.")
     compute: Text | None = optional("The engine that runs the job; without it, one that fits its depots.")
     log_level: LogLevel | None = optional("Log level of the job: DEBUG, INFO, WARN or ERROR.")
     envs: dict[str, Text] | None = optional("Environment variables of the job's engine.")

@@ -12,12 +12,14 @@ from catchment.spec.model import Job, Output, Retry
 from catchment.spec.reading.inputs import read_inputs, read_steps
 from catchment.spec.reading.outputs import read_outputs
 from catchment.spec.reading.streaming import read_streaming
-from catchment.spec.reading.table_actions import read_actions, read_toolbox
+from catchment.spec.reading.table_actions import read_actions, read_compaction, read_toolbox
 from catchment.spec.reading.unsupported import check_job, check_spec, check_stack
 from catchment.spec.reading.views import read_views
 from catchment.spec.tree import MapNode
 from catchment.spec.validation import parse
 
+_READERS = {"toolbox": read_toolbox, "compaction": read_compaction}
+"""Which function reads the jobs of a stack; all others are flare jobs."""
 _OTHER_WORK = ("actions", "assertions", "profile")
 
 
@@ -40,7 +42,7 @@ def read_job(node: MapNode, given: dag.DagNode | None, findings: Findings) -> Jo
         findings.error("missing-field", "`stackSpec` is missing in `spec`", where, "add `stackSpec:` to `spec`")
         return None
     job = _job(node, given, spec, spec_node) if given and spec else None
-    return read_toolbox(job, spec_node, findings) if family == "toolbox" else _flare(job, spec_node, findings)
+    return _READERS.get(family, _flare)(job, spec_node, findings)
 
 
 def retry_of(given: dag.Retry | None) -> Retry:

@@ -12,14 +12,17 @@ from catchment.formats.registry import all_traits
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import table_actions as grammar
 from catchment.spec.grammar.fields import Part
-from catchment.spec.grammar.table_actions import ToolboxAction, ToolboxSpec
+from catchment.spec.grammar.table_actions import CompactionSpec, ToolboxAction, ToolboxSpec
 from catchment.spec.model import (
+    NULL_PARTITION,
     Action,
     ChangeName,
     Delete,
     Expire,
+    Input,
     Job,
     Operation,
+    Partition,
     RemoveOrphans,
     Rewrite,
     RewriteManifests,
@@ -41,19 +44,30 @@ _ORDER = re.compile(r"\s*zorder\s*\(.+\)\s*|[^()]+", re.IGNORECASE | re.DOTALL)
 def read_rewrite(node: MapNode, findings: Findings) -> Rewrite | None:
     """The operation of a `rewrite_dataset` action."""
     given = _parsed(grammar.RewriteOptions, node, findings)
-    if given is None:
-        return None
+    return rewrite_of(given, follow(node, ["options"]).node, findings) if given else None
+
+
+def rewrite_of(given: grammar.RewriteOptions, node: Node, findings: Findings) -> Rewrite:
+    """The rewrite that some options describe; `node` has them."""
     properties = dict(given.properties or {})
     for key in properties:
         if key not in REWRITE_PROPERTIES:
-            where = follow(node, ["options", "properties", key]).key_where
+            where = follow(node, ["properties", key]).key_where
             hint = did_you_mean(key, REWRITE_PROPERTIES) or "they are the options of the format's own rewrite"
             findings.error("unknown-key", f"a rewrite has no property `{key}`", where, hint)
     if given.sort_order is not None:
         _check_order(given.sort_order, given.strategy, node, findings)
-    where_node = follow(node, ["options", "where"]).node
+    where_node = follow(node, ["where"]).node
     condition = read_clause(given.where, where_node, "WHERE") if given.where else None
-    return Rewrite(given.strategy, given.sort_order, condition, properties)
+    partitions = tuple(
+        Partition(_values(each), follow(node, ["partitions", index]).node.where)
+        for index, each in enumerate(given.partitions or ())
+    )
+    return Rewrite(given.strategy, given.sort_order, condition, properties, partitions)
+
+
+def _values(given: Mapping[str, str]) -> dict[str, str | None]:
+    return {name: None if value == NULL_PARTITION else value for name, value in given.items()}
 
 
 def read_manifests(node: MapNode, findings: Findings) -> RewriteManifests | None:
@@ -103,8 +117,8 @@ def _parsed(model: type[Options], node: MapNode, findings: Findings) -> Options 
     return given
 
 
-def _check_order(order: str, strategy: str, node: MapNode, findings: Findings) -> None:
-    where = follow(node, ["options", "sortOrder"])
+def _check_order(order: str, strategy: str, node: Node, findings: Findings) -> None:
+    where = follow(node, ["sortOrder"])
     if strategy != "sort":
         hint = "add `strategy: sort`, or remove `sortOrder`"
         findings.error("options-conflict", "`sortOrder` needs the strategy `sort`", where.key_where, hint)
@@ -224,6 +238,23 @@ NEEDS: Mapping[ChangeName, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "partition_replace": (("field", "type", "column"), _OF_A_FIELD),
 }
 """The required and the optional arguments of each change."""
+
+
+def read_compaction(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:
+    """The job with its rewrite of one dataset; None if too little of it can be read."""
+    stack = spec_node.entries["stackSpec"].node
+    given, found = parse(CompactionSpec, stack, spec_node.key_where("stackSpec"))
+    findings.extend(found)
+    if job is None or given is None or not isinstance(stack, MapNode):
+        return None
+    place = follow(stack, ["dataset"]).node.where
+    table = Input(COMPACTED, given.dataset, stack.where, place, given.format.lower() if given.format else None)
+    rewrite = Action("rewrite_dataset", COMPACTED, stack.where, rewrite_of(given, stack, findings))
+    return replace(job, names=frozenset({COMPACTED}), inputs=(table,), actions=(rewrite,))
+
+
+COMPACTED = "compacted"
+"""The name of the input of a compaction job."""
 
 
 def read_toolbox(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | None:

@@ -16,7 +16,7 @@ _OTHER_FORMATS = (
     *("postgres", "postgresql", "mysql", "mssql", "oracle", "fastbase", "rss", "redis", "file"),
 )
 _LEAVE_OUT = "leave it out to run the rest"
-_STACKS = ("flare", "toolbox")
+_STACKS = ("flare", "toolbox", "compaction")
 
 _JOB = {
     "assertions": ("unsupported-assertions", "assertions"),
@@ -54,7 +54,7 @@ def is_supported(format: str | None) -> bool:
 
 
 def check_stack(spec: MapNode, findings: Findings) -> str | None:
-    """The family of a job's stack, flare or toolbox; None if the stack is not supported."""
+    """The family of a job's stack; None if the stack is not supported."""
     stack = spec.get("stack")
     written = text(stack)
     if stack is None or written is None:
@@ -62,7 +62,7 @@ def check_stack(spec: MapNode, findings: Findings) -> str | None:
     family = written.split(":")[0]
     if family in _STACKS:
         return family
-    hint = did_you_mean(family, _STACKS) or "supported stacks are flare and toolbox"
+    hint = did_you_mean(family, _STACKS) or f"supported stacks are {', '.join(_STACKS)}"
     findings.error("unsupported-stack", f"not supported yet: stack {written}", stack.where, hint)
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from catchment.commit.publisher import Outcome
@@ -20,7 +20,7 @@ from catchment.store.writes import NO_BRANCH, Base, Entry, Intent, WriteMode
 
 TARGET = "dataos://drop:none/d"
 Parts = Mapping[str, Sequence[str]]
-"""The rows of each partition: every row is a file that holds it."""
+"""The rows of each partition: every row is a file that holds it, until a compaction puts several into one."""
 
 
 class Died(BaseException):
@@ -77,6 +77,19 @@ class Dataset:
         self.ledger.seal(intent, journal.contents(FileChanges(tuple(additions)), len(additions)))
         return self.found(write_id)
 
+    def compacted(self, write_id: str, part: str, into: int = 1) -> Entry:
+        """A compaction of one partition that has read its files, and waits to be published."""
+        stage = new_stage(str(self.root), write_id)
+        intent = self.intent(write_id, "maintain", stage)
+        self.ledger.open(intent)
+        read = sorted(path for path in (self.root / part).iterdir() if not is_hidden(path.name))
+        texts = ["\n".join(path.read_text() for path in read[number::into]) for number in range(into)]
+        merged = [_staged(stage, "", number, text) for number, text in enumerate(texts)]
+        placed = tuple(replace(each, path=f"{part}/{each.path}") for each in merged)
+        changes = FileChanges(placed, tuple(f"{part}/{path.name}" for path in read))
+        self.ledger.seal(intent, journal.contents(changes, len(read)))
+        return self.found(write_id)
+
     def again(self, write_id: str, parts: Parts, mode: WriteMode) -> None:
         """Run a write once more, as a job that is resumed does."""
         stage = new_stage(str(self.root), write_id)
@@ -120,7 +133,7 @@ class Dataset:
         for file in self.root.rglob("*"):
             path = file.relative_to(self.root).as_posix()
             if file.is_file() and not is_hidden(path):
-                seen.setdefault(path.rpartition("/")[0], Counter())[file.read_text()] += 1
+                seen.setdefault(path.rpartition("/")[0], Counter()).update(file.read_text().splitlines())
         return seen
 
     def stages(self) -> list[str]:

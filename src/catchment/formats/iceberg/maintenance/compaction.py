@@ -12,6 +12,7 @@ from catchment.formats.failures import first_line, from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
+from catchment.formats.iceberg.maintenance.partition_conditions import condition_of
 from catchment.formats.iceberg.maintenance.procedures import call
 from catchment.formats.iceberg.maintenance.retention import check_metadata_kept
 from catchment.formats.iceberg.row_changes import CONFLICT_ERRORS
@@ -26,8 +27,8 @@ VALIDATION = f"{EXCEPTIONS}ValidationException"
 
 
 def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
-    """Rewrite data files."""
-    condition = operation.condition.sql if operation.condition else None
+    """Rewrite data files, those of the chosen partitions if some are named."""
+    condition = condition_of(maintained, operation)
     sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
 
     def attempt() -> MaintenanceResult:
@@ -127,7 +128,7 @@ def preview_files(maintained: MaintainedTable, operation: Rewrite) -> Maintenanc
     check_metadata_kept(maintained)
     _check(maintained, operation)
     maintained.table.refresh()
-    groups = list(_groups(maintained, operation))
+    groups = list(_groups(maintained, operation, condition_of(maintained, operation)))
     return MaintenanceResult(
         facts={
             "rewritten_files": sum(group["files"] for group in groups),
@@ -169,10 +170,10 @@ def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
         raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
 
 
-def _groups(maintained: MaintainedTable, operation: Rewrite) -> Iterator[dict[str, Any]]:
+def _groups(maintained: MaintainedTable, operation: Rewrite, condition: str | None) -> Iterator[dict[str, Any]]:
     jvm, spec = Jvm.of(maintained.spark), maintained.table.spec()
     planner = jvm.iceberg("actions.BinPackRewriteFilePlanner")(
-        maintained.table, _filter(maintained, operation.condition)
+        maintained.table, _filter(maintained, operation.condition, condition)
     )
     planner.init(dict(operation.properties))
     found: dict[str | None, dict[str, Any]] = {}
@@ -187,16 +188,16 @@ def _groups(maintained: MaintainedTable, operation: Rewrite) -> Iterator[dict[st
     yield from sorted(found.values(), key=lambda part: (part["partition"] is None, part["partition"]))
 
 
-def _filter(maintained: MaintainedTable, condition: Clause | None) -> Any:
+def _filter(maintained: MaintainedTable, clause: Clause | None, condition: str | None) -> Any:
     jvm = Jvm.of(maintained.spark)
     if condition is None:
         return jvm.iceberg("expressions.Expressions").alwaysTrue()
     converter, session = jvm(CONVERTER), maintained.spark._jsparkSession
     try:
-        resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition.sql)
+        resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition)
         return converter.convertToIcebergExpression(resolved)
     except Exception as error:
-        raise from_spark(error, otherwise="maintenance-failed").at(condition.where) from error
+        raise from_spark(error, otherwise="maintenance-failed").at(clause.where if clause else None) from error
 
 
 def _lengths(maintained: MaintainedTable, manifests: Any) -> list[int]:

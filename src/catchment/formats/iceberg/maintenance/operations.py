@@ -13,6 +13,7 @@ from catchment.formats.iceberg.maintenance.compaction import (
     rewrite_manifests,
 )
 from catchment.formats.iceberg.maintenance.expiry import choose, expire
+from catchment.formats.iceberg.maintenance.health import health_of
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.orphans import remove_orphans
 from catchment.formats.iceberg.maintenance.retention import check_metadata_kept
@@ -21,6 +22,7 @@ from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import MaintenanceResult
 from catchment.plan.model import Expire, Maintenance, RemoveOrphans, Rewrite, RewriteManifests
 from catchment.store.writes import Base, Entry
+from catchment.table_health import TableHealth
 
 
 class Operations(MaintainedTable):
@@ -65,3 +67,7 @@ class Operations(MaintainedTable):
                 return MaintenanceResult(facts=choose(self, operation).facts())
             case RemoveOrphans():
                 return self.perform(replace(operation, dry_run=True))
+
+    def health(self, small_file_bytes: int | None) -> TableHealth:
+        """The live files by partition."""
+        return health_of(self, small_file_bytes)

@@ -1,0 +1,191 @@
+"""Maintenance of Delta tables: compaction with Delta's own OPTIMIZE, which commits a version that changes no row.
+
+VACUUM is left out: it removes files by their age alone, also those of sealed writes that are not in the log yet.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.leases import table_lease
+from catchment.commit.listener import Listener
+from catchment.commit.own_commit import Committed
+from catchment.commit.spark_progress import spark_progress
+from catchment.commit.writer import Writer
+from catchment.errors import CommitConflict, JobError
+from catchment.formats.backoff import MAX_ATTEMPTS, attempts
+from catchment.formats.delta.conflicts import kind_of
+from catchment.formats.delta.health import health_of, partition_columns, sizes_by_partition
+from catchment.formats.delta.log import BRANCH, Log, require_head
+from catchment.formats.delta.session_settings import set_for_now
+from catchment.formats.delta.transaction import needs_table_lease
+from catchment.formats.failures import from_spark
+from catchment.formats.model import MaintenanceResult
+from catchment.formats.partition_values import check_partitions, partition_condition
+from catchment.formats.rewrite_options import check_rewrite
+from catchment.plan.model import Dataset, Maintenance, Rewrite
+from catchment.store.writes import Base, Entry
+from catchment.table_health import TableHealth
+
+SETTINGS = "spark.databricks.delta.optimize."
+SIZES = {"target-file-size-bytes": "maxFileSize", "min-file-size-bytes": "minFileSize"}
+"""The settings of OPTIMIZE by the names that rewrites have for them."""
+MIN_FILE_SIZE = 1024**3
+"""Delta's default: smaller files are merged."""
+WRITER_WAIT_SECONDS = 60.0
+"""How long a compaction waits for overwrites and merges, which would have to look at the table again."""
+LOOK_SECONDS = 0.25
+REPLACING = frozenset({"overwrite", "overwrite-partitions", "merge"})
+_ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class MaintainedTable:
+    """One table."""
+
+    spark: SparkSession
+    dataset: Dataset
+    writer: Writer
+    listener: Listener
+
+    @property
+    def log(self) -> Log:
+        return Log(self.spark, str(self.dataset.path))
+
+    @property
+    def branch(self) -> str:
+        """A table has only one."""
+        return BRANCH
+
+    @property
+    def base(self) -> Base:
+        """The table's version now."""
+        return require_head(self.spark, self.dataset).base
+
+    def head(self) -> int | None:
+        """The newest version."""
+        return require_head(self.spark, self.dataset).version
+
+    def find(self, write: Entry) -> Committed | JobError | None:
+        """The commit of a write in the table's log."""
+        return self.log.find_commit(write)
+
+    def perform(self, operation: Maintenance) -> MaintenanceResult:
+        """Compact the table, one partition after the other if partitions are named."""
+        rewrite = self._checked(operation)
+        sums = {"rewritten_files": 0, "added_files": 0, "rewritten_bytes": 0}
+        for condition in self._conditions(rewrite):
+            self.listener.check()
+            metrics = self._optimize_again(rewrite, condition)
+            sums["rewritten_files"] += int(metrics.numFilesRemoved)
+            sums["added_files"] += int(metrics.numFilesAdded)
+            sums["rewritten_bytes"] += int(metrics.filesRemoved.totalSize or 0)
+        return MaintenanceResult(sums["added_files"], sums["rewritten_bytes"], facts=sums)
+
+    def preview(self, operation: Maintenance) -> MaintenanceResult:
+        """Report the partitions with several small files, of which a compaction makes one."""
+        rewrite = self._checked(operation)
+        if rewrite.condition:
+            self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
+        columns = partition_columns(require_head(self.spark, self.dataset))
+        check_partitions(self.dataset, [column.name for column in columns], rewrite.partitions)
+        wanted = [dict(each.values) for each in rewrite.partitions]
+        limit = int(rewrite.properties.get("min-file-size-bytes", MIN_FILE_SIZE))
+        parts: list[dict[str, Any]] = [
+            {
+                "partition": "/".join(f"{name}={value}" for name, value in each.partition.items()),
+                "files": each.small_files,
+                "bytes": each.small_bytes,
+                "expected_files": 1,
+            }
+            for each in sizes_by_partition(self.spark, require_head(self.spark, self.dataset), limit)
+            if each.partition is not None and each.small_files > 1 and (not wanted or dict(each.partition) in wanted)
+        ]
+        counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
+        return MaintenanceResult(facts={**counts, "expected_files": len(parts), "partitions": parts})
+
+    def health(self, small_file_bytes: int | None) -> TableHealth:
+        """The live files by partition."""
+        recorded = self.writer.store.activity.last_compaction(self.dataset.address)
+        return health_of(self.log, self.dataset, require_head(self.spark, self.dataset), small_file_bytes, recorded)
+
+    def _checked(self, operation: Maintenance) -> Rewrite:
+        if not isinstance(operation, Rewrite):
+            raise JobError(
+                f"not supported yet: {operation.kind} on delta", code="unsupported-actions", hint="use Delta's SQL"
+            )
+        check_rewrite(self.dataset, operation, sorts=True, filters=True)
+        if operation.strategy == "sort" and not _ZORDER.fullmatch(operation.order or ""):
+            raise JobError(
+                f"OPTIMIZE sorts {self.dataset.address} along a z-order only",
+                code="unsupported-option",
+                hint="write the order as zorder(a, b)",
+            )
+        return operation
+
+    def _conditions(self, operation: Rewrite) -> tuple[str | None, ...]:
+        """One for each commit; None for the whole table."""
+        given = operation.condition.sql if operation.condition else None
+        columns = partition_columns(require_head(self.spark, self.dataset))
+        each = [partition_condition(self.dataset, columns, [partition]) for partition in operation.partitions]
+        return tuple(f"({given}) AND {one}" if given else one for one in each) or (given,)
+
+    def _optimize_again(self, operation: Rewrite, condition: str | None) -> Any:
+        """Compact; again after each conflict. Overwrites and merges under way go first."""
+        for number in attempts():
+            self._wait_for_writers()
+            try:
+                with self._commit_lease():
+                    return self._optimize(operation, condition)
+            except Exception as error:
+                if kind_of(error) is None:
+                    where = operation.condition.where if operation.condition else None
+                    raise from_spark(error, otherwise="maintenance-failed").at(where) from error
+                if number == MAX_ATTEMPTS:
+                    raise _overtaken(self.dataset, number) from error
+            self.listener.check()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _optimize(self, operation: Rewrite, condition: str | None) -> Any:
+        order = _ZORDER.fullmatch(operation.order or "")
+        where = f" WHERE {condition}" if condition else ""
+        sorting = f" ZORDER BY ({order[1]})" if order else ""
+        sizes = {f"{SETTINGS}{SIZES[name]}": value for name, value in operation.properties.items()}
+        with set_for_now(self.spark, sizes):
+            [row] = self.spark.sql(f"OPTIMIZE {self.dataset.identifier}{where}{sorting}").collect()
+        return row.metrics
+
+    def _commit_lease(self) -> AbstractContextManager[None]:
+        """The table's lease, where two commits could both succeed and one be lost."""
+        if not needs_table_lease(self.spark, self.log.path):
+            return nullcontext()
+        progress = spark_progress(self.spark)
+        return table_lease(self.writer.store, self.log.path, self.writer.owner, self.listener, progress)
+
+    def _wait_for_writers(self) -> None:
+        """Wait for overwrites and merges under way, which a commit of ours would send back to the start."""
+        deadline = time.monotonic() + WRITER_WAIT_SECONDS
+        while self._is_replaced() and time.monotonic() < deadline:
+            self.listener.check()
+            time.sleep(LOOK_SECONDS)
+
+    def _is_replaced(self) -> bool:
+        active = self.writer.store.activity.writes()
+        return any(
+            write.target == self.dataset.address and write.mode in REPLACING and write.state == "open" and write.alive
+            for write in active
+        )
+
+
+def _overtaken(dataset: Dataset, number: int) -> CommitConflict:
+    return CommitConflict(
+        f"{dataset.address} was changed by others during each of {number} attempts",
+        code="maintenance-overtaken",
+        hint="try again when fewer jobs overwrite it, or compact single partitions (--partition)",
+    )

@@ -1,0 +1,191 @@
+"""Compaction of Paimon tables with Paimon's own procedure, one partition and one commit after the other.
+
+Writers go on meanwhile: Paimon commits a compaction only if the files that it replaces are still there, and the one
+that comes second looks again. The table's lease is needed only where the store takes a second snapshot of one number.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.listener import Listener
+from catchment.errors import CommitConflict
+from catchment.formats.backoff import attempts
+from catchment.formats.failures import from_spark
+from catchment.formats.model import Facts, MaintenanceResult
+from catchment.formats.paimon.health import DEFAULT_PARTITION, target_size, values_of
+from catchment.formats.paimon.inspection import DataFile, data_files
+from catchment.formats.paimon.java import commits
+from catchment.formats.paimon.table import Table, require_table
+from catchment.formats.partition_values import PartitionColumn, partition_condition, text_literal
+from catchment.formats.rewrite_options import check_rewrite
+from catchment.plan.model import Dataset, Partition, Rewrite
+
+MAX_ATTEMPTS = 10
+LEAST_FILES = 2
+Lease = Callable[[], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one commit of a compaction is about."""
+
+    condition: str | None
+    """None for the whole table."""
+    files: int = LEAST_FILES
+    """How many small files become one."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """A compaction of one table."""
+
+    spark: SparkSession
+    dataset: Dataset
+    listener: Listener
+    operation: Rewrite
+    table: Table
+
+    @classmethod
+    def of(cls, spark: SparkSession, dataset: Dataset, listener: Listener, operation: Rewrite) -> Compaction:
+        """A compaction, unless something is wrong with what is asked for."""
+        check_rewrite(dataset, operation, sorts=True, filters=True)
+        made = cls(spark, dataset, listener, operation, require_table(spark, dataset))
+        made._condition(*operation.partitions)  # so that a wrong partition is refused before anything is done
+        return made
+
+    def parts(self) -> list[Part]:
+        """The commits: one for each partition that is asked for.
+
+        Paimon merges small files of a table without a key only if there are many. So each partition is called for by
+        itself, with as many files as it has.
+        """
+        if self.table.keys or self.operation.order:
+            each = [self._condition(partition) for partition in self.operation.partitions]
+            return [Part(condition) for condition in each or [self._condition()]]
+        small, limit = dict[str, int](), target_size(self.table) // 10 * 7
+        for name, file in self._placed():
+            if file.bytes < limit and self._is_chosen(name):
+                small[name] = small.get(name, 0) + 1
+        many = {name: count for name, count in sorted(small.items()) if count >= LEAST_FILES}
+        return [Part(self._condition(*self._partition(name)), count) for name, count in many.items()]
+
+    def _partition(self, directory: str) -> list[Partition]:
+        return [Partition(values_of(directory, self._null))] if self.table.partitions else []
+
+    def _condition(self, *partitions: Partition) -> str | None:
+        """The condition that is asked for, and those of partitions."""
+        given = self.operation.condition.sql if self.operation.condition else None
+        if not partitions:
+            return given
+        types = {field.name: field.dataType.simpleString() for field in self.table.schema.fields}
+        columns = [PartitionColumn(name, types[name]) for name in self.table.partitions]
+        chosen = partition_condition(self.dataset, columns, partitions)
+        return f"({given}) AND ({chosen})" if given else chosen
+
+    @property
+    def _null(self) -> str:
+        return self.table.options.get("partition.default-name", DEFAULT_PARTITION)
+
+    def preview(self) -> Facts:
+        """The files of each bucket of the chosen partitions, of which a compaction makes about one."""
+        if self.operation.condition:
+            self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
+        buckets = defaultdict[str, list[int]](list)
+        for name, file in self._placed():
+            buckets[name].append(file.bytes)
+        parts: list[dict[str, Any]] = [
+            {"partition": name, "files": len(sizes), "bytes": sum(sizes), "expected_files": 1}
+            for name, sizes in sorted(buckets.items())
+            if len(sizes) > 1 and self._is_chosen(name)
+        ]
+        counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
+        return {**counts, "expected_files": len(parts), "partitions": parts}
+
+    def run(self, lease: Lease) -> MaintenanceResult:
+        """Compact; `lease` keeps everybody else from committing, where that is needed."""
+        rewritten = added = size = new = 0
+        for part in self.parts():
+            self.listener.check()
+            gone, came = self._compact(part, lease)
+            rewritten, size = rewritten + len(gone), size + sum(gone)
+            added, new = added + len(came), new + sum(came)
+        facts = {"rewritten_files": rewritten, "added_files": added, "rewritten_bytes": size}
+        return MaintenanceResult(added, new, facts=facts)
+
+    def _compact(self, part: Part, lease: Lease) -> tuple[list[int], list[int]]:
+        """Compact once; returns the sizes of the files that are gone and of the new ones."""
+        with lease() if self._needs_lease() else nullcontext():
+            before = {file.path: file.bytes for file in data_files(self.table)}
+            self._call_again(part)
+            after = {file.path: file for file in data_files(self.table)}
+        gone = [size for path, size in before.items() if path not in after]
+        # Writers may have come meanwhile. They write files of level 0, which a compaction of keys never makes.
+        came = [
+            file.bytes for path, file in after.items() if path not in before and (file.level or not self.table.keys)
+        ]
+        return gone, came if gone else []
+
+    def _needs_lease(self) -> bool:
+        """Whether others must not commit meanwhile: two snapshots of one number, or sorted rows replace partitions."""
+        return self.table.is_unguarded or self.operation.order is not None
+
+    def _call_again(self, part: Part) -> None:
+        """Call the procedure; again if somebody else has replaced files that it was compacting."""
+        for number in attempts(MAX_ATTEMPTS):
+            newest = self.table.newest()
+            try:
+                with guarded(self.spark, self.dataset.depot, part.files):
+                    self._call(part.condition)
+                return
+            except Exception as error:
+                if self.table.newest() == newest:
+                    where = self.operation.condition.where if self.operation.condition else None
+                    raise from_spark(error, otherwise="maintenance-failed").at(where) from error
+                if number == MAX_ATTEMPTS:
+                    raise _overtaken(self.dataset, number) from error
+            self.listener.check()
+
+    def _call(self, condition: str | None) -> None:
+        given = {
+            "table": f"{self.dataset.namespace}.{self.dataset.table}",
+            "order_strategy": "order" if self.operation.order else None,
+            "order_by": self.operation.order,
+            "where": condition,
+        }
+        arguments = ", ".join(f"{key} => {text_literal(value)}" for key, value in given.items() if value)
+        self.spark.sql(f"CALL `{self.dataset.depot}`.sys.compact({arguments})")
+
+    def _placed(self) -> Iterator[tuple[str, DataFile]]:
+        """Each data file with its partition and bucket."""
+        start = len(self.table.location) + 1
+        return ((file.path[start:].rpartition("/")[0], file) for file in data_files(self.table))
+
+    def _is_chosen(self, bucket: str) -> bool:
+        wanted = [dict(partition.values) for partition in self.operation.partitions]
+        return not wanted or dict(values_of(bucket, self._null)) in wanted
+
+
+@contextmanager
+def guarded(spark: SparkSession, depot: str, files: int) -> Iterator[None]:
+    """Let the session's catalog hand out tables whose commits never replace a snapshot and never expire one."""
+    catalog = spark._jsparkSession.sessionState().catalogManager().catalog(depot)
+    before = commits(spark).guard(catalog, files)
+    try:
+        yield
+    finally:
+        commits(spark).restore(catalog, before)
+
+
+def _overtaken(dataset: Dataset, number: int) -> CommitConflict:
+    return CommitConflict(
+        f"{dataset.address} was changed by others during each of {number} attempts",
+        code="maintenance-overtaken",
+        hint="try again when fewer jobs overwrite it, or compact single partitions (--partition)",
+    )

@@ -1,0 +1,54 @@
+"""What a rewrite of files may be asked for: whatever would have no effect is refused."""
+
+from __future__ import annotations
+
+from catchment.errors import JobError
+from catchment.formats.registry import traits_of
+from catchment.plan.model import Dataset, Rewrite
+
+FLAGS = frozenset({"rewrite-all"})
+"""Properties that are true or false; the others of formats that Catchment rewrites itself are whole numbers."""
+
+
+def check_rewrite(dataset: Dataset, operation: Rewrite, *, sorts: bool = False, filters: bool = False) -> None:
+    """Raise if a format cannot do what is asked, or if a limit makes the rewrite do nothing."""
+    known = traits_of(dataset.format).rewrite_options
+    if unknown := sorted(set(operation.properties) - known):
+        raise JobError(
+            f"{', '.join(unknown)} has no effect on {dataset.address}, whose format is {dataset.format}",
+            code="unsupported-option",
+            hint=f"its rewrite knows {', '.join(sorted(known))}" if known else "set properties of the table instead",
+        )
+    if operation.strategy == "sort" and not sorts:
+        raise JobError(
+            f"a compaction of {dataset.address} does not sort rows",
+            code="unsupported-option",
+            hint="leave the order out, or keep the data in a table",
+        )
+    if operation.condition is not None and not filters:
+        raise JobError(
+            f"a compaction of {dataset.address} takes no condition",
+            code="unsupported-option",
+            where=operation.condition.where,
+            hint="name partitions instead: --partition day=2026-03-01",
+        )
+    for name, value in operation.properties.items():
+        _check_value(name, value)
+
+
+def _check_value(name: str, value: str) -> None:
+    if name in FLAGS:
+        if value.lower() not in ("true", "false"):
+            raise _bad(name, value, "write true or false")
+    elif not value.isdecimal():
+        raise _bad(name, value, "write a whole number")
+    elif int(value) == 0:
+        raise JobError(
+            f"with {name}={value} no file would ever be rewritten",
+            code="threshold-never-met",
+            hint="write a number above zero, or leave the property out",
+        )
+
+
+def _bad(name: str, value: str, hint: str) -> JobError:
+    return JobError(f"`{value}` is not a value of {name}", code="unsupported-option", hint=hint)

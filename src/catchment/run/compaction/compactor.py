@@ -1,0 +1,193 @@
+"""Compacts one table, partition by partition, in small commits; writers that wait go first."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from catchment.errors import EngineLost, Retryable
+from catchment.formats.registry import traits_of
+from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite
+from catchment.project.model import Upkeep
+from catchment.run.compaction.needs import Need, needs_of
+from catchment.table_health import TableHealth
+
+LOOK_SECONDS = 10.0
+"""How often a continuous compaction looks for new commits."""
+YIELD_SECONDS = 60.0
+"""How long a compaction waits for writers that wait, before it goes on."""
+PAUSE_SECONDS = 0.25
+WORTH_IT = {"min-input-files": "2"}
+"""The thresholds decide that a partition is compacted; the format then need not hesitate any more."""
+APPLY_DELETES = {"delete-file-threshold": "1", "remove-dangling-deletes": "true"}
+"""Rewrite the data files that deletes belong to, and remove those that belong to none any more."""
+
+
+class Lake(Protocol):
+    """What a compaction asks of an engine."""
+
+    def health(self, table: Dataset, small_file_bytes: int | None, known: str | None) -> TableHealth | None:
+        """How well the files of a table serve its readers; None if its newest commit is the known one."""
+        ...
+
+    def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
+        """Run one maintenance action."""
+        ...
+
+
+@dataclass
+class Done:
+    """What a compaction has done so far."""
+
+    partitions: list[Mapping[str, Any]] = field(default_factory=list)
+    rewritten_files: int = 0
+    added_files: int = 0
+    rewritten_bytes: int = 0
+    failed: int = 0
+    """Partitions that others changed again and again."""
+    expired: int = 0
+    """Snapshots that were expired."""
+
+    def add(self, need: Need, facts: Mapping[str, Any]) -> None:
+        """Count one partition."""
+        counts = {key: int(facts.get(key, 0)) for key in ("rewritten_files", "added_files", "rewritten_bytes")}
+        self.rewritten_files += counts["rewritten_files"]
+        self.added_files += counts["added_files"]
+        self.rewritten_bytes += counts["rewritten_bytes"]
+        self.partitions.append({"partition": need.name, "reasons": list(need.reasons), **counts})
+
+
+@dataclass
+class TableCompactor:
+    """A compaction of one table."""
+
+    lake: Lake
+    table: Dataset
+    upkeep: Upkeep
+    by: str
+    wanted: Sequence[Partition] = ()
+    """Only these partitions; all of them if empty."""
+    writers_wait: Callable[[], bool] = lambda: False
+    """Whether sealed writes of the table wait to be published."""
+    check: Callable[[], None] = lambda: None
+    """Raises if somebody else has taken over the right to compact the table."""
+    stop: threading.Event = field(default_factory=threading.Event)
+    tell: Callable[[str], None] = lambda _: None
+    clock: Callable[[], float] = time.time
+    done: Done = field(default_factory=Done)
+    _last: TableHealth | None = None
+    _tried: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Files and bytes of each partition before it was compacted: one that still has these is left alone."""
+
+    def look(self) -> tuple[TableHealth, tuple[Need, ...]]:
+        """The table as it is now, and what it needs; what was tried without effect is not among it."""
+        known = self._last.head if self._last else None
+        found = self.lake.health(self.table, self.upkeep.thresholds.small_file_bytes, known) or self._last
+        if found is None:
+            raise AssertionError("a table is known from the first look on")
+        self._last = found
+        now = {Need(each, ()).name: (each.files, each.bytes) for each in found.partitions}
+        self._tried = {name: before for name, before in self._tried.items() if now.get(name) == before}
+        needs = needs_of(found, self.upkeep.thresholds, self.clock(), self.wanted)
+        return found, tuple(need for need in needs if need.name not in self._tried)
+
+    def batch(self) -> Done:
+        """Compact everything that needs it now; then expire what the table's writers leave to the compaction."""
+        found, needs = self.look()
+        done = set[str]()
+        while needs and not self.stop.is_set():
+            for need in needs:
+                if not self.compact(need):
+                    break
+                done.add(need.name)  # once: whatever comes meanwhile is for the next compaction
+            self.forget()
+            found, later = self.look()
+            needs = tuple(need for need in later if need.name not in done)
+        if not self.stop.is_set():
+            self.expire(found)
+        return self.done
+
+    def continuous(self, every: float = LOOK_SECONDS) -> Done:
+        """Follow the table until somebody stops it; partitions that are being written come later."""
+        while not self.stop.is_set():
+            try:
+                worked = self._step()
+            except EngineLost:
+                raise
+            except Retryable as error:
+                self.tell(f"{self.table.address}: {error.message}; trying again")
+                worked = False
+            if not worked:
+                self.stop.wait(every)
+        return self.done
+
+    def _step(self) -> bool:
+        """Compact the partition that needs it most, if one does.
+
+        One at a time: what comes next is decided by what the table is then.
+        """
+        found, needs = self.look()
+        due = [need for need in needs if not need.busy]
+        if due:
+            self.compact(due[0])
+            self.forget()
+            if len(due) == 1:
+                self.expire(found)
+        return bool(due)
+
+    def compact(self, need: Need) -> bool:
+        """Compact one partition; False if the compaction was stopped before it."""
+        self.yield_to_writers()
+        if self.stop.is_set():
+            return False
+        self.check()
+        self._tried[need.name] = need.health.files, need.health.bytes
+        try:
+            facts = self.lake.maintain(self.table, self._rewrite(need), by=self.by, dry_run=False)
+        except EngineLost:
+            raise
+        except Retryable as error:
+            self.done.failed += 1
+            self.tell(f"{self.table.address} {need.name}: {error.message}; it is compacted later")
+            return True
+        self.done.add(need, facts)
+        self.tell(_told(self.table, need, facts))
+        return True
+
+    def expire(self, found: TableHealth) -> None:
+        """Expire snapshots, if that is a matter of the compaction; what others still need stays."""
+        retention = self.upkeep.retention
+        wanted = found.write_only or retention is not None
+        if not wanted or not traits_of(self.table.format).supports("expire_snapshots", self.table.format):
+            return
+        before = None if retention is None else int((self.clock() - retention) * 1000)
+        facts = self.lake.maintain(self.table, Expire(before), by=self.by, dry_run=False)
+        gone = len(facts.get("snapshots", ()))
+        self.done.expired += gone
+        if gone:
+            self.tell(f"{self.table.address}: {gone} snapshots expired")
+
+    def forget(self) -> None:
+        """Look at the table anew next time, whatever its newest commit is."""
+        self._last = None
+
+    def yield_to_writers(self) -> None:
+        """Let writers that wait go first."""
+        deadline = time.monotonic() + YIELD_SECONDS
+        while self.writers_wait() and time.monotonic() < deadline and not self.stop.wait(PAUSE_SECONDS):
+            pass
+
+    def _rewrite(self, need: Need) -> Rewrite:
+        found, known = self._last, traits_of(self.table.format).rewrite_options
+        limit = {"min-file-size-bytes": str(found.small_file_bytes)} if found else {}
+        asked = {**WORTH_IT, **limit, **(APPLY_DELETES if need.health.delete_files else {})}
+        properties = {key: value for key, value in asked.items() if key in known}
+        return Rewrite(properties=properties, partitions=(need.partition,) if need.partition else ())
+
+
+def _told(table: Dataset, need: Need, facts: Mapping[str, Any]) -> str:
+    files = f"{facts.get('rewritten_files', 0)} files became {facts.get('added_files', 0)}"
+    return f"{table.address} {need.name}: {files} ({'; '.join(need.reasons)})"

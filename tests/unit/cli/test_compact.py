@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from catchment.cli.compact import echo, partition
+from catchment.errors import RequestError
+
+
+def test_a_partition_has_a_value_for_each_column() -> None:
+    found = partition("day=2026-03-01, region=__HIVE_DEFAULT_PARTITION__,what=a=b")
+    assert dict(found.values) == {"day": "2026-03-01", "region": None, "what": "a=b"}
+
+
+@pytest.mark.parametrize("text", ["day", "=5", "day=1,day=2", ""])
+def test_what_is_no_partition(text: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        partition(text)
+    assert refused.value.code == "bad-option"
+
+
+@pytest.mark.parametrize(
+    ("facts", "printed"),
+    [
+        ({"partitions": [], "rewritten_files": 0, "dry_run": False}, "nothing to do\n"),
+        (
+            {
+                "partitions": [{"partition": "p=1", "reasons": ["why"], "rewritten_files": 5, "added_files": 1}],
+                "rewritten_files": 5,
+                "dry_run": False,
+            },
+            "p=1: 5 files became 1 (why)\n5 rewritten files\n",
+        ),
+        (
+            {
+                "partitions": [{"partition": "p=1", "files": 5, "bytes": 1000, "reasons": ["why"], "busy": False}],
+                "rewritten_files": 5,
+                "expires_snapshots": True,
+                "dry_run": True,
+            },
+            "p=1: 5 files, 1,000 bytes (why)\nwould be: 5 rewritten files\n",
+        ),
+        (
+            {"partitions": [{"partition": "", "files": 2, "bytes": 9}], "expected_files": 1, "dry_run": True},
+            "(all): 2 files, 9 bytes\nwould be: 1 expected files\n",
+        ),
+    ],
+)
+def test_what_is_printed(capsys: pytest.CaptureFixture[str], facts: dict[str, Any], printed: str) -> None:
+    echo(facts)
+    assert capsys.readouterr().out == printed

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catchment.errors import JobError
+from catchment.plan.model import Expire
+from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
+from catchment.run.compaction.budget import Budget
+from catchment.run.compaction.compaction_job import compactor_lease, dataset_of
+from catchment.run.compaction.whole_lake import LakeUpkeep, with_cores
+from catchment.store import Store, open_store
+from tests.unit.run.compaction.lakes import NOW, FakeLake, part
+
+A, B = "dataos://lake:raw/a", "dataos://lake:raw/b"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    lake = Depot("lake", "iceberg", str(tmp_path / "lake"), Catalog("jdbc", database=str(tmp_path / "c.db")))
+    engines = {"default": Engine("default"), "far": Engine("far", master="spark://host:7077")}
+    url = f"sqlite:///{tmp_path / 'metastore.db'}"
+    return Project(tmp_path, tmp_path / "catchment.yaml", url, {"lake": lake}, engines)
+
+
+@pytest.fixture
+def store(project: Project) -> Iterator[Store]:
+    with open_store(project.metastore) as opened:
+        yield opened
+
+
+def upkeep(project: Project, store: Store, lake: FakeLake, told: list[str] | None = None, **more: Any) -> LakeUpkeep:
+    tell = (told if told is not None else []).append
+    clock = more.pop("clock", lambda: NOW)
+    budget = Budget(more.pop("budget", None))
+    return LakeUpkeep(project, lambda _: lake, store, budget, threading.Event(), tell, clock)  # type: ignore[arg-type, return-value]
+
+
+def test_tables_take_turns_and_the_one_with_the_most_to_do_is_first(project: Project, store: Store) -> None:
+    lake = FakeLake({A: [part("a1", 6), part("a2", 5)], B: [part("b1", 30), part("b2", 5)], "dataos://lake:raw/c": []})
+    report = upkeep(project, store, lake).once()
+    assert lake.rewritten() == ["part=b1", "part=a1", "part=a2", "part=b2"]
+    assert [(each["address"], each["rewritten_files"]) for each in report["tables"]][:2] == [(A, 11), (B, 35)]
+
+
+def test_once_ends_although_somebody_goes_on_writing(project: Project, store: Store) -> None:
+    lake = FakeLake({A: [part("a", 6)]})
+    work = upkeep(project, store, lake)
+
+    def refill(_: str) -> None:
+        lake.parts[A] = [part("a", 7 + lake.commits)]
+        lake.commits += 1
+
+    work.tell = refill
+    work.once()
+    assert lake.rewritten() == ["part=a"]
+
+
+def test_the_budget_of_an_hour(project: Project, store: Store) -> None:
+    lake, told = FakeLake({A: [part("a", 6)], B: [part("b", 30)]}), list[str]()
+    work = upkeep(project, store, lake, told, budget=300)
+    work.once()
+    assert lake.rewritten() == ["part=b"]
+    assert "budget" in told[-1]
+    budget = Budget(100)
+    budget.spend(100, NOW)
+    assert budget.is_spent(NOW + 3599)
+    assert not budget.is_spent(NOW + 3600)
+    assert not Budget().is_spent(NOW)
+
+
+def test_a_table_that_somebody_else_compacts_is_left_to_them(project: Project, store: Store) -> None:
+    lake, told = FakeLake({A: [part("a", 6)], B: [part("b", 30)]}), list[str]()
+    with compactor_lease(store, dataset_of(project, B), threading.Event(), told.append, wait=False):
+        upkeep(project, store, lake, told).once()
+    assert lake.rewritten() == ["part=a"]
+    assert any("being compacted" in line for line in told)
+
+
+def test_trouble_with_one_table_does_not_stop_the_others(project: Project, store: Store) -> None:
+    lake, told = FakeLake({A: [part("a", 6)]}, trouble=JobError("broken")), list[str]()
+    report = upkeep(project, store, lake, told).once()
+    assert report["tables"][0]["failed"] == 1
+    assert f"{A}: broken" in told
+
+
+def test_snapshots_are_expired_by_the_retention_of_the_table(project: Project, store: Store) -> None:
+    from dataclasses import replace
+
+    said = replace(project, maintain={A: Upkeep(retention=100.0)})
+    lake = FakeLake({A: [part("a", 1)], B: [part("b", 1)]})
+    work = upkeep(said, store, lake)
+    work.once()
+    work.expire()  # not again in the same hour
+    assert [each.before for each in lake.asked if isinstance(each, Expire)] == [int((NOW - 100) * 1000)]
+
+
+def test_continuous_finds_new_tables_and_leaves_those_being_written(
+    project: Project, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    said = replace(project, maintain={"lake": Upkeep(Thresholds(quiet=60))})
+    lake = FakeLake({A: [part("busy", 6, changed=NOW)]})
+    work = upkeep(said, store, lake)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        lake.parts[B] = lake.parts.get(B, [part("b", 6)])
+        if len(pauses) == 2:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    work.continuous(every=3.0)
+    assert (lake.rewritten(), pauses) == (["part=b"], [3.0, 3.0])
+
+
+def test_cores_limit_every_engine(project: Project) -> None:
+    limited = with_cores(project, 2).engines
+    assert limited["default"].master == "local[2]"
+    assert limited["far"].conf["spark.cores.max"] == "2"
