@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import error_report, interaction, options, printing, projects
+from catchment.cli import detaching, error_report, interaction, options, printing, projects
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
-    from catchment.plan.model import Partition, Rewrite
+    from catchment.plan.model import Dataset, Partition, Rewrite
     from catchment.project.model import Project
 
 SHOWN = 20
@@ -40,6 +40,7 @@ _OF_ONE_REWRITE = ("sort", "condition", "properties")
 @click.option("--table", "table_name", metavar="T", help="With --warehouse: its table.")
 @click.option("--catalog-conf", multiple=True, metavar="K=V", help="With --warehouse: a setting of its catalog.")
 @click.option("--dry-run", is_flag=True, help="Show what would be compacted and why, and write nothing.")
+@options.detach
 @options.reporting
 def compact(
     address: str | None,
@@ -71,6 +72,9 @@ def compact(
         given = options.given(*_OF_ONE_REWRITE, "wait", "dry_run")
         options.refuse(given, "a continuous compaction goes by thresholds and waits", "leave it out, or --mode batch")
     project, named = _target(where, address, warehouse, database, table_name, catalog_conf)
+    subject = _subject(compaction_job.dataset_of(project, named))
+    if not dry_run and detaching.detached(subject, project, output=output):
+        return
     with interaction.stop_on_signal() as stop:
         facts = compaction_job.compact(
             project,
@@ -90,6 +94,11 @@ def compact(
         echo(shown)
     if stop.is_set() and mode == "batch":
         raise click.exceptions.Exit(error_report.INTERRUPTED)
+
+
+def _subject(table: Dataset) -> str:
+    """What a service that compacts the table is called after."""
+    return table.table or Path(table.path or table.address).name
 
 
 def _target(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from catchment.cli import error_report, interaction, options, printing, projects
+from catchment.cli import detaching, error_report, interaction, options, printing, projects
 from catchment.errors import RequestError
 
 
@@ -16,6 +16,7 @@ from catchment.errors import RequestError
 @click.option("--once", is_flag=True, help="Do what is needed now, and end.")
 @click.option("--cores", type=click.IntRange(min=1), help="Use at most this many cores.")
 @click.option("--max-bytes-per-hour", "limit", metavar="SIZE", help="Rewrite at most this much in an hour: 50GB.")
+@options.detach
 @options.reporting
 def maintain(where: Path, output: str, cores: int | None, limit: str | None, *, once: bool) -> None:
     """Compact every table of the lake that needs it, those with the most to do first, until it is stopped.
@@ -26,6 +27,8 @@ def maintain(where: Path, output: str, cores: int | None, limit: str | None, *, 
 
     project = projects.open_project(where)
     size = None if limit is None else _size(limit)
+    if detaching.detached("lake", project, output=output):
+        return
     with interaction.stop_on_signal() as stop:
         facts = whole_lake.maintain(project, once=once, cores=cores, bytes_per_hour=size, stop=stop, tell=_tell)
     shown = projects.redactor().data(facts)
