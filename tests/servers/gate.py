@@ -1,6 +1,7 @@
 """A gate in front of an HTTP server: it forwards every request, and in times of trouble answers 503 or hangs up.
 
-It can also be late: the request that the trouble begins with is answered with 503, and is delivered when asked to.
+It can also be late: the request that the trouble begins with is answered with 503, and is delivered when asked to. And
+it can hold requests until it is opened.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-Trouble = Literal["503", "hang-up", "late"]
+Trouble = Literal["503", "hang-up", "late", "hold"]
 _OF_ONE_HOP = {"connection", "content-length", "expect", "keep-alive", "transfer-encoding"}
 
 
@@ -29,7 +30,7 @@ class Gate:
     counted: Counter[str] = field(default_factory=Counter)
     """How many requests of each method came by."""
     refused: list[str] = field(default_factory=list)
-    """The requests that were not answered, since the gate was last closed or opened."""
+    """The requests that were held or not answered, since the gate was last closed or opened."""
     _trouble: Trouble = "503"
     _pattern: re.Pattern[str] | None = None
     _seconds: float = 0.0
@@ -37,6 +38,7 @@ class Gate:
     _only: bool = False
     _kept: list[Callable[[], int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _opened: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Passing", (_Passing,), {"gate": self}))
@@ -51,12 +53,18 @@ class Gate:
         with self._lock:
             self._trouble, self._pattern, self._seconds, self._until = trouble, re.compile(at), seconds, None
             self._only, self.refused = only, []
+            self._opened.clear()
 
     def open(self) -> bool:
         """Let everything through again; says whether anything was held up since the gate was closed."""
         with self._lock:
             struck, self._pattern, self._until, self.refused = self._until is not None, None, None, []
+            self._opened.set()
             return struck
+
+    def await_opening(self) -> None:
+        """Return when the gate is open again."""
+        self._opened.wait()
 
     @property
     def keeps_one(self) -> bool:
@@ -99,6 +107,10 @@ class _Passing(BaseHTTPRequestHandler):
         mood = self.gate.mood(self.command, self.path)
         if mood == "hang-up":
             self._hang_up()
+        elif mood == "hold":
+            self.gate.refused.append(f"{self.command} {self.path}")
+            self.gate.await_opening()
+            self._forward(body)
         elif mood is not None:
             self.gate.refused.append(f"{self.command} {self.path}")
             if mood == "late":

@@ -40,12 +40,12 @@ def test_eight_writers_wait_for_a_store_that_is_stopped(
     marks = [f"{fresh}x{n}/" if target.format == "delta" else f"during-{n}" for n, target in enumerate(targets)]
     on_s3.here.run(appending(fresh, 100, "before", "gated"))
 
-    gate.close("503", at=r"PUT .*\.parquet", seconds=FOR_EVER, only=True)
+    gate.close("hold", at=r"PUT .*\.parquet", seconds=FOR_EVER, only=True)
     pending = [(on_s3.here, on_s3.there)[n % 2].start_job(job) for n, job in enumerate(jobs)]
-    await_refusals(gate, marks)
+    await_all(gate, marks)  # each is in the middle of a file
     running_again.stop()
     gate.open()
-    await_refusals(gate, marks)  # now by the server that is gone
+    await_all(gate, marks)  # the server is gone, and each has been told so
     assert not any(each.is_answered() for each in pending)
     running_again.start()
 
@@ -75,8 +75,8 @@ def found(lake: Lake, relation: str) -> list[int]:
     return [row[0] for row in lake.there.rows(f"SELECT id FROM {relation} ORDER BY id")]
 
 
-def await_refusals(gate: Gate, marks: list[str]) -> None:
-    """Wait until each writer has been refused."""
+def await_all(gate: Gate, marks: list[str]) -> None:
+    """Wait until a request of each writer was held or refused."""
     until(lambda: all(any(mark in request for request in tuple(gate.refused)) for mark in marks))
 
 
