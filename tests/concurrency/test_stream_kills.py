@@ -95,7 +95,7 @@ def test_a_stream_that_is_killed_at_random_writes_every_row_once(
     source = arriving(root, fresh, maxFilesPerTrigger="1")
     endless = streaming(root, fresh, source, trigger="back-to-back")
     sent = 0
-    for round in range(3):
+    for round in range(2):
         victim = start_java(lake_depot(root), key=f"victim-{round}")
         victim.ready()
         pending = victim.start_job(endless, wait=True)
