@@ -8,7 +8,7 @@ INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(RUN)/python \
 	--require-hashes --build-constraints requirements-build.txt -r requirements.txt
 PYTEST := $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-engines test test-slow soak check format schemas lock bench clean
+.PHONY: help setup demo demo-engines demo-live test test-slow soak check format schemas lock bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ demo: setup ## Two jobs write one Iceberg table while a reader queries it
 
 demo-engines: setup ## Engines of Spark 3.5 and 4.1 write one lake at the same time
 	@$(RUN)/python examples/many-engines/demo.py
+
+demo-live: setup ## Streams append to today, batches replace yesterday, a compaction runs beside them
+	@$(RUN)/python examples/day-and-night/demo.py
 
 test: setup ## Run the whole suite, without the long matrices
 	@$(PYTEST) -m "not slow"
@@ -72,4 +75,4 @@ bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
 	@$(RUN)/python bench/startup.py
 
 clean: ## Remove what was installed and what runs left behind
-	rm -rf .venv .tools .catchment demo demo-engines
+	rm -rf .venv .tools .catchment demo demo-engines demo-live

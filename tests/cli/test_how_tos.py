@@ -70,7 +70,7 @@ def test_services(project: Path, lent: Host) -> None:
 
 def test_streaming(project: Path, lent: Host) -> None:
     told = pages.do("docs/how-to/streaming.md", project, lent)
-    assert re.search(r"1 +north\n *2 +south\n", told)
+    assert re.search(r"1 +north *\n *2 +south", told)
     again = program.call("run", "arrivals.yaml", "-o", "json", cwd=project, java=lent)
     assert (again.code, again.data["jobs"][0]["outputs"]) == (0, [])
     text = (project / "arrivals.yaml").read_text().replace("triggerMode: AvailableNow", "outputMode: append")

@@ -69,7 +69,9 @@ _numbers = itertools.count(1)
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """For a handful of rows, making and compiling code takes longer than it saves. Tests by the command line do compile."""
 SMALL = {**INTERPRETED, "spark.sql.shuffle.partitions": "2"}
-UNPREPARED = {**SMALL, "spark.driver.extraJavaOptions": f"-Dnone={NO_SHARING}"}
+ROOMY = {"spark.driver.memory": "2g"}
+"""For engines that serve a whole session: a job must not wait for memory while another one waits for that job."""
+UNPREPARED = {**SMALL, **ROOMY, "spark.driver.extraJavaOptions": f"-Dnone={NO_SHARING}"}
 """For engines with jars that few tests need: preparing quick starts for them takes longer than they save. As a property
 it is read by Catchment alone: Java keeps the archive of its own classes."""
 

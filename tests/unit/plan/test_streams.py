@@ -16,6 +16,7 @@ engines:
 depots:
   drop: {kind: files, location: ./dropzone}
   lakehouse: {kind: iceberg, location: ./lake}
+  pond: {kind: paimon, location: ./pond}
   far: {kind: iceberg, location: warehouse, catalog: {type: rest, uri: "http://catalog"}}
 settings: {linger: 5s}
 """
@@ -90,6 +91,11 @@ def test_a_checkpoint_leaves_neither_and_is_beside_no_data(tmp_path: Path, locat
 
 MISTAKES = {
     "no stream": (J("a", streaming=ONCE), "no-stream", STREAMING),
+    "a format without streams": (
+        stream(read="dataos://pond:raw/t", read_more=", isStream: true"),
+        "unsupported-stream-source",
+        INPUT,
+    ),
     "an incremental stream": (stream(read_more=STREAM + WINDOW), "unsupported-stream-source", INPUT),
     "dropped rows": (stream(read_more=STREAM + ", badRows: drop"), "unsupported-bad-rows", INPUT),
     "an option of a batch": (

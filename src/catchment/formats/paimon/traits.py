@@ -118,13 +118,6 @@ def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[s
     return TIME_TRAVEL | _OF_SCANS
 
 
-def stream_options(format: str, spark: str) -> frozenset[str]:
-    """The options of a stream of a Paimon table."""
-    limits = {f"read.stream.max{what}PerTrigger" for what in ("Files", "Bytes", "Rows")}
-    start = {"scan.mode", "scan.snapshot-id", "scan.timestamp-millis"}
-    return frozenset({"read.stream.minRowsPerTrigger", "read.stream.maxTriggerDelayMs", *limits, *start})
-
-
 TRAITS = Traits(
     name="paimon",
     formats=("paimon",),
@@ -146,8 +139,6 @@ TRAITS = Traits(
     evolving=frozenset({"paimon"}),
     history=True,
     time_travel=TIME_TRAVEL,
-    streams=True,
-    stream_options=stream_options,
     operations=frozenset({"delete_from_dataset", "rewrite_dataset", "expire_snapshots"}),
     changes=frozenset({"rollback", "tag_create", "tag_delete"}),
     questions=frozenset({"table", "snapshots", "files"}),
