@@ -38,7 +38,7 @@ def call(
     program, way = _program(java)
     command = [*prefix, *program, *map(str, arguments)]
     done = subprocess.run(
-        command, cwd=cwd, env=os.environ | env | way, capture_output=True, text=True, timeout=200, check=False
+        command, cwd=cwd, env=os.environ | env | way, capture_output=True, text=True, timeout=280, check=False
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 

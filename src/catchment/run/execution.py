@@ -136,7 +136,7 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
         from catchment.store import PATIENCE_SECONDS, open_store
 
         with (
-            open_store(project.metastore, patience=PATIENCE_SECONDS) as store,
+            open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store,
             held_lease(store, facts.run_id, options.timing.lease) as heartbeat,
         ):
             return execution.carry_out(store, heartbeat)
@@ -148,7 +148,7 @@ def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     from catchment.run.run_history import known_run, read_run
     from catchment.store import PATIENCE_SECONDS, open_store
 
-    with open_store(project.metastore, patience=PATIENCE_SECONDS) as store:
+    with open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store:
         if known_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
         with held_lease(store, run_id, options.timing.lease) as heartbeat:

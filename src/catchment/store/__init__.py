@@ -66,13 +66,14 @@ class Store:
         self.close()
 
 
-def open_store(url: str, *, patience: float = 0.0) -> Store:
+def open_store(url: str, *, patience: float = 0.0, once: bool = False) -> Store:
     """Open the metastore at a SQLAlchemy URL; made if missing, brought to the newest form if old.
 
     `patience` is for runs and engines: their steps are repeated for so many seconds while the metastore does not
-    answer. Whoever only looks hears of it at once.
+    answer. Whoever only looks hears of it at once. With `once`, the seconds count from the beginning of an outage: a
+    run that has given the metastore up ends, and does not wait again for each thing that it would record.
     """
-    database = connect(url, patience)
+    database = connect(url, patience, once=once)
     try:
         migrate(database)
     except BaseException:

@@ -83,6 +83,7 @@ class Database:
         reading: Mapping[str, Any] | None = None,
         writing: Mapping[str, Any] | None = None,
         patience: float = 0.0,
+        once: bool = False,
     ) -> None:
         self.name = name
         """How messages name the database; never with a password."""
@@ -91,16 +92,19 @@ class Database:
         self._explain = explain
         self._reading = reading or {}
         self._writing = writing or {}
-        self._patience = patience
+        self._patience, self._once = patience, once
+        self._away_since: float | None = None
+        """When nothing could be written for the first time since something last could."""
 
     def patiently(self, step: Callable[[], Answer]) -> Answer:
         """Take a step, and take it again while the database does not answer and there is patience left."""
-        deadline = time.monotonic() + self._patience
+        began = time.monotonic()
         while True:
             try:
                 return step()
             except MetastoreUnavailable:
-                if time.monotonic() >= deadline:
+                since = (self._once and self._away_since) or began
+                if time.monotonic() >= since + self._patience:
                     raise
                 time.sleep(PAUSE_SECONDS)
 
@@ -117,7 +121,7 @@ class Database:
         In SQLite it waits its turn before it reads anything. In PostgreSQL writers work side by side: a row that was
         read in order to be changed must have been locked (`with_for_update`, `insert_missing` or an update) first.
         """
-        with self._transaction(self._engine, self._writing) as connection:
+        with self._noting_absence(), self._transaction(self._engine, self._writing) as connection:
             yield connection
 
     @contextmanager
@@ -126,13 +130,24 @@ class Database:
 
         A lease must not be lost because every connection waits for a process that stands still.
         """
-        with self._transaction(self._spare, {**self._writing, WAIT: RENEWAL_SECONDS}) as connection:
+        options = {**self._writing, WAIT: RENEWAL_SECONDS}
+        with self._noting_absence(), self._transaction(self._spare, options) as connection:
             yield connection
 
     def close(self) -> None:
         """Give every connection back."""
         self._engine.dispose()
         self._spare.dispose()
+
+    @contextmanager
+    def _noting_absence(self) -> Iterator[None]:
+        # Reading tells nothing: it goes on while the disk is full.
+        try:
+            yield
+        except MetastoreUnavailable:
+            self._away_since = self._away_since or time.monotonic()
+            raise
+        self._away_since = None
 
     @contextmanager
     def _transaction(self, engine: Engine, options: Mapping[str, Any]) -> Iterator[Connection]:
@@ -172,10 +187,11 @@ def repeatable(step: Step[Given, Answer]) -> Step[Given, Answer]:
     return patient
 
 
-def connect(url: str, patience: float = 0.0) -> Database:
+def connect(url: str, patience: float = 0.0, *, once: bool = False) -> Database:
     """The database at a URL; an SQLite file and its directory are made if missing.
 
-    `patience` is how many seconds a repeatable step waits for a database that does not answer.
+    `patience` is how many seconds a repeatable step waits for a database that does not answer. With `once`, they are
+    counted from when it first did not, whoever noticed.
     """
     parsed = _parse(url)
     # One of the two is enough, and the driver of the other takes its time to load.
@@ -184,12 +200,12 @@ def connect(url: str, patience: float = 0.0) -> Database:
 
         engine, spare = postgresql.engine(parsed, CONNECTIONS), postgresql.engine(parsed, 1)
         name, reading = postgresql.name(parsed), postgresql.READING
-        return Database(name, engine, postgresql.explain, spare=spare, reading=reading, patience=patience)
+        return Database(name, engine, postgresql.explain, spare=spare, reading=reading, patience=patience, once=once)
     from catchment.store import sqlite
 
     engine, spare = sqlite.engine(parsed, CONNECTIONS), sqlite.engine(parsed, 1)
     writing = sqlite.WRITING
-    return Database(str(parsed), engine, sqlite.explain, spare=spare, writing=writing, patience=patience)
+    return Database(str(parsed), engine, sqlite.explain, spare=spare, writing=writing, patience=patience, once=once)
 
 
 def _parse(url: str) -> URL:

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from catchment import run
+from catchment.errors import MetastoreUnavailable
 from catchment.project.model import Engine, Project
 from catchment.run import run_history
+from catchment.store import Store, open_store
+from catchment.store.database import PAUSE_SECONDS
 from tests.concurrency.waiting import until
 from tests.servers.postgres import PostgresServer
 from tests.unit.run.conftest import QUICK, Lab, job
@@ -42,3 +45,27 @@ def test_a_run_waits_for_its_metastore(
         ("a", "succeeded", 1),
         ("b", "succeeded", 1),
     ]
+
+
+@pytest.mark.parametrize(("once", "again"), [(True, False), (False, True)])
+def test_all_steps_of_a_run_wait_once_and_each_step_of_an_engine(schema_url: str, once: bool, again: bool) -> None:
+    with open_store(schema_url, patience=2 * PAUSE_SECONDS, once=once) as store:
+        assert _tries(store) > 1
+        assert (_tries(store) > 1) is again
+        assert store.leases.take("back", "somebody", 60.0)  # the next outage is another one
+        assert _tries(store) > 1
+
+
+def _tries(store: Store) -> int:
+    """How often a step is taken while nothing can be written."""
+    tried = 0
+
+    def step() -> None:
+        nonlocal tried
+        tried += 1
+        with store.database.writing():
+            raise MetastoreUnavailable("it does not answer", code="metastore-unavailable", hint="wait")
+
+    with pytest.raises(MetastoreUnavailable):
+        store.database.patiently(step)
+    return tried
