@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Executable, bindparam, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
@@ -67,9 +67,17 @@ def now(connection: Connection) -> float:
 
 def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:
     """Insert a row unless its key is there; waits for whoever is inserting the same key. Says whether it did."""
-    insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
-    statement = insert(table).values(dict(row)).on_conflict_do_nothing()
-    return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount == 1
+    moments = frozenset(name for name, value in row.items() if isinstance(value, database_time))
+    given = {f"new_{name}": value for name, value in row.items() if name not in moments}
+    statement = _insertion(connection.dialect.name, table, tuple(row), moments)
+    return connection.execute(statement, given).rowcount == 1
+
+
+@lru_cache(maxsize=64)
+def _insertion(dialect: str, table: TableClause, columns: tuple[str, ...], moments: frozenset[str]) -> Executable:
+    insert = postgresql_insert if dialect == "postgresql" else sqlite_insert
+    values = {name: database_time() if name in moments else bindparam(f"new_{name}") for name in columns}
+    return insert(table).values(values).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
 class Database:

@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from catchment.store import statements
 from catchment.store.database import database_time, insert_missing
 from catchment.store.ledger_rows import entry_of, leave
-from catchment.store.schema import done, seals, writes
+from catchment.store.schema import seals, writes
 from catchment.store.writes import Entry, Published
 
 AT_ONCE = 500
@@ -55,12 +56,8 @@ def _finish(connection: Connection, before: Entry, known: Published) -> None:
 
 def known_ids(connection: Connection, ids: Sequence[str]) -> frozenset[str]:
     """Those of these writes that the ledger knows."""
-
-    asked = (select(table.c.write_id).where(table.c.write_id.in_(these)) for these in _chunks(ids) for table in _KNOW)
-    return frozenset(write_id for each in asked for write_id in connection.scalars(each))
-
-
-_KNOW = writes, done
+    found = (connection.scalars(asked, {"ids": these}) for these in _chunks(ids) for asked in statements.KNOWN)
+    return frozenset(write_id for each in found for write_id in each)
 
 
 def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:

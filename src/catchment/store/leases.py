@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, FromClause, and_, select, update
+from sqlalchemy import ColumnElement, Connection, Double, FromClause, and_, bindparam, select, update
 
 from catchment.errors import LeaseHeld, LeaseLost
 from catchment.store.database import Database, database_time, insert_missing, repeatable
@@ -46,18 +45,12 @@ class Leases:
         """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
         with self._database.fleeting() as connection:
             insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0, "seconds": seconds})
-            fence = connection.scalar(
-                update(leases)
-                .where(leases.c.name == name, leases.c.expires <= database_time())
-                .values(owner=owner, fence=leases.c.fence + 1, **_from_now(seconds))
-                .returning(leases.c.fence)
-            )
-            if fence is None:
-                _limit(connection, name)
+            taken = {"of_lease": name, "new_owner": owner, "given": seconds}
+            if (fence := connection.scalar(_TAKE, taken)) is not None:
+                return Lease(name, owner, fence)
+            _limit(connection, name)
             holder = _holder(connection, name)
-        if fence is None:
-            raise _held(name, holder)
-        return Lease(name, owner, fence)
+        raise _held(name, holder)
 
     def take(self, name: str, owner: str, seconds: float) -> Lease | None:
         """Take a lease that nobody holds; None if somebody does."""
@@ -75,7 +68,7 @@ class Leases:
         """
         with self._database.renewing() as connection:
             _lock(connection, lease)
-            connection.execute(update(leases).where(leases.c.name == lease.name).values(_from_now(seconds)))
+            connection.execute(_RENEW, {"of_lease": lease.name, "given": seconds})
 
     @repeatable
     def confirm(self, lease: Lease, seconds: float) -> None:
@@ -103,7 +96,7 @@ class Leases:
     @repeatable
     def _is_held(self, name: str) -> bool:
         with self._database.reading() as connection:
-            return bool(connection.scalar(select(leases.c.name).where(leases.c.name == name, is_held(leases))))
+            return connection.scalar(_HELD, {"of_lease": name}) is not None
 
 
 def is_held(given: FromClause) -> ColumnElement[bool]:
@@ -114,13 +107,27 @@ def is_held(given: FromClause) -> ColumnElement[bool]:
 
 def give_back(connection: Connection, lease: Lease) -> None:
     """Give a lease back together with something else; does nothing where it is no longer ours."""
+    ours = {"of_lease": lease.name, "its_fence": lease.fence, "its_owner": lease.owner}
+    connection.execute(_GIVE_BACK, ours)
+
+
+# Made once: every write takes a lease and gives it back.
+_THIS = leases.c.name == bindparam("of_lease")
+_FROM_NOW = {"expires": database_time() + bindparam("given", type_=Double()), "seconds": bindparam("given")}
+_HELD = select(leases.c.name).where(_THIS, is_held(leases))
+_TAKE = (
+    update(leases)
+    .where(_THIS, leases.c.expires <= database_time())
+    .values(owner=bindparam("new_owner"), fence=leases.c.fence + 1, **_FROM_NOW)
+    .returning(leases.c.fence)
+)
+_RENEW = update(leases).where(_THIS).values(_FROM_NOW)
+_GIVE_BACK = (
+    update(leases)
     # By owner too: when a lease is removed as old, its fences begin anew.
-    ours = leases.c.name == lease.name, leases.c.fence == lease.fence, leases.c.owner == lease.owner
-    connection.execute(update(leases).where(*ours).values(owner=None, expires=0.0))
-
-
-def _from_now(seconds: float) -> dict[str, Any]:
-    return {"expires": database_time() + seconds, "seconds": seconds}
+    .where(_THIS, leases.c.fence == bindparam("its_fence"), leases.c.owner == bindparam("its_owner"))
+    .values(owner=None, expires=0.0)
+)
 
 
 def _limit(connection: Connection, name: str) -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from catchment.errors import EngineLost, JobError, MetastoreUnavailable
+from catchment.store import statements
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.descriptors import packed
 from catchment.store.engines import not_gone
@@ -92,21 +93,10 @@ class Ledger:
     def seal(self, intent: Intent, contents: Contents) -> None:
         """The promise: from here on the write will be published, even if this engine dies."""
         with self._database.writing() as connection:
-            number = _next_number(connection, intent.target)
-            sealed = connection.execute(
-                update(writes)
-                # The buffer's name is the fence: an attempt that was given up must not seal over its successor.
-                .where(writes.c.write_id == intent.write_id, writes.c.buffer == intent.buffer, writes.c.state == "open")
-                .values(
-                    state="sealed",
-                    sealed=database_time(),
-                    number=number,
-                    rows_written=contents.rows,
-                    bytes_written=contents.bytes,
-                    files_written=contents.files,
-                    descriptors=packed(contents.descriptors),
-                )
-            )
+            number, this = _next_number(connection, intent.target), {"id": intent.write_id, "of_buffer": intent.buffer}
+            size = {"rows": contents.rows, "bytes": contents.bytes, "files": contents.files}
+            packed_files = packed(contents.descriptors)
+            sealed = connection.execute(statements.SEAL, {**this, **size, "its_number": number, "packed": packed_files})
             if sealed.rowcount != 1 and not _was_sealed(connection, intent):
                 raise EngineLost(
                     f"the write {intent.write_id} was given to another attempt while this one was writing",
@@ -123,8 +113,8 @@ class Ledger:
             last = _last_within(connection, target, limit, files, packed)
             if last is None:
                 return ()
-            these = select(writes).where(*_waiting(target), writes.c.number <= last).order_by(writes.c.number)
-            return tuple(entry_of(row) for row in connection.execute(these))
+            rows = connection.execute(statements.PENDING, {"of_target": target, "last": last})
+            return tuple(entry_of(row) for row in rows)
 
     @repeatable
     def sealed_ids(self, target: str) -> tuple[str, ...]:
@@ -137,16 +127,14 @@ class Ledger:
     @repeatable
     def count_pending(self, target: str) -> int:
         """How many sealed writes of a table wait to be published."""
-        sealed = select(func.count()).where(*_waiting(target))
         with self._database.reading() as connection:
-            return connection.scalar(sealed.select_from(writes)) or 0
+            return connection.scalar(statements.COUNT_WAITING, {"of_target": target}) or 0
 
     @repeatable
     def waits(self, write_id: str) -> bool:
         """Whether a write is sealed and waits to be published, cheaply."""
-        waiting = select(writes.c.write_id).where(writes.c.write_id == write_id, *_WAITING)
         with self._database.reading() as connection:
-            return connection.scalar(waiting) is not None
+            return connection.scalar(statements.WAITS, {"id": write_id}) is not None
 
     @repeatable
     def state(self, write_id: str) -> WriteState | None:
@@ -161,14 +149,12 @@ class Ledger:
         Raises WritesMoved for a consolidator that slept while another one worked: a write that was abandoned since may
         have lost its files, and one that was tried or committed since may be in a history that is already expired.
         """
-        these = writes.c.write_id.in_([write.write_id for write in batch])
-        read = select(writes.c.write_id, writes.c.buffer, writes.c.state, writes.c.tried).where(these)
+        these = {"ids": [write.write_id for write in batch]}
         as_read = {(write.write_id, write.intent.buffer, "sealed", int(write.tried)) for write in batch}
         with self._database.writing() as connection:
-            rows = connection.execute(read.order_by(writes.c.write_id).with_for_update())
-            if {tuple(row) for row in rows} != as_read:
+            if {tuple(row) for row in connection.execute(statements.LOCK_SEALED, these)} != as_read:
                 raise WritesMoved
-            connection.execute(update(writes).where(these).values(tried=1))
+            connection.execute(statements.TRY, these)
 
     @repeatable
     def mark_planned(self, write: Entry, contents: Contents) -> None:
@@ -194,23 +180,11 @@ class Ledger:
         ids = _in_order(snapshots)
         if not ids:
             return ()
-        statement = (
-            update(writes)
-            # A resumed run may write this id to another table by now; that one has not got it yet.
-            .where(writes.c.write_id == bindparam("id"), writes.c.target == target, writes.c.state != "committed")
-            .values(
-                state="committed",
-                finished=database_time(),
-                snapshot_id=bindparam("snapshot"),
-                descriptors=None,
-                error=None,
-            )
-        )
-        live = select(writes.c.buffer).where(writes.c.write_id.in_(ids), writes.c.target == target)
+        these = [{"id": write_id, "of_target": target, "snapshot": snapshots[write_id]} for write_id in ids]
         with self._database.writing() as connection:
-            connection.execute(statement, [{"id": write_id, "snapshot": snapshots[write_id]} for write_id in ids])
+            connection.execute(statements.COMMIT, these)
             # Somebody may have given one of them up before it was found in the history: its files stay now.
-            connection.execute(delete(leftovers).where(leftovers.c.buffer.in_(live)))
+            connection.execute(statements.KEEP_BUFFERS, {"ids": ids, "of_target": target})
             known = known_ids(connection, ids)
         return tuple(write_id for write_id in ids if write_id not in known)
 
@@ -311,19 +285,10 @@ class Ledger:
             connection.execute(gone, [{"removed": buffer} for buffer in removed])
 
 
-_WAITING = writes.c.state == "sealed", writes.c.error.is_(None)
-"""Sealed, and not set aside."""
-
-
-def _waiting(target: str) -> tuple[ColumnElement[bool], ...]:
-    return writes.c.target == target, *_WAITING
-
-
 def _last_within(connection: Connection, target: str, limit: int, files: int, packed: int) -> int | None:
     """The number of the last seal that is still within the bounds; the first one always is."""
-    sizes = select(writes.c.number, writes.c.files_written, func.length(writes.c.descriptors)).where(*_waiting(target))
     last = None
-    for row in connection.execute(sizes.order_by(writes.c.number).limit(limit)):
+    for row in connection.execute(statements.SIZES, {"of_target": target, "most": limit}):
         files, packed = files - row[1], packed - (row[2] or 0)
         if last is not None and min(files, packed) < 0:
             break
@@ -377,7 +342,7 @@ def _check_elsewhere(known: Entry, intent: Intent) -> None:
 
 
 def _locked(connection: Connection, write_id: str) -> Entry:
-    row = connection.execute(select(writes).where(writes.c.write_id == write_id).with_for_update()).one_or_none()
+    row = connection.execute(statements.LOCK, {"id": write_id}).one_or_none()
     if row is None:
         raise MetastoreUnavailable(f"{write_id} was removed as old at this very moment", hint="try again")
     return entry_of(row)
@@ -390,8 +355,7 @@ def _next_number(connection: Connection, target: str) -> int:
     table can be seen: a consolidator that sees one has seen every seal before it. A sequence would not promise that.
     """
     insert_missing(connection, seals, {"target": target, "number": 0})
-    count = update(seals).where(seals.c.target == target).values(number=seals.c.number + 1)
-    return int(connection.execute(count.returning(seals.c.number)).scalar_one())
+    return int(connection.execute(statements.NUMBER, {"of_target": target}).scalar_one())
 
 
 def _in_order(keys: Iterable[str]) -> list[str]:

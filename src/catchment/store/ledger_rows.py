@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, update
 
+from catchment.store import statements
 from catchment.store.database import database_time, insert_missing
 from catchment.store.descriptors import unpacked
 from catchment.store.pruning import find_done
@@ -16,7 +17,7 @@ from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent
 
 def find_in(connection: Connection, write_id: str) -> Entry | None:
     """One write, if the ledger knows it."""
-    row = connection.execute(select(writes).where(writes.c.write_id == write_id)).one_or_none()
+    row = connection.execute(statements.FIND, {"id": write_id}).one_or_none()
     return entry_of(row) if row is not None else find_done(connection, write_id)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, tuple_
 
 from catchment.errors import EngineLost
+from catchment.store import statements
 from catchment.store.database import Database, now, repeatable
 from catchment.store.engines import PREFIX
 from catchment.store.runs import lease_name
@@ -122,7 +123,7 @@ def _of_service() -> ColumnElement[str]:
 
 def find_done(connection: Connection, write_id: str) -> Entry | None:
     """A write that was committed so long ago that only this is known of it."""
-    row = connection.execute(select(done).where(done.c.write_id == write_id)).one_or_none()
+    row = connection.execute(statements.FIND_DONE, {"id": write_id}).one_or_none()
     if row is None:
         return None
     base = Base("", 0, 0, None)
