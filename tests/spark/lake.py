@@ -259,7 +259,7 @@ class LiveEngine:
         self.log_dir = log_dir
         self.plan = plan
         self.general: queue.Queue[Reply | EngineLost] = queue.Queue()
-        self.lost: EngineLost | None = None
+        self.lost: EngineLost | Failed | None = None
         self._pending: dict[str, Pending] = {}
         self.process = self._started(secrets)
 
@@ -269,7 +269,7 @@ class LiveEngine:
     def _inbox(self, key: str, reply: Reply | EngineLost) -> None:
         assert key == self.plan.key
         attempt = getattr(reply, "attempt", None)
-        if isinstance(reply, EngineLost):
+        if isinstance(reply, EngineLost) or (isinstance(reply, Failed) and not attempt):
             self.lost = reply
             for pending in list(self._pending.values()):
                 pending.replies.put(reply)

@@ -41,6 +41,8 @@ TICK_SECONDS = 0.2
 PROGRESS_TICKS = 5
 EXIT_SECONDS = 5.0
 """How long Spark may take to stop."""
+_importing = threading.Lock()
+"""Two threads that import parts of one package at the same time may each find the half that the other has made."""
 
 
 class Worker:
@@ -96,7 +98,8 @@ class Worker:
         try:
             if start.version != VERSION:
                 raise RequestError(f"launcher speaks protocol {start.version}, worker {VERSION}", code="protocol")
-            from catchment.worker.session import Application
+            with _importing:
+                from catchment.worker.session import Application
 
             application = Application.start(start)
         except Exception as error:
@@ -106,7 +109,8 @@ class Worker:
         self._application.set_result(application)
 
     def _register(self, work: Work) -> Attempt:
-        from catchment.worker.attempts import Attempt
+        with _importing:
+            from catchment.worker.attempts import Attempt
 
         if self._start is None:
             raise RequestError("the first command must be Start", code="protocol")
