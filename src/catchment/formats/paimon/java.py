@@ -1,4 +1,4 @@
-"""Our Java for Paimon: commits with one compare-and-swap, which Paimon itself does not offer."""
+"""Our Java for Paimon: commits with one compare-and-swap, and streams that read every snapshot once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 
 CLASS = "catchment.paimon.Commits"
-SOURCE = Path(__file__).with_name("Commits.java")
+STREAM = "catchment.paimon.SnapshotStream"
+SOURCES = {name: Path(__file__).with_name(f"{name.rpartition('.')[2]}.java") for name in (CLASS, STREAM)}
 
 
 def install(spark: SparkSession) -> None:
     """Load it into an engine; lines of Spark for which there is no Paimon go without."""
     if ".".join(spark.version.split(".")[:2]) in TRAITS.packages:
-        java_source.load(spark, CLASS, SOURCE)
+        for name, source in SOURCES.items():
+            java_source.load(spark, name, source)
 
 
 @dataclass(frozen=True)
