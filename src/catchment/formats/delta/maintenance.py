@@ -9,6 +9,7 @@ import re
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -20,6 +21,7 @@ from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
+from catchment.formats.delta import log_store
 from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.delta.health import health_of, partition_columns, sizes_by_partition
 from catchment.formats.delta.log import BRANCH, Log, require_head
@@ -29,6 +31,7 @@ from catchment.formats.failures import from_spark
 from catchment.formats.model import MaintenanceResult
 from catchment.formats.partition_values import check_partitions, partition_condition
 from catchment.formats.rewrite_options import check_rewrite
+from catchment.formats.swap_gate import leased_swaps
 from catchment.plan.model import Dataset, Maintenance, Rewrite
 from catchment.store.writes import Base, Entry
 from catchment.table_health import TableHealth
@@ -141,7 +144,7 @@ class MaintainedTable:
         for number in attempts():
             self._wait_for_writers()
             try:
-                with self._commit_lease():
+                with self._leased():
                     return self._optimize(operation, condition)
             except Exception as error:
                 if kind_of(error) is None:
@@ -161,12 +164,16 @@ class MaintainedTable:
             [row] = self.spark.sql(f"OPTIMIZE {self.dataset.identifier}{where}{sorting}").collect()
         return row.metrics
 
-    def _commit_lease(self) -> AbstractContextManager[None]:
-        """The table's lease, where two commits could both succeed and one be lost."""
+    def _leased(self) -> AbstractContextManager[None]:
+        """The table's lease for the commit, where two commits could both succeed and one be lost.
+
+        With another log store than ours, nobody knows when OPTIMIZE commits: it holds the lease from its beginning.
+        """
         if not needs_table_lease(self.spark, self.log.path):
             return nullcontext()
-        progress = spark_progress(self.spark)
-        return table_lease(self.writer.store, self.log.path, self.writer.owner, self.listener, progress)
+        here = (self.writer.store, self.log.path, self.writer.owner, self.listener, spark_progress(self.spark))
+        gate = log_store.gate_of(self.spark, self.log.path)
+        return leased_swaps(self.spark, gate, partial(table_lease, *here)) if gate else table_lease(*here)
 
     def _wait_for_writers(self) -> None:
         """Wait for overwrites and merges under way, which a commit of ours would send back to the start."""
