@@ -43,6 +43,7 @@ from tests.spark.lake import (
     writing,
 )
 
+from catchment.engine.launcher import BackgroundProcess, EngineProcess
 from catchment.engine.protocol import Done, Facts, Failed
 from catchment.errors import Retryable
 from catchment.plan.model import Dataset, Maintenance, Rewrite
@@ -83,6 +84,13 @@ class Outcome:
     read_seconds: float
     best_seconds: float
     """The same query on the fully compacted table."""
+
+
+class Keeper(LiveEngine):
+    """The engine of the compaction job, with its priority."""
+
+    def _started(self, secrets: tuple[str, ...]) -> EngineProcess:
+        return BackgroundProcess.start(self.plan, log_dir=self.log_dir, secrets=secrets, inbox=self._inbox)
 
 
 class EngineLake:
@@ -197,7 +205,8 @@ def run(format: str, asked: argparse.Namespace, seconds: float, rounds: int) -> 
             master = "local[2]" if number < WRITERS else "local[1]"
             memory = {"spark.driver.memory": "1200m"}
             plan = engine_plan(depot, key=f"e{number}", spark=line, master=master, conf=memory)
-            engines.append(LiveEngine(plan, root / f"logs-{number}"))
+            kind = LiveEngine if number < WRITERS else Keeper
+            engines.append(kind(plan, root / f"logs-{number}"))
             ending.callback(engines[-1].process.stop, 10)
         for engine in engines:
             engine.ready()
