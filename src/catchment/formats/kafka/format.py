@@ -52,8 +52,8 @@ class Kafka:
 
     def _rows(self, spark: SparkSession, source: InputPlan, reader: DataFrameReader | DataStreamReader) -> DataFrame:
         connection = {f"kafka.{name}": value for name, value in _settings(spark, source).items()}
-        chosen = source.options if any(name.startswith("starting") for name in source.options) else EARLIEST
-        options = {**connection, "subscribe": str(source.dataset.topic), **source.options, **chosen}
+        begin = {} if any(name.startswith("starting") for name in source.options) else EARLIEST
+        options = {**connection, "subscribe": str(source.dataset.topic), **begin, **source.options}
         records = reader.format(KAFKA).options(**options).load()
         return records if self.name == KAFKA else _parsed(spark, source, records)
 

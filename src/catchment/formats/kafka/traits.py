@@ -14,13 +14,6 @@ _LOST = (
     f"to go on without them, or {READ_ANEW}"
 )
 
-
-def _lost(*classes: str, thrown_by: str = "") -> Rule:
-    """The error if records are gone that were not read yet."""
-    message = "records were deleted before they were read"
-    return Rule(frozenset(classes), JobError, "source-history-gone", message, _LOST, thrown_by)
-
-
 TRAITS = Traits(
     name="kafka",
     formats=(KAFKA, JSON),
@@ -52,7 +45,18 @@ TRAITS = Traits(
     },
     settings=settings,
     rules=(
-        _lost("org.apache.kafka.clients.consumer.OffsetOutOfRangeException", f"{_READER}.KafkaIllegalStateException"),
+        Rule(
+            frozenset(
+                {
+                    "org.apache.kafka.clients.consumer.OffsetOutOfRangeException",
+                    f"{_READER}.KafkaIllegalStateException",
+                }
+            ),
+            JobError,
+            "source-history-gone",
+            "records were deleted before they were read",
+            _LOST,
+        ),
         Rule(
             frozenset({f"{_ERRORS}.UnknownTopicOrPartitionException", f"{_ERRORS}.InvalidTopicException"}),
             JobError,
