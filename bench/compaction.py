@@ -1,13 +1,15 @@
 """Writers beside a compaction: three engines write small appends to one table, and somebody merges the files, or not.
 
-    .venv/bin/python bench/compaction.py --quick                    a table each for twenty seconds
-    .venv/bin/python bench/compaction.py                            three minutes for each way and format
+    .venv/bin/python bench/compaction.py --quick                    about six minutes, one round
     .venv/bin/python bench/compaction.py --save docs/benchmarks/compaction.json
 
-Ways: `none` never compacts; `inline` lets each writer compact the table after every tenth of its own writes;
-`dedicated` runs the continuous compaction job on an engine of its own. Reported are the writes per second of all
-writers, their median and p99, writes that failed, the number of files at the end, and the time of a fixed query: as
-the table is then, and once it is fully compacted.
+Ways: `none` never compacts; `inline` lets each writer compact the table after every tenth of its own writes, as part
+of that write; `dedicated` runs the continuous compaction job on an engine of its own with one core. Once the writers
+write as fast as they can (`flat out`: on two cores the compaction has to take from them what it needs), and once each
+begins a write at an interval (`paced`: cores are to spare). The ways run in the same warm engines, interleaved, each
+round on a table of its own. Reported are medians of the rounds with their range: writes per second of all writers,
+median and p99 of a write, files at the end, and the time of a fixed query as the table is then, against the time once
+it is fully compacted.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -41,7 +43,9 @@ from tests.spark.lake import (
     writing,
 )
 
-from catchment.engine.protocol import Done
+from catchment.engine.launcher import BackgroundProcess, EngineProcess
+from catchment.engine.protocol import Done, Facts, Failed
+from catchment.errors import Retryable
 from catchment.plan.model import Dataset, Maintenance, Rewrite
 from catchment.project.model import Depot, Thresholds, Upkeep
 from catchment.run.compaction.compactor import TableCompactor
@@ -49,26 +53,44 @@ from catchment.table_health import TableHealth
 
 FORMATS = ("iceberg", "delta", "paimon")
 WAYS = ("none", "inline", "dedicated")
+PACES = ("flat out", "paced")
 WRITERS = 3
 INLINE_EVERY = 10
+PACED_SECONDS = 2.0
+"""Between the beginnings of two writes of one writer."""
 QUERIES = 5
 PARTS = 4
+WARM_UP = 3
+"""Writes of each writer before anything is measured."""
+LOOK_SECONDS = 1.0
+"""How often the dedicated job looks; by itself it would look every ten seconds, and a round is short."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one way came to on one format."""
+    """What one way came to in one round."""
 
     format: str
+    pace: str
     way: str
-    writes: int
-    failed: int
+    seconds: list[float]
+    """Of each write."""
+    failures: list[str]
+    """The codes of writes that failed."""
     per_second: float
-    median: float
-    p99: float
+    compacted: int
+    """Files that were merged meanwhile."""
     files: int
     read_seconds: float
-    read_compacted_seconds: float
+    best_seconds: float
+    """The same query on the fully compacted table."""
+
+
+class Keeper(LiveEngine):
+    """The engine of the compaction job, with its priority."""
+
+    def _started(self, secrets: tuple[str, ...]) -> EngineProcess:
+        return BackgroundProcess.start(self.plan, log_dir=self.log_dir, secrets=secrets, inbox=self._inbox)
 
 
 class EngineLake:
@@ -82,8 +104,12 @@ class EngineLake:
         return self.engine.health(table, small_file_bytes)
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
-        """Run one action."""
-        return self.engine.maintain(table, operation, dry_run=dry_run)
+        """Run one action; the job tries again what others have overtaken."""
+        reply = self.engine.start_maintenance(table, operation, dry_run=dry_run).answer()
+        if isinstance(reply, Failed) and reply.retryable:
+            raise Retryable(reply.message, code=reply.code)
+        assert isinstance(reply, Facts), reply
+        return reply.data
 
 
 def place(format: str, root: Path, name: str) -> tuple[Depot, Dataset, str]:
@@ -95,111 +121,187 @@ def place(format: str, root: Path, name: str) -> tuple[Depot, Dataset, str]:
     return lake_depot(root), table(name), "4.1"
 
 
-def write_until(engine: LiveEngine, target: Dataset, number: int, end: float, way: str) -> tuple[list[float], int]:
-    """Append a few rows again and again; returns the seconds of each write, and how many failed."""
-    seconds, failed = list[float](), 0
-    while time.monotonic() < end:
-        sql = f"SELECT id, {number} AS writer, CAST(id % {PARTS} AS INT) AS part FROM range(200)"
-        began = time.monotonic()
-        work = writing(sql, target, name=f"w{number}", mode="append", partitions=(by("identity", "part"),))
-        failed += not isinstance(engine.start_job(work).answer(), Done)
-        if way == "inline" and len(seconds) % INLINE_EVERY == INLINE_EVERY - 1:
-            engine.start_maintenance(target, Rewrite()).answer()
-        seconds.append(time.monotonic() - began)
-    return seconds, failed
+@dataclass
+class Writer:
+    """One engine that appends a few rows again and again."""
+
+    engine: LiveEngine
+    target: Dataset
+    number: int
+    way: str
+    interval: float
+
+    def write_until(self, end: float) -> tuple[list[float], list[str]]:
+        """The seconds of each write, and the codes of those that failed."""
+        seconds, failures, due = list[float](), list[str](), time.monotonic()
+        while time.monotonic() < end:
+            began = time.monotonic()
+            failures += self.write()
+            if self.way == "inline" and len(seconds) % INLINE_EVERY == INLINE_EVERY - 1:
+                self.engine.start_maintenance(self.target, Rewrite()).answer()
+            seconds.append(time.monotonic() - began)
+            due += self.interval
+            time.sleep(max(0.0, due - time.monotonic()))
+        return seconds, failures
+
+    def write(self) -> list[str]:
+        """Append once."""
+        sql = f"SELECT id, {self.number} AS writer, CAST(id % {PARTS} AS INT) AS part FROM range(200)"
+        partitions = (by("identity", "part"),)
+        work = writing(sql, self.target, name=f"w{self.number}", mode="append", partitions=partitions)
+        reply = self.engine.start_job(work).answer()
+        return [] if isinstance(reply, Done) else [reply.code if isinstance(reply, Failed) else "engine-lost"]
 
 
-def measure(format: str, way: str, engines: Sequence[LiveEngine], root: Path, seconds: float) -> Outcome:
+def measure(
+    format: str, pace: str, way: str, engines: Sequence[LiveEngine], root: Path, name: str, seconds: float
+) -> Outcome:
     """Let the writers write, with or without somebody who compacts."""
-    _, target, _ = place(format, root, f"t_{way}")
-    *writers, keeper = engines
-    first = writing(
-        f"SELECT 0L AS id, 0 AS writer, explode(sequence(0, {PARTS - 1})) AS part",
-        target,
-        mode="append",
-        partitions=(by("identity", "part"),),
-    )
-    writers[0].run(first)
-    limits = Upkeep(Thresholds(quiet=0.0))
-    compactor = TableCompactor(EngineLake(keeper), target, limits, "bench")
-    following = threading.Thread(target=compactor.continuous, args=(1.0,))
+    _, target, _ = place(format, root, name)
+    *writing_engines, keeper = engines
+    interval = PACED_SECONDS if pace == "paced" else 0.0
+    writers = [Writer(engine, target, number, way, interval) for number, engine in enumerate(writing_engines)]
+    for writer in writers:
+        for _ in range(WARM_UP):
+            assert not writer.write()
+    compactor = TableCompactor(EngineLake(keeper), target, Upkeep(Thresholds(quiet=0.0)), "bench")
+    following = threading.Thread(target=compactor.continuous, args=(LOOK_SECONDS,))
     if way == "dedicated":
         following.start()
     began = time.monotonic()
     with ThreadPoolExecutor(WRITERS) as threads:
-        each = [
-            threads.submit(write_until, engine, target, number, began + seconds, way)
-            for number, engine in enumerate(writers)
-        ]
-        done = [one.result() for one in each]
+        done = list(threads.map(lambda writer: writer.write_until(began + seconds), writers))
     took = time.monotonic() - began
     compactor.stop.set()
     if way == "dedicated":
         following.join()
-    every = sorted(one for times, _ in done for one in times)
-    files, read = writers[0].health(target).files, read_time(keeper, target)
+    every = [one for times, _ in done for one in times]
+    failures = [code for _, codes in done for code in codes]
+    files, read = writers[0].engine.health(target).files, read_time(keeper, target)
     keeper.maintain(target, Rewrite())
-    return Outcome(
-        format,
-        way,
-        len(every),
-        sum(failed for _, failed in done),
-        round(len(every) / took, 2),
-        round(statistics.median(every), 3),
-        round(every[int(len(every) * 0.99)], 3),
-        files,
-        read,
-        read_time(keeper, target),
-    )
+    counted = keeper.value(f"SELECT count(*) FROM {target.identifier}")
+    assert counted == 200 * (len(every) - len(failures) + WRITERS * WARM_UP), "rows are lost or doubled"
+    figures = len(every) / took, compactor.done.rewritten_files, files, read
+    return Outcome(format, pace, way, every, failures, *figures, read_time(keeper, target))
 
 
 def read_time(engine: LiveEngine, target: Dataset) -> float:
     """The median seconds of a query that reads the whole table."""
-    relation = f"delta.`{target.path}`" if target.path else target.identifier
     times = []
     for _ in range(QUERIES):
         began = time.monotonic()
-        engine.rows(f"SELECT part, count(*), sum(id) FROM {relation} GROUP BY part ORDER BY part")
+        engine.rows(f"SELECT part, count(*), sum(id) FROM {target.identifier} GROUP BY part ORDER BY part")
         times.append(time.monotonic() - began)
-    return round(statistics.median(times), 3)
+    return statistics.median(times)
 
 
-def run(format: str, ways: Sequence[str], seconds: float) -> list[Outcome]:
-    """All ways on one format, with the same engines."""
+def run(format: str, asked: argparse.Namespace, seconds: float, rounds: int) -> Iterator[Outcome]:
+    """All rounds of all ways on one format, with the same engines."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as ending:
         root = Path(directory)
         depot, _, line = place(format, root, "t")
         engines = []
         for number in range(WRITERS + 1):
-            plan = engine_plan(depot, key=f"e{number}", spark=line, conf={"spark.driver.memory": "1200m"})
-            engines.append(LiveEngine(plan, root / f"logs-{number}"))
+            master = "local[2]" if number < WRITERS else "local[1]"
+            memory = {"spark.driver.memory": "1200m"}
+            plan = engine_plan(depot, key=f"e{number}", spark=line, master=master, conf=memory)
+            kind = LiveEngine if number < WRITERS else Keeper
+            engines.append(kind(plan, root / f"logs-{number}"))
             ending.callback(engines[-1].process.stop, 10)
         for engine in engines:
             engine.ready()
-        return [measure(format, way, engines, root, seconds) for way in ways]
+        for way in ("none", "dedicated"):
+            measure(format, "flat out", way, engines, root, f"warm_{way}", 5.0)
+        for number in range(rounds):
+            for pace in asked.paces:
+                for way in (each for each in asked.ways if pace == "flat out" or each != "inline"):
+                    name = f"t_{way}_{pace.partition(' ')[0]}_{number}"
+                    outcome = measure(format, pace, way, engines, root, name, seconds)
+                    told = f"{format} {pace} {way}: {outcome.per_second:.2f}/s, p99 {p99(outcome.seconds):.2f} s"
+                    print(f"{told}, {outcome.files} files", file=sys.stderr, flush=True)
+                    yield outcome
+
+
+def p99(seconds: Sequence[float]) -> float:
+    return sorted(seconds)[int(len(seconds) * 0.99)]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All rounds of one way."""
+
+    rounds: Sequence[Outcome]
+
+    def of(self, figure: Callable[[Outcome], float]) -> float:
+        """The median."""
+        return statistics.median(map(figure, self.rounds))
+
+    def told(self, figure: Callable[[Outcome], float], digits: int = 2) -> str:
+        """The median with the range."""
+        values = [figure(each) for each in self.rounds]
+        return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+    @property
+    def p99(self) -> float:
+        """Of the writes of all rounds together: a round alone has too few."""
+        return p99([one for each in self.rounds for one in each.seconds])
+
+    @property
+    def failures(self) -> list[str]:
+        return [code for each in self.rounds for code in each.failures]
 
 
 def report(found: Sequence[Outcome]) -> None:
-    """Print the figures, those of each way beside those without compaction."""
-    columns = ("writes/s", "median", "p99", "failed", "files", "read", "best")
-    print(f"{'format':8} {'way':10} {' '.join(f'{name:>8}' for name in columns)}")
+    """Print the figures as a table, and each goal as met or missed."""
+    cases: dict[tuple[str, str, str], list[Outcome]] = {}
     for each in found:
-        counts = (each.per_second, each.median, each.p99, each.failed, each.files)
-        figures = (*counts, each.read_seconds, each.read_compacted_seconds)
-        print(f"{each.format:8} {each.way:10} {' '.join(f'{figure:8}' for figure in figures)}")
+        cases.setdefault((each.format, each.pace, each.way), []).append(each)
+    figures = {case: Figures(rounds) for case, rounds in cases.items()}
+    print("| format | writers | way | rate /s | p50 s | p99 s | failed | files | query s | fully compacted s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for (format, pace, way), one in figures.items():
+        p50 = one.told(lambda each: statistics.median(each.seconds))
+        rate, files = one.told(lambda each: each.per_second), one.told(lambda each: each.files, 0)
+        read, best = one.told(lambda each: each.read_seconds), one.told(lambda each: each.best_seconds)
+        cells = (format, pace, way, rate, p50, f"{one.p99:.2f}", len(one.failures), files, read, best)
+        print(f"| {' | '.join(map(str, cells))} |")
+    print()
+    for goal in goals(figures):
+        print(goal)
+
+
+def goals(figures: Mapping[tuple[str, str, str], Figures]) -> Iterator[str]:
+    """What the dedicated job is to do to writers and readers, and what it does."""
+    for format, pace, way in figures:
+        alone, beside = figures.get((format, pace, "none")), figures[format, pace, way]
+        if way != "dedicated" or alone is None:
+            continue
+        rate = beside.of(lambda each: each.per_second) / alone.of(lambda each: each.per_second)
+        read = beside.of(lambda each: each.read_seconds / each.best_seconds)
+        checks = (
+            ("rate of writers beside the dedicated job", rate, 0.95, rate >= 0.95),
+            ("p99 of writers beside the dedicated job", beside.p99 / alone.p99, 1.2, beside.p99 <= 1.2 * alone.p99),
+            ("writes that failed", float(len(beside.failures)), 0.0, not beside.failures),
+            ("query against the fully compacted table", read, 1.2, read <= 1.2),
+        )
+        for what, value, goal, met in checks:
+            sign = ">=" if what.startswith("rate") else "<="
+            yield f"- {format}, {pace}, {what}: {value:.2f}, goal {sign} {goal:g}: {'met' if met else 'MISSED'}"
 
 
 def main() -> None:
     """Measure, print and save."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--quick", action="store_true")
-    given.add_argument("--seconds", type=float)
+    given.add_argument("--quick", action="store_true", help="one short round")
+    given.add_argument("--seconds", type=float, help="for which writers write")
+    given.add_argument("--rounds", type=int)
     given.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
     given.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    given.add_argument("--paces", nargs="+", choices=PACES, default=PACES)
     given.add_argument("--save", type=Path)
     asked = given.parse_args()
-    seconds = asked.seconds or (20.0 if asked.quick else 180.0)
-    found = [each for format in asked.formats for each in run(format, asked.ways, seconds)]
+    seconds, rounds = asked.seconds or (12.0 if asked.quick else 25.0), asked.rounds or (1 if asked.quick else 3)
+    found = [outcome for format in asked.formats for outcome in run(format, asked, seconds, rounds)]
     report(found)
     if asked.save:
         asked.save.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")

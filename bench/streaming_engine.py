@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,6 +32,8 @@ from lake import serve, start
 HERE = Position("bench", 1, 1)
 SCHEMA = "id STRING, sent BIGINT"
 POLL_SECONDS = 0.05
+LOOK_SECONDS = 0.5
+STALLED_SECONDS = 20.0
 
 
 @dataclass
@@ -48,28 +50,31 @@ class Bench:
                 self._arrive(name, number, batch)
         began = time.perf_counter()
         failures = self._run(way, name, streams, "available-now", threading.Event())
-        seconds = time.perf_counter() - began
-        return {"rate": streams * batches / seconds, "lag": [], "missing": self._missing(name, streams * batches)} | {
-            "failures": failures
-        }
+        seconds, missing = time.perf_counter() - began, self._missing(name, streams * batches)
+        written = streams * batches - missing
+        return {"rate": written / seconds, "commits": self._commits(name), "missing": missing, "failures": failures}
 
     def paced(self, way: str, streams: int, batches: int, every: float) -> dict[str, Any]:
         """A file for each stream at an interval: how long each takes until readers see it."""
         name, stop = self._create(), threading.Event()
         with ThreadPoolExecutor(1) as threads:
             running = threads.submit(self._run, way, name, streams, "back-to-back", stop)
-            began = time.perf_counter()
             for batch in range(batches):
                 for number in range(streams):
                     self._arrive(name, number, batch)
                 time.sleep(every)
-            while not running.done() and self._missing(name, streams * batches):
-                time.sleep(POLL_SECONDS)
-            seconds = time.perf_counter() - began
+            self._await(name, streams * batches, running)
             stop.set()
             failures = running.result()
-        missing = self._missing(name, streams * batches)
-        return {"rate": streams * batches / seconds, "lag": self._lags(name), "missing": missing, "failures": failures}
+        return {"lag": self._lags(name), "missing": self._missing(name, streams * batches), "failures": failures}
+
+    def _await(self, name: str, expected: int, running: Future[list[str]]) -> None:
+        """Wait until all rows are there, or until no more come: a stream that has failed writes none."""
+        missing, changed = expected, time.monotonic()
+        while missing and not running.done() and time.monotonic() - changed < STALLED_SECONDS:
+            time.sleep(LOOK_SECONDS)
+            before, missing = missing, self._missing(name, expected)
+            changed = time.monotonic() if missing != before else changed
 
     def _create(self) -> str:
         name = f"t{uuid.uuid4().hex[:8]}"
@@ -87,6 +92,9 @@ class Bench:
     def _missing(self, name: str, expected: int) -> int:
         found = self.spark.sql(f"SELECT count(DISTINCT id), count(id) FROM lake.bench.{name}").collect()[0]
         return max(expected - int(found[0]), int(found[1]) - int(found[0]))
+
+    def _commits(self, name: str) -> int:
+        return int(self.spark.sql(f"SELECT count(*) FROM lake.bench.{name}.snapshots").collect()[0][0])
 
     def _lags(self, name: str) -> list[float]:
         """Seconds between the arrival of each row and the commit of its file."""

@@ -13,8 +13,10 @@ import tests.formats  # noqa: F401 - registers them
 from catchment.project.model import Depot
 from catchment.store import open_store
 from tests.ledgers import Filled, forget_readers
+from tests.servers import kafka
 from tests.spark.hosts import Host
 from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, engine_plan, files_depot, lake_depot, paimon_depot
+from tests.spark.topics import broker_depots
 
 _names = itertools.count(1)
 
@@ -53,9 +55,24 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def depots(root: Path) -> tuple[Depot, ...]:
+def ports() -> kafka.Ports:
+    """Where the broker of this session listens, if a test starts it."""
+    return kafka.Ports.free()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, ports: kafka.Ports) -> Iterator[kafka.Broker]:
+    """A real Kafka, which the engines of this session know."""
+    started = kafka.start(tmp_path_factory.mktemp("kafka"), ports)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def depots(root: Path, ports: kafka.Ports) -> tuple[Depot, ...]:
     """A depot of every kind."""
-    return lake_depot(root), files_depot(root), delta_depot(root), Depot("toys", "toy", str(root / "toys"))
+    places = lake_depot(root), files_depot(root), delta_depot(root), Depot("toys", "toy", str(root / "toys"))
+    return *places, *broker_depots(ports)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,9 @@
 metastore, a PostgreSQL server, is restarted, fails over to an older copy of itself, and is cut off for 45 s. Every
 write is tried until it is acknowledged, or until nothing moves any more. At the end the table is recovered, every id
 that was acknowledged must be there exactly once, and nothing may be left waiting. Exit code 1 if not.
+
+`--mixed`: engines of both lines of Spark; every third write arrives as a file that a stream picks up, and counts as
+acknowledged when the reader has seen it whole; and a compaction runs all the time, in an engine that is killed too.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +37,9 @@ from catchment.plan.model import JobPlan
 from catchment.store import open_store
 from tests.concurrency.waiting import worker_of
 from tests.metastore_troubles import TROUBLES, Metastore, planned
+from tests.soak_company import Compaction, Stream
 from tests.soak_tables import TABLES, Soaked
-from tests.spark.lake import LiveEngine, Pending, by, engine_plan, writing
+from tests.spark.lake import LiveEngine, Pending, by, engine_plan, files_depot, writing
 
 ROWS = 5
 """Rows of one write, all of which must be seen or none."""
@@ -45,7 +49,10 @@ LOOK_SECONDS = 3.0
 MUST_BE_EMPTY = ["lost", "doubled", "half", "failed", "broken", "wrong", "recovery", "waiting", "engines_lost_unasked"]
 """What a soak must not find; of everything else it only tells."""
 COMPACT_EVERY = 250
-"""Writes between two compactions."""
+"""Writes between two compactions, if none runs all the time."""
+STREAMED = 3
+"""Of so many writes, one is made by a stream, if there are streams."""
+STREAMS = 2
 
 
 def write(number: int, table: Soaked) -> JobPlan:
@@ -72,6 +79,8 @@ class Tally:
     compactions: int = 0
     wrong: list[str] = field(default_factory=list)
     """What the reader saw and should not have seen."""
+    sent: set[int] = field(default_factory=set)
+    """Writes that a stream has to make."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> int | None:
@@ -91,6 +100,13 @@ class Tally:
             self.failures[reply.code if isinstance(reply, EngineLost | Failed) else str(reply)] += 1
             self.left.append(number)
 
+    def notice(self, found: Iterable[int]) -> None:
+        """Writes of streams that a reader has seen are acknowledged."""
+        with self.lock:
+            new = self.sent.intersection(found) - self.acknowledged
+            self.acknowledged |= new
+            self.last = time.monotonic() if new else self.last
+
     def known(self) -> frozenset[int]:
         """The writes that are acknowledged by now."""
         with self.lock:
@@ -105,8 +121,8 @@ class Tally:
 class Slot:
     """A place for one engine after the other: whenever one is killed, the next is started."""
 
-    def __init__(self, root: Path, name: str, metastore: str, table: Soaked) -> None:
-        self.root, self.name, self.metastore, self.table = root, name, metastore, table
+    def __init__(self, root: Path, name: str, metastore: str, table: Soaked, spark: str) -> None:
+        self.root, self.name, self.metastore, self.table, self.spark = root, name, metastore, table, spark
         self.started = 0
         self.losses: list[str] = []
         self.lock = threading.Lock()
@@ -135,19 +151,23 @@ class Slot:
 
     def _start(self) -> LiveEngine:
         self.started += 1
-        depot, spark = self.table.depot(self.root), self.table.spark
-        plan = engine_plan(depot, key=self.name, metastore=self.metastore, spark=spark)
+        depots = self.table.depot, files_depot(self.root)
+        plan = engine_plan(*depots, key=self.name, metastore=self.metastore, spark=self.spark)
         live = LiveEngine(plan, self.root / f"logs-{self.name}-{self.started}")
         live.ready()
         return live
 
 
-def write_all(slot: Slot, tally: Tally, count: int) -> None:
+def write_all(slot: Slot, tally: Tally, count: int, streams: Sequence[Stream]) -> None:
     """One of many writers of an engine: tries one write after the other until all are acknowledged, or none is."""
     while len(tally.known()) < count and not tally.stands_still:
         number = tally.take()
         if number is None:
             time.sleep(0.2)  # others may fail, and their writes come back
+            continue
+        if streams and number % STREAMED == 0:
+            streams[number // STREAMED % len(streams)].arrive(number)
+            tally.sent.add(number)
             continue
         attempt = slot.living().start_job(
             write(number, slot.table), run=f"soak-{number}", number=tally.attempts[number]
@@ -182,14 +202,16 @@ def make_trouble(plan: list[tuple[int, Callable[[], None]]], tally: Tally) -> No
         trouble()
 
 
-def look_on(reader: LiveEngine, table: Soaked, tally: Tally, over: threading.Event) -> None:
+def look_on(reader: LiveEngine, table: Soaked, tally: Tally, over: threading.Event, compacts: bool) -> None:
     """Read the table again and again: whole writes only, and everything that was acknowledged before."""
     while not over.wait(LOOK_SECONDS):
         before = tally.known()
         try:
-            tally.wrong.extend(problems(seen(reader, table), before))
+            found = seen(reader, table)
+            tally.wrong.extend(problems(found, before))
+            tally.notice(found)
             tally.looks += 1
-            if len(before) >= COMPACT_EVERY * (tally.compactions + 1):
+            if compacts and len(before) >= COMPACT_EVERY * (tally.compactions + 1):
                 tally.compactions += 1
                 table.compact(reader)
         except AssertionError as refused:
@@ -209,33 +231,45 @@ def problems(found: dict[int, tuple[int, int]], expected: frozenset[int]) -> lis
 
 
 def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[str, Any]:
-    chance, table = random.Random(options.seed), TABLES[options.format]
+    chance, table = random.Random(options.seed), TABLES[options.format](root)
     tally = Tally(deque(range(1, options.writes + 1)))
     moments = sorted(chance.sample(range(1, options.writes), options.kills))
-    with ThreadPoolExecutor(options.engines + 1) as pool:
-        reader, *slots = pool.map(
-            lambda name: Slot(root, name, metastore.url, table), ["reader", *map(str, range(options.engines))]
-        )
-    slots[0].engine.run(write(0, table), run="soak-0")
+    names = ["reader", *map(str, range(options.engines)), *(["keeper"] if options.mixed else [])]
+    lines = [table.lines[0], *(_line(table, number, options) for number in range(options.engines)), table.lines[0]]
+    with ThreadPoolExecutor(len(names)) as pool:
+        reader, *slots = pool.map(lambda name, line: Slot(root, name, metastore.url, table, line), names, lines)
+    writers = slots[: options.engines]
+    writers[0].engine.run(write(0, table), run="soak-0")
+    streams = [Stream(root, number, table.dataset, ROWS) for number in range(STREAMS if options.mixed else 0)]
+    compaction = Compaction(table.dataset)
     troubles = planned(metastore, options.troubles, options.writes)
     began, over = time.monotonic(), threading.Event()
     watchers = [
         threading.Thread(target=kill_at_random, args=(slots, tally, moments, chance), daemon=True),
         threading.Thread(target=make_trouble, args=(troubles, tally), daemon=True),
-        threading.Thread(target=look_on, args=(reader.engine, table, tally, over), daemon=True),
+        threading.Thread(target=look_on, args=(reader.engine, table, tally, over, not options.mixed), daemon=True),
         threading.Thread(target=tell, args=(tally, options.writes, over), daemon=True),
+        *(threading.Thread(target=each.run, args=(writers, chance, over), daemon=True) for each in streams),
+        *(threading.Thread(target=compaction.run, args=(slot, over), daemon=True) for slot in slots[options.engines :]),
     ]
     for watcher in watchers:
         watcher.start()
     with ThreadPoolExecutor(options.engines * options.writers) as pool:
-        tries = [pool.submit(write_all, slot, tally, options.writes) for slot in slots for _ in range(options.writers)]
+        tries = [
+            pool.submit(write_all, slot, tally, options.writes, streams)
+            for slot in writers
+            for _ in range(options.writers)
+        ]
         for each in tries:
             each.result()
     elapsed = time.monotonic() - began
     over.set()
     for watcher in watchers:
         watcher.join()
+    for stream in streams:
+        reader.engine.run(stream.job("available-now"), run=f"{stream.name}-last", wait=True)
     [recovered] = reader.engine.recover(table.dataset)
+    tally.compactions += compaction.done
     result = verdict(reader.engine, table, tally, options) | {
         "seconds": round(elapsed),
         "recovery": recovered["error"],
@@ -243,9 +277,19 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
         "metastore": metastore.happened,
         "engines_lost_unasked": [loss for slot in slots for loss in slot.losses if "SIGKILL" not in loss],
     }
+    if options.mixed:
+        result["lines_of_spark"] = [slot.spark for slot in writers]
+        result["writes_of_streams"] = len(tally.sent)
+        result["streams"] = {stream.name: {"begun": stream.begun, **stream.failures} for stream in streams}
+        result["compactions_failed"] = dict(compaction.failures)
     for slot in (reader, *slots):
         slot.stop()
     return result
+
+
+def _line(table: Soaked, number: int, options: argparse.Namespace) -> str:
+    """The line of Spark of a writing engine: both in turn, if they are mixed and the format is at home in both."""
+    return table.lines[number % len(table.lines)] if options.mixed else table.lines[0]
 
 
 def waiting(metastore: str) -> list[str]:
@@ -274,6 +318,7 @@ def verdict(reader: LiveEngine, table: Soaked, tally: Tally, options: argparse.N
         "commits": table.commits(reader),
         "compactions": tally.compactions,
         "looks": tally.looks,
+        "mixed": options.mixed,
         "wrong": tally.wrong[:20],
     }
 
@@ -298,6 +343,7 @@ def tell(tally: Tally, writes: int, over: threading.Event) -> None:
 def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Thousands of writes from engines that are killed at random.")
     parser.add_argument("--format", choices=TABLES, default="iceberg", help="of the table")
+    parser.add_argument("--mixed", action="store_true", help="both lines of Spark, streams, compaction all the time")
     parser.add_argument("--writes", type=int, default=2000)
     parser.add_argument("--engines", type=int, default=3)
     parser.add_argument("--writers", type=int, default=16, help="writes at once in each engine")

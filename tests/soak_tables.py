@@ -4,29 +4,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from catchment.plan.model import Dataset, Rewrite
 from catchment.project.model import Depot
 from tests.concurrency.invariants import check
-from tests.spark.lake import LiveEngine, lake_depot, paimon_depot, paimon_table, table
+from tests.spark.lake import LiveEngine, delta_depot, delta_table, lake_depot, paimon_depot, paimon_table, table
 
 NAME = "soak"
 
 
+@dataclass(frozen=True)
 class Soaked(ABC):
-    """One table."""
+    """One table below a directory."""
 
-    spark = "4.1"
-    dataset: Dataset
+    root: Path
+    lines: ClassVar[tuple[str, ...]] = ("4.1", "3.5")
+    """The lines of Spark that can write it; the first one reads and compacts it, too."""
 
+    @property
     @abstractmethod
-    def depot(self, root: Path) -> Depot:
+    def dataset(self) -> Dataset:
+        """The table."""
+
+    @property
+    @abstractmethod
+    def depot(self) -> Depot:
         """The depot that the table is in."""
 
-    @abstractmethod
     def compact(self, engine: LiveEngine) -> None:
         """Compact the table while others write it."""
+        engine.maintain(self.dataset, Rewrite())
 
     @abstractmethod
     def check(self, engine: LiveEngine) -> None:
@@ -40,10 +50,13 @@ class Soaked(ABC):
 class IcebergTable(Soaked):
     """A table in a SQLite catalog; it is compacted by Iceberg, which knows nothing of Catchment."""
 
-    dataset = table(NAME)
+    @property
+    def dataset(self) -> Dataset:
+        return table(NAME)
 
-    def depot(self, root: Path) -> Depot:
-        return lake_depot(root)
+    @property
+    def depot(self) -> Depot:
+        return lake_depot(self.root)
 
     def compact(self, engine: LiveEngine) -> None:
         engine.ask(f"CALL lake.system.rewrite_data_files(table => 'raw.{NAME}')")
@@ -55,14 +68,15 @@ class IcebergTable(Soaked):
 class PaimonTable(Soaked):
     """A table in a directory, without a key."""
 
-    spark = "3.5"
-    dataset = paimon_table(NAME)
+    lines = ("3.5",)
 
-    def depot(self, root: Path) -> Depot:
-        return paimon_depot(root)
+    @property
+    def dataset(self) -> Dataset:
+        return paimon_table(NAME)
 
-    def compact(self, engine: LiveEngine) -> None:
-        engine.maintain(self.dataset, Rewrite())
+    @property
+    def depot(self) -> Depot:
+        return paimon_depot(self.root)
 
     def check(self, engine: LiveEngine) -> None:
         paths = [file["path"] for file in engine.inspect("files", self.dataset)["files"]]
@@ -75,4 +89,24 @@ class PaimonTable(Soaked):
         assert not [write for write, times in known.items() if times > 1], "a write is in the history twice"
 
 
-TABLES: dict[str, Soaked] = {"iceberg": IcebergTable(), "paimon": PaimonTable()}
+class DeltaTable(Soaked):
+    """A table in a directory."""
+
+    @property
+    def dataset(self) -> Dataset:
+        return delta_table(NAME, self.root)
+
+    @property
+    def depot(self) -> Depot:
+        return delta_depot(self.root)
+
+    def check(self, engine: LiveEngine) -> None:
+        paths = [file["path"] for file in engine.inspect("files", self.dataset)["files"]]
+        assert len(paths) == len(set(paths)), "a file is in the table twice"
+        assert all((Path(str(self.dataset.path)) / path).exists() for path in paths), "a file is missing"
+        snapshots = engine.inspect("snapshots", self.dataset)["snapshots"]
+        known = Counter(write["write_id"] for each in snapshots for write in each["writes"])
+        assert not [write for write, times in known.items() if times > 1], "a write is in the history twice"
+
+
+TABLES: dict[str, type[Soaked]] = {"iceberg": IcebergTable, "delta": DeltaTable, "paimon": PaimonTable}

@@ -14,6 +14,23 @@ from tests.spark.hosts import Host
 ORDERS = "dataos://lakehouse:shop/orders"
 LIMITS = "\nmaintain: {lakehouse: {small_files: 2, quiet: 0s}}\n"
 
+RETURNS = "dataos://lakehouse:shop/returns"
+NEW_TABLE = """\
+name: returns
+version: v1
+type: workflow
+workflow:
+  dag:
+    - name: returns
+      spec:
+        stack: flare:7.0
+        stackSpec:
+          job:
+            inputs: [{name: orders, dataset: "dataos://dropzone:none/orders.json", format: json}]
+            outputs:
+              - {name: orders, dataset: "dataos://lakehouse:shop/returns?acl=rw", options: {saveMode: append}}
+"""
+
 pytestmark = pytest.mark.slow
 
 
@@ -43,3 +60,28 @@ def test_a_continuous_compaction_follows_the_table_until_it_is_stopped(project: 
     assert (health["files"], health["verdict"]) == (2, "healthy")
     counted = program.call("query", "SELECT count(*) FROM lakehouse.shop.orders", "-o", "json", cwd=project, java=lent)
     assert counted.data["rows"] == [[15]]
+
+
+def test_the_whole_lake_is_looked_after_until_somebody_stops_it(project: Path, lent: Host) -> None:
+    """Tables that are there and one that comes later."""
+    (project / "returns.yaml").write_text(NEW_TABLE)
+    with program.begin("maintain", "-o", "json", cwd=project, java=lent) as running:
+        for _ in range(2):
+            for flow in ("orders.yaml", "returns.yaml"):
+                assert program.call("run", flow, cwd=project, java=lent).code == 0
+        for address in (f"{ORDERS} region=north", f"{ORDERS} region=south", RETURNS):
+            program.wait_until(lambda each=address: f"{each}" in running.told, f"a compaction of {address}")  # type: ignore[misc]
+        program.wait_until(lambda: _files(project, lent) == [2, 1], "all of it to be merged")
+        running.process.send_signal(signal.SIGTERM)
+        answer = running.finish()
+    done = {each["address"]: each for each in json.loads(answer.out)["tables"]}
+    assert (answer.code, sorted(done)) == (0, [ORDERS, RETURNS])
+    assert all(each["rewritten_files"] and not each["failed"] for each in done.values())
+    counted = "SELECT (SELECT count(*) FROM lakehouse.shop.orders), (SELECT count(*) FROM lakehouse.shop.returns)"
+    assert program.call("query", counted, "-o", "json", cwd=project, java=lent).data["rows"] == [[15, 10]]
+
+
+def _files(project: Path, lent: Host) -> list[int]:
+    """The number of files of each table."""
+    asked = [("table", "health", address, "-o", "json") for address in (ORDERS, RETURNS)]
+    return [program.call(*each, cwd=project, java=lent).data["files"] for each in asked]

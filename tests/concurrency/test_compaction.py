@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,10 +13,28 @@ from typing import Any
 import pytest
 
 from catchment.engine.protocol import Done, Failed
+from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan, Rewrite, RewriteManifests
 from tests.concurrency.invariants import check
-from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, by, job, lake_depot, maintaining, merging, output, step, table, writing
+from tests.concurrency.waiting import until, worker_of
+from tests.ledgers import Filled, end_leases
+from tests.spark.lake import (
+    SMALL,
+    LiveEngine,
+    by,
+    delta_depot,
+    delta_table,
+    job,
+    lake_depot,
+    maintaining,
+    merging,
+    output,
+    paimon_depot,
+    paimon_table,
+    step,
+    table,
+    writing,
+)
 from tests.spark.overtaking import at_gate, gate
 
 EVERYTHING = Rewrite(properties={"rewrite-all": "true"})
@@ -120,3 +140,83 @@ def test_a_job_waits_for_another_compactor_of_its_table(engine: LiveEngine, fill
     filled.store.leases.release(lease)
     waiting.done()
     assert marks(engine, target) == [(0, "new", 3), (0, "old", 3)]
+
+
+def of_files(target: Dataset, root: Path) -> set[Path]:
+    """The data files of a table on this machine, whether it knows them or not."""
+    place = Path(target.path) if target.path else root / target.depot / f"{target.namespace}.db" / str(target.table)
+    return {file for kind in ("*.parquet", "*.orc") for file in place.rglob(kind)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["delta", "paimon"])
+def test_a_compaction_that_is_killed_in_the_middle_loses_nothing(
+    request: pytest.FixtureRequest,
+    root: Path,
+    start_java: Callable[..., LiveEngine],
+    filled: Filled,
+    fresh: str,
+    format: str,
+) -> None:
+    """A real engine with its Java, killed as soon as it has written the first of many new files."""
+    is_delta = format == "delta"
+    live: LiveEngine = request.getfixturevalue("engine" if is_delta else "older")
+    target = delta_table(fresh, root) if is_delta else paimon_table(fresh)
+    marks_before = [f"m{number}" for number in range(3)]
+    for mark in marks_before:
+        live.run(spread(target, mark))
+    before, head = of_files(target, root), live.health(target).head
+    depot = delta_depot(root) if is_delta else paimon_depot(root)
+    victim = start_java(depot, spark="4.1" if is_delta else "3.5", master="local[1]", conf=SMALL)
+    victim.ready()
+    pending = victim.start_maintenance(target, Rewrite())
+    until(lambda: bool(of_files(target, root) - before))
+    os.killpg(worker_of(victim), signal.SIGKILL)
+    assert isinstance(pending.answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
+    assert counted(live, target) == dict.fromkeys(marks_before, PARTS)
+    many = live.health(target)
+    assert many.files > PARTS, "it was not in the middle"
+    assert not is_delta or many.head == head  # one commit for all partitions
+    live.run(spread(target, "later"))
+    live.maintain(target, Rewrite())
+    assert live.health(target).files == PARTS
+    assert counted(live, target) == dict.fromkeys((*marks_before, "later"), PARTS)
+
+
+PARTS = 16
+"""Partitions, one new file for each: the first is there long before the last."""
+
+
+def spread(target: Dataset, mark: str) -> JobPlan:
+    """A job with one row in each of many partitions."""
+    sql = f"SELECT '{mark}' AS mark, CAST(id AS INT) AS part FROM range({PARTS})"
+    return writing(sql, target, name=mark, mode="append", partitions=PART)
+
+
+def counted(engine: LiveEngine, target: Dataset) -> dict[str, int]:
+    """The number of rows by mark."""
+    return dict(engine.rows(f"SELECT mark, count(*) FROM {target.identifier} GROUP BY mark"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["delta", "paimon"])
+@pytest.mark.parametrize("point", ["before-own-commit", "own-commit-applied"])
+def test_a_compaction_that_is_killed_around_its_commit_is_done_once(
+    request: pytest.FixtureRequest, root: Path, filled: Filled, fresh: str, format: str, point: str
+) -> None:
+    """The job runs again after the kill; if the table is compacted already, there is nothing left to do."""
+    is_delta = format == "delta"
+    live: LiveEngine = request.getfixturevalue("engine" if is_delta else "older")
+    start = request.getfixturevalue("start_engine" if is_delta else "start_older")
+    target = delta_table(fresh, root) if is_delta else paimon_table(fresh)
+    for mark in ("a", "b"):
+        live.run(put(target, mark, 0, mode="append"))
+    compacting = maintaining(target, Rewrite())
+    victim = start(key="victim", fault=f"{point}:kill")
+    assert isinstance(victim.start_job(compacting, run=fresh).answer(), EngineLost)
+    end_leases(filled.store, worker_of(victim))
+    assert (live.health(target).files == 1) == (point == "own-commit-applied")
+    live.run(compacting, run=fresh, number=2)
+    assert live.health(target).files == 1
+    assert marks(live, target) == [(0, "a", 3), (0, "b", 3)]

@@ -5,15 +5,28 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from catchment.errors import EngineLost
-from catchment.plan.model import Dataset, JobPlan
+from catchment.plan.model import Dataset, JobPlan, Merge
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import Filled, end_leases
-from tests.spark.lake import LiveEngine, by, delta_table, files, lake_depot, output, paimon_table, table, writing
+from tests.spark.lake import (
+    HERE,
+    LiveEngine,
+    by,
+    clause,
+    delta_table,
+    files,
+    lake_depot,
+    output,
+    paimon_table,
+    table,
+    writing,
+)
 from tests.spark.streaming import arrive, arriving, streaming
 
 Start = Callable[..., LiveEngine]
@@ -68,13 +81,28 @@ def test_the_next_run_writes_the_rest_of_the_batch_and_nothing_twice(
     check(engine, fresh)
 
 
-@pytest.mark.parametrize("point", [pytest.param("sealed", marks=pytest.mark.slow), "batch-written"])
+BY_DAY = Merge(clause("old.day = new.day"), clause("MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"), HERE)
+RESULTS: dict[str, dict[str, Any]] = {
+    "complete": {"mode": "overwrite"},
+    "update": {"mode": "merge", "merge": BY_DAY},
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "point"),
+    [
+        ("complete", "batch-written"),
+        pytest.param("complete", "sealed", marks=pytest.mark.slow),
+        pytest.param("update", "batch-written", marks=pytest.mark.slow),
+        pytest.param("update", "before-own-commit", marks=pytest.mark.slow),
+    ],
+)
 def test_what_a_stream_remembers_counts_every_row_once(
-    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
+    engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, result: str, point: str
 ) -> None:
     source = arriving(root, fresh, maxFilesPerTrigger="1")
-    sql, whole = "select day, count(*) n from source group by day", output("rows", table(fresh), mode="overwrite")
-    job = streaming(root, fresh, source, whole, sql=sql, output_mode="complete")
+    sql, written = "select day, count(*) n from source group by day", output("rows", table(fresh), **RESULTS[result])
+    job = streaming(root, fresh, source, written, sql=sql, output_mode=result)
     for first in (1, 4):
         arrive(root, fresh, range(first, first + 3))
     victim = start_engine(key="victim", fault=f"{point}:kill")

@@ -104,6 +104,23 @@ def test_a_stream_can_be_joined_merged_and_aggregated(engine: LiveEngine, root: 
     assert engine.fail(changed).code == "stream-changed"
 
 
+def test_the_changed_rows_of_a_result_are_merged(engine: LiveEngine, root: Path, fresh: str) -> None:
+    by_day = Merge(
+        clause("old.day = new.day"), clause("MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"), HERE
+    )
+    targets = (table(fresh), delta_table(fresh, root))
+    outputs = [output("rows", each, mode="merge", merge=by_day, name=each.format) for each in targets]
+    sql = "select day, count(*) n from source group by day"
+    counting = streaming(root, fresh, arriving(root, fresh, **ONE_FILE), *outputs, sql=sql, output_mode="update")
+    arrive(root, fresh, [1, 2], day="d1")
+    arrive(root, fresh, [3], day="d2")
+    assert [report.rows for report in engine.run(counting)] == [2, 2]
+    arrive(root, fresh, [4], day="d2")
+    assert [report.rows for report in engine.run(counting)] == [1, 1]  # d1 has not changed
+    for target in targets:
+        assert engine.rows(f"select day, n from {target.identifier} order by day") == [("d1", 2), ("d2", 2)]
+
+
 def test_merges_run_per_batch(engine: LiveEngine, root: Path, fresh: str) -> None:
     merge = Merge(clause("old.id = new.id"), clause("MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"), HERE)
     source = arriving(root, fresh, **ONE_FILE)

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from catchment.engine.protocol import Facts
 from catchment.errors import EngineLost
-from catchment.plan.model import Dataset
+from catchment.plan.model import Dataset, Rewrite
 from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
-from tests.concurrency.waiting import await_sleep, worker_of
+from tests.concurrency.waiting import await_sleep, until, worker_of
 from tests.ledgers import end_leases
 from tests.servers import hive
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import SECRET, S3Server
 from tests.spark.hosts import Host
-from tests.spark.lake import UNPREPARED, engine_plan
+from tests.spark.lake import UNPREPARED, engine_plan, maintaining
 from tests.spark.paimon.jobs import appending, ids
 
 JOBS = 6
@@ -62,6 +63,35 @@ def test_two_engines_write_at_once_and_a_third_is_killed(ponds: Host, depot: str
     assert ponds.run(last, run="r", number=2)[0].rows == 5
     assert ids(ponds, target) == list(range(5 * (JOBS + 1)))
     there.process.stop(grace=5)
+
+
+def test_a_compaction_takes_the_lease_for_its_swap_alone(ponds: Host, store: S3Server, tmp_path: Path) -> None:
+    target = Dataset("dataos://plain:raw/small", "plain", "paimon", "raw", "small")
+    for number in range(4):
+        ponds.run(appending(target, 5 * number))
+    place = ponds.inspect("table", target)["location"]
+    with open_store(ponds.plan.metastore) as opened:
+        many = _data_files(store, place)
+        lease = opened.leases.acquire(f"table/{place}", "a writer who takes his time", 600.0)
+        waiting = ponds.start_maintenance(target, Rewrite())
+        until(lambda: _data_files(store, place) > many)  # it rewrites while others may commit
+        assert not waiting.is_answered()
+        opened.leases.release(lease)
+        assert isinstance(waiting.answer(), Facts)
+        assert ponds.health(target).files == 1
+        for fault in ("before-swap", "swap-applied"):
+            ponds.run(appending(target, 20))
+            plan = replace(ponds.plan, key="victim", envs={"CATCHMENT_FAULT": f"{fault}:kill"})
+            victim = ponds.guest(plan, tmp_path / fault, (SECRET,))
+            assert isinstance(victim.start_job(maintaining(target, Rewrite()), run=fault).answer(), EngineLost)
+            end_leases(opened, worker_of(victim))
+            ponds.maintain(target, Rewrite())
+            assert ponds.health(target).files == 1
+    assert ids(ponds, target) == sorted([*range(25), *range(20, 25)])
+
+
+def _data_files(store: S3Server, place: str) -> int:
+    return len(list((store.data / place.partition("://")[2]).rglob("data-*")))
 
 
 def test_a_second_metastore_is_noticed_where_nothing_else_keeps_the_two_apart(ponds: Host, tmp_path: Path) -> None:

@@ -136,11 +136,30 @@ def _nearest(path: Path) -> Path:
 
 def check_depot(depot: Depot) -> Iterator[Check]:
     """Check a depot's location and its catalog."""
+    from catchment.project.depots import is_servers
+
+    if is_servers(depot):
+        yield _check_servers(depot)
+        return
     # The location of a rest catalog is the name of a warehouse, not a path that could be checked.
     if depot.location and not (depot.catalog and depot.catalog.type == "rest"):
         yield _check_location(depot)
     if depot.catalog:
         yield _check_catalog(depot, depot.catalog)
+
+
+def _check_servers(depot: Depot) -> Check:
+    """Does one of a depot's servers answer?"""
+    name, problems = f"depot {depot.name}", []
+    for server in depot.location.split(","):
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        except OSError as error:
+            problems.append(f"{server} does not answer: {error}")
+        else:
+            return Check(name, "ok", f"{server} answers; whether it accepts the credentials was not checked")
+    return Check(name, "problem", "; ".join(problems), "start it, or correct the depot's location in catchment.yaml")
 
 
 def _check_location(depot: Depot) -> Check:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, ClassVar, cast
 
 from pydantic import ValidationError
 
@@ -42,6 +43,9 @@ EXIT_SECONDS = 5.0
 
 class EngineProcess:
     """One engine as its launcher sees it. Its replies are delivered to the inbox from a thread of their own."""
+
+    prefix: ClassVar[tuple[str, ...]] = ()
+    """What its command begins with."""
 
     def __init__(
         self,
@@ -114,7 +118,7 @@ class EngineProcess:
             self._ended.set()
 
     def _spawn(self, installed: Installed, scratch: str) -> subprocess.Popen[bytes]:
-        command = self._command or (sys.executable, "-m", "catchment.worker.worker")
+        command = (*self.prefix, *(self._command or (sys.executable, "-m", "catchment.worker.worker")))
         private_files.make_directory(self.log_file.parent)
         with self._spawning:
             if self._asked_to_end.is_set():
@@ -205,6 +209,12 @@ def _unexpected_failure(engine: EnginePlan, error: Exception) -> SetupError:
         hint="check that the log directory can be written and that the machine has memory and processes to spare",
         detail=traceback.format_exc(),
     )
+
+
+class BackgroundProcess(EngineProcess):
+    """An engine that lets all others on its machine go first; the JVM inherits that from the worker."""
+
+    prefix = ("nice", "-n", "10") if shutil.which("nice") else ()
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -35,7 +35,7 @@ NoteEvent = Literal[
     "batch",
 ]
 
-VERSION = 8
+VERSION = 9
 WAITING_FOR_MEMORY: Final = "waiting-for-memory"
 """The note of a job that its engine has no memory for yet; `admitted` follows when it has."""
 HEARTBEAT_SECONDS = 2.0

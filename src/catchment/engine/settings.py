@@ -12,6 +12,7 @@ from catchment.errors import SetupError
 from catchment.formats.registry import held_by, in_use
 from catchment.formats.traits import Traits
 from catchment.plan.model import EnginePlan
+from catchment.project.depots import is_servers
 from catchment.project.model import Depot
 from catchment.project.secrets import Redactor
 
@@ -121,7 +122,7 @@ def _of_formats(engine: EnginePlan) -> dict[str, str]:
 def _of_depots(depots: Sequence[Depot]) -> dict[str, str]:
     on_s3 = any(depot.location.startswith("s3a://") for depot in depots)
     settings = {**S3_FEWER_REQUESTS, **S3_PATIENCE} if on_s3 else {}
-    for depot in depots:
+    for depot in (each for each in depots if not is_servers(each)):
         settings |= dict(depot.conf)
     return settings
 

@@ -97,6 +97,15 @@ class Streams(Protocol):
         ...
 
 
+@runtime_checkable
+class IdentifiesStreams(Protocol):
+    """A format whose streams would not notice that another dataset has taken the place of theirs."""
+
+    def stream_identity(self, spark: SparkSession, source: InputPlan) -> str | None:
+        """What tells a dataset from others that had or will have its name; None if that makes no difference."""
+        ...
+
+
 @dataclass(frozen=True)
 class BadRow:
     """A row that cannot be parsed."""

@@ -12,14 +12,13 @@ if TYPE_CHECKING:  # plain data, and project asks this module
     from catchment.project.model import Depot
 
 READ_ANEW = (
-    "give the job another `checkpointLocation`, with which it reads the table again; first empty its outputs, or let "
+    "give the job another `checkpointLocation`, with which it reads everything again; first empty its outputs, or let "
     "them merge"
 )
 """The hint for a stream that cannot go on from its checkpoint."""
 
 IDENTITY = frozenset({"identity"})
 EVERY_TRANSFORM = frozenset({"identity", "year", "month", "day", "hour", "bucket", "truncate"})
-SAVE_MODES = frozenset({"append", "overwrite", "overwrite-partitions"})
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,14 @@ class Rule:
     """The class that throws the exception, if its own class does not tell enough; its whole message is then shown."""
 
 
+@dataclass(frozen=True)
+class Fault:
+    """An exception of Java by its class and the class that throws it."""
+
+    kind: str
+    thrown_by: str
+
+
 Settings = Mapping[str, str]
 
 
@@ -91,6 +98,16 @@ def problem(code: str, message: str, hint: str) -> Problem:
 
 def any_shape(shape: TableShape) -> Sequence[Problem]:
     """The check of a format that accepts every declaration."""
+    return ()
+
+
+def any_conf(conf: Mapping[str, str]) -> Iterable[tuple[str, Problem]]:
+    """The check of a format whose depots may have every setting."""
+    return ()
+
+
+def any_options(options: Mapping[str, str], *, stream: bool) -> Iterable[tuple[str, Problem]]:
+    """The check of a format whose reader reports bad values itself."""
     return ()
 
 
@@ -137,6 +154,10 @@ class Traits:
     """Whether embedded depots, which need no configuration, hold it."""
     by_path: bool = False
     """Its tables are at the path `collection/table` of the depot, with or without a catalog."""
+    servers: bool = False
+    """Its depots are servers: `location` lists them, `conf` is for connections to them, and datasets have no path."""
+    check_conf: Callable[[Mapping[str, str]], Iterable[tuple[str, Problem]]] = any_conf
+    """What is wrong with the `conf` of a depot, by the name of the setting."""
     by_warehouse: bool = False
     """Its tables may be named by warehouse, database and table, as its own compaction job names them."""
     forbidden_in_names: str = ""
@@ -147,7 +168,8 @@ class Traits:
     """Formats by the suffix of a dataset's name."""
 
     # Reads and writes
-    save_modes: frozenset[str] = SAVE_MODES
+    writable: bool = True
+    """Whether outputs can write it."""
     transforms: frozenset[str] = IDENTITY
     """The partition transforms that it supports."""
     merge: bool = False
@@ -165,6 +187,8 @@ class Traits:
     `*` stands for any characters. Every other option is refused, because Spark would ignore it. Upper and lower case
     are the same, except in names with a dot.
     """
+    check_read_options: Callable[..., Iterable[tuple[str, Problem]]] = any_options
+    """What is wrong with the values of an input's options, each with its name, from (options, stream or not)."""
     write_options: Callable[[str, str, str], frozenset[str]] = no_write_options
     """The options of `extraOptions` that have an effect, from (format, mode, way of the commit), in the same way."""
     primary_keys: bool = False
@@ -174,6 +198,8 @@ class Traits:
     check_sharing: Callable[[TableShape], Iterable[Problem]] = any_shape
     """What somebody should know who lets several jobs write such a table at the same time."""
     branches: bool = False
+    needs_schema: frozenset[str] = frozenset()
+    """Formats that are read by the schema that an input declares."""
     bad_rows: frozenset[str] = frozenset()
     """Formats whose records are parsed from text, so that some of them may be bad (`badRows`)."""
     evolving: frozenset[str] = frozenset()
@@ -184,8 +210,13 @@ class Traits:
     """Options of an input that choose which part of the history is read."""
     streams: bool = False
     """Whether an input can be read as a stream."""
+    streams_by_default: bool = False
+    """Whether an input is a stream unless it says `isStream: false`."""
     stream_options: Callable[[str, str], frozenset[str]] = no_stream_options
     """The options of an input that is a stream, from (format, line of Spark), in the same way as `read_options`."""
+
+    passing_faults: tuple[Fault, ...] = ()
+    """Exceptions that end a stream of Spark when its batch is complete: the stream is started again."""
 
     # Maintenance, metadata changes, inspection
     operations: frozenset[str] = frozenset()

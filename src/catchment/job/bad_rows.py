@@ -48,6 +48,10 @@ def explained(spark: SparkSession, job: JobPlan, story: Story, problem: Catchmen
             if found.rows:
                 _note(story, source, found.rows, first=[asdict(row) for row in found.first])
                 return _error(source, found, problem)
+    for source in (each for each in job.inputs if each.dataset.format in traits_of(each.dataset.format).needs_schema):
+        hint = "correct the schema of the input; or read the records as they are, and let SQL decide about each one"
+        message = f"input {source.name} has records that do not fit its schema: {problem.message}"
+        return JobError(message, code=BAD_ROWS, where=source.where, hint=hint, detail=problem.detail)
     return JobError(problem.message, code="sql-failed", where=problem.where, hint=problem.hint, detail=problem.detail)
 
 

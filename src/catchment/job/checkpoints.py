@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from catchment.engine.protocol import RunJob
 from catchment.errors import JobError, Position
 from catchment.formats.failures import from_spark
+from catchment.formats.traits import READ_ANEW
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import JobPlan
 from catchment.run_model import RUN_TIME
@@ -48,9 +49,11 @@ class About:
     steps: Mapping[str, str]
     """The SQL by name of the step, in one spelling."""
     version: int = VERSION
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """What tells a stream's dataset from others of its name, by the name of the input."""
 
 
-def about(command: RunJob, spark: str, stateful: Sequence[str]) -> About:
+def about(command: RunJob, spark: str, stateful: Sequence[str], identities: Mapping[str, str]) -> About:
     """What the checkpoint of a job has to say."""
     job = command.job
     inputs = {each.name: f"{each.dataset.format} {each.dataset.address}" for each in job.inputs if each.stream}
@@ -58,7 +61,7 @@ def about(command: RunJob, spark: str, stateful: Sequence[str]) -> About:
     mode = job.stream.output_mode if job.stream else "append"
     steps = {step.name: _spelled(step.sql) for step in job.steps}
     line = ".".join(spark.split(".")[:2])
-    return About(command.workflow, job.name, line, mode, inputs, outputs, list(stateful), steps)
+    return About(command.workflow, job.name, line, mode, inputs, outputs, list(stateful), steps, identities=identities)
 
 
 def _spelled(sql: str) -> str:
@@ -78,6 +81,12 @@ def changes(before: About, now: About) -> Iterator[str]:
         yield from _differing("step", before.steps, now.steps)
         yield from _differing("", {"outputMode": before.output_mode}, {"outputMode": now.output_mode})
         yield from _differing("", {"Spark": before.spark}, {"Spark": now.spark})
+
+
+def replaced(before: About, now: About) -> Sequence[str]:
+    """The inputs whose dataset is another one than that which the stream has read."""
+    known = before.identities
+    return [name for name, identity in now.identities.items() if known.get(name, identity) != identity]
 
 
 def _differing(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -114,6 +123,9 @@ class Checkpoint:
         if changed := list(changes(before, now)):
             message = f"the stream has changed in a way that its checkpoint does not allow: {'; '.join(changed)}"
             raise JobError(message, code="stream-changed", where=self.where, hint=f"undo the change, or {_AFRESH}")
+        for name in replaced(before, now):
+            message = f"input {name}: {now.inputs[name]} was deleted and created again since the stream has read it"
+            raise JobError(message, code="source-history-gone", where=self.where, hint=READ_ANEW)
 
     def identity(self, view: str, query: str, number: int) -> str:
         """The beginning of the write ids of a batch, which is the same whenever and wherever the batch runs.

@@ -50,7 +50,7 @@ def reading(source: InputPlan) -> Iterator[None]:
         yield
     except Exception as error:
         problem = from_spark(error, otherwise="input-failed")
-        raise _at(source, problem) if isinstance(problem, JobError) else problem from error
+        raise _at(source, problem) if isinstance(problem, JobError) else problem.at(source.where) from error
 
 
 def _opened(spark: SparkSession, source: InputPlan, part: InputWindow | None) -> Opened:

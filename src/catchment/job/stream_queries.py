@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from catchment.formats.failures import from_spark
+from catchment.formats.registry import all_traits
 from catchment.jvm import java_source
+from catchment.jvm.causes import causes
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import StreamPlan
 
@@ -51,9 +53,14 @@ class Queries:
         java_source.load(spark, CLASS, SOURCE)
         self._waiting = self._jvm("java.util.concurrent.LinkedBlockingQueue")()
         self._queries: dict[str, StreamingQuery] = {}
+        self._started: dict[str, tuple[DataFrame, str]] = {}
+        """Rows and checkpoint of each query."""
+        self._stumbled: set[str] = set()
+        """The views whose query was started again."""
 
     def start(self, view: str, frame: DataFrame, checkpoint: str) -> None:
         """Start the query that reads the rows of a view."""
+        self._started[view] = (frame, checkpoint)
         writer = frame.writeStream.outputMode(self._plan.output_mode).option("checkpointLocation", checkpoint)
         if self._plan.trigger == "available-now":
             writer = writer.trigger(availableNow=True)
@@ -69,9 +76,8 @@ class Queries:
     def are_active(self) -> bool:
         """Whether a query is running; raises if one has failed."""
         active = {view: query.isActive for view, query in self._queries.items()}
-        for view in (view for view, alive in active.items() if not alive):
-            self._raise_failure(self._queries[view])
-        return any(active.values())
+        ended = [view for view, alive in active.items() if not alive]
+        return any([self._goes_on(view) for view in ended] + [len(ended) < len(active)])
 
     def next_batch(self, seconds: float) -> Batch | None:
         """The next batch that waits to be written; None if none comes in this time."""
@@ -112,11 +118,17 @@ class Queries:
         datasets = self._jvm(f"{session.getClass().getPackageName()}.Dataset")
         return DataFrame(datasets.ofRows(session, rows.logicalPlan()), self._spark)
 
-    def _raise_failure(self, query: StreamingQuery) -> None:
+    def _goes_on(self, view: str) -> bool:
+        """Whether a query that has ended was started again; raises if it has failed for good."""
         try:
-            query.awaitTermination()
+            self._queries[view].awaitTermination()
         except Exception as error:
-            raise from_spark(error, otherwise="stream-failed") from error
+            if view in self._stumbled or not _is_passing(error):
+                raise from_spark(error, otherwise="stream-failed") from error
+            self._stumbled.add(view)
+            self.start(view, *self._started[view])
+            return True
+        return False
 
 
 @contextmanager
@@ -137,6 +149,12 @@ def _last_with_rows(reports: Any) -> Any:
     """The newest report on a batch that had rows; a stream also reports that nothing has come."""
     newest_first = (reports[index] for index in range(len(reports) - 1, -1, -1))
     return next((each for each in newest_first if each.numInputRows()), None)
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether a query has failed although its batch is complete, so that the next one goes on with the next batch."""
+    faults = {(fault.kind, fault.thrown_by) for traits in all_traits() for fault in traits.passing_faults}
+    return any((kind, cause.thrown_by) in faults for cause in causes(error) for kind in cause.classes)
 
 
 def stateful_views(views: Mapping[str, DataFrame]) -> Sequence[str]:

@@ -19,14 +19,17 @@ from catchment.commit.leases import LEASE_SECONDS
 from catchment.commit.presence import reading
 from catchment.commit.writer import Writer
 from catchment.engine.protocol import RunJob
-from catchment.errors import JobError
+from catchment.errors import CatchmentError, JobError
 from catchment.formats.failures import from_spark
+from catchment.formats.model import IdentifiesStreams
+from catchment.formats.registry import find_format
 from catchment.job.checkpoints import Checkpoint, about, written_views
+from catchment.job.inputs import reading as reading_input
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
 from catchment.job.story import Story
 from catchment.job.stream_queries import Batch, Queries, stateful_views
-from catchment.plan.model import OutputPlan, StreamPlan
+from catchment.plan.model import InputPlan, OutputPlan, StreamPlan
 from catchment.run_model import JobReport
 from catchment.store import Lease
 
@@ -65,7 +68,7 @@ class StreamRun:
             self._check(views)
             checkpoint = Checkpoint(self.spark, self.plan.checkpoint, self.plan.where)
             stateful = stateful_views(views)
-            checkpoint.claim(about(self.command, self.spark.version, stateful))
+            checkpoint.claim(about(self.command, self.spark.version, stateful, self._identities()))
             queries = Queries(self.spark, self.plan, stateful)
             try:
                 self._start(queries, views, checkpoint)
@@ -73,6 +76,15 @@ class StreamRun:
             finally:
                 queries.stop()
         return self._report
+
+    def _identities(self) -> dict[str, str]:
+        found = {source.name: self._identity(source) for source in self.command.job.inputs if source.stream}
+        return {name: identity for name, identity in found.items() if identity is not None}
+
+    def _identity(self, source: InputPlan) -> str | None:
+        format = find_format(source.dataset.format, IdentifiesStreams)
+        with reading_input(source):
+            return format.stream_identity(self.spark, source) if format else None
 
     def _check(self, views: Mapping[str, DataFrame]) -> None:
         for view in (view for view, frame in views.items() if not frame.isStreaming):
@@ -94,13 +106,20 @@ class StreamRun:
                 raise problem.changed(message=f"{view}: {problem.message}").at(self.plan.where) from error
 
     def _serve(self, queries: Queries, checkpoint: Checkpoint, lease: Lease) -> None:
-        while queries.are_active():
+        while self._are_active(queries):
             self.story.check()
             batch = queries.next_batch(POLL_SECONDS)
             if batch is not None:
                 self._write(queries, batch, checkpoint, lease)
             self._tell_progress(queries, at_least=PROGRESS_SECONDS)
         self._tell_progress(queries, at_least=0.0)
+
+    def _are_active(self, queries: Queries) -> bool:
+        try:
+            return queries.are_active()
+        except CatchmentError as error:
+            source = next(each for each in self.command.job.inputs if each.stream)
+            raise error.at(source.where) from error
 
     def _write(self, queries: Queries, batch: Batch, checkpoint: Checkpoint, lease: Lease) -> None:
         job, store = self.command.job, self.writer.store

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit import own_commit
+from catchment.commit import faults, own_commit
 from catchment.commit.abandonment import reason
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
@@ -118,7 +118,9 @@ def _perform_once(
             listener.warn(f"{write.id} was already done; nothing is done again")
             return known
         try:
+            faults.point("before-own-commit")
             done = table.perform(operation)
+            faults.point("own-commit-applied")
         except Exception as error:
             problem = from_spark(error, otherwise="maintenance-failed")
             ledger.abandon(known, reason(problem))

@@ -1,7 +1,8 @@
-"""Resolves addresses to datasets: tables of a catalog, tables at a path, or files at a path."""
+"""Resolves addresses to datasets: tables of a catalog, tables at a path, files at a path, or topics of a server."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Literal
@@ -14,6 +15,8 @@ from catchment.project.address import LOCALHOST, BadAddress, is_identifier, is_p
 from catchment.project.model import Address, Depot, Project
 
 _COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 Role = Literal["input", "output"]
 
@@ -73,6 +76,8 @@ def of_file(text: str, project: Project) -> FileAddress:
     if address.dataset is None:
         raise BadAddress(f"`{text}` names no file", code="no-dataset", hint="append /file to the collection")
     depot = depots.find(project, address.depot)
+    if depots.is_servers(depot):
+        raise BadAddress(f"`{text}` names no file: depot `{depot.name}` has none", hint="name a file in another depot")
     return FileAddress(_of_files(address, depot), depot.name, place_of_files(address, depot))
 
 
@@ -83,7 +88,7 @@ def nested(inner: str, outer: str) -> bool:
 
 def same_place(one: Dataset, other: Dataset) -> bool:
     """Whether two datasets are the same table, or directories of files that overlap."""
-    if one.is_table or other.is_table:
+    if one.path is None or other.path is None or one.is_table or other.is_table:
         return one.address == other.address and one.path == other.path
     return nested(str(one.path), str(other.path)) or nested(str(other.path), str(one.path))
 
@@ -97,6 +102,8 @@ def _resolve(address: Address, given: str | None, role: Role, project: Project) 
             hint="name the table: dataos://lakehouse:collection/table; this depot needs no configuration",
         )
     format = _format(address, given, role, depot)
+    if depots.is_servers(depot):
+        return _topic(address, format, depot)
     if traits_of(format).is_table:
         return _table(str(replace(address, depot=depot.name)), address, format, depot)
     return Dataset(_of_files(address, depot), depot.name, format, path=place_of_files(address, depot))
@@ -116,6 +123,20 @@ def _of_files(address: Address, depot: Depot) -> str:
 
 def _segments(address: Address) -> list[str]:
     return [part for part in (address.collection, *str(address.dataset).split("/")) if part]
+
+
+def _topic(address: Address, format: str, depot: Depot) -> Dataset:
+    name = str(address.dataset)
+    if address.collection not in (None, "default"):
+        raise BadAddress(
+            f"`{address}` names a collection, and topics are in none", hint=f"write dataos://{depot.name}:none/{name}"
+        )
+    if not _TOPIC.fullmatch(name):
+        raise BadAddress(
+            f"`{name}` in `{address}` is not a valid name for a topic",
+            hint="use up to 249 letters, digits, `.`, `_` and `-`",
+        )
+    return Dataset(str(Address(depot.name, None, name, None)), depot.name, format, topic=name)
 
 
 def _table(canonical: str, address: Address, format: str, depot: Depot) -> Dataset:
@@ -150,7 +171,7 @@ def _format(address: Address, given: str | None, role: Role, depot: Depot) -> st
     by_suffix = (traits.suffixes[suffix] for traits in held if suffix in traits.suffixes)
     if (written := next(by_suffix, None)) is not None:
         return written
-    if role == "input" and not held[0].is_table:
+    if role == "input" and not held[0].is_table and not held[0].servers:
         raise RequestError(
             f"the format of `{address}` is not known",
             code="no-format",

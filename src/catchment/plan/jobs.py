@@ -84,9 +84,7 @@ class Resolver:
         except RequestError as error:
             self._report(error, given.dataset_where)
             return None
-        if (given.schema is not None or given.schema_path is not None) and traits_of(dataset.format).is_table:
-            message = f"input `{given.name}` is a {dataset.format} table, which has a schema of its own"
-            self.findings.error("unsupported-by-format", message, given.where, "remove the schema from the input")
+        self._check_schema(given, dataset.format)
         if given.commits is not None:
             self._check_commits(given, dataset, given.commits.where)
         bad_rows = bad_rows_of(given, dataset.format, self.findings)
@@ -101,6 +99,17 @@ class Resolver:
             stream=is_stream(given, dataset, self.findings),
         )
 
+    def _check_schema(self, given: Input, format: str) -> None:
+        traits, has_schema = traits_of(format), given.schema is not None or given.schema_path is not None
+        if format in traits.needs_schema and not has_schema:
+            message = f"input `{given.name}` needs a schema: {format} has none of its own"
+            hint = "add `schemaType: spark` and `schemaString`, such as id BIGINT, name STRING"
+            self.findings.error("missing-field", message, given.where, hint)
+        elif has_schema and (traits.is_table or traits.needs_schema) and format not in traits.needs_schema:
+            what = "table" if traits.is_table else "topic"
+            message = f"input `{given.name}` is a {format} {what}, which has a schema of its own"
+            self.findings.error("unsupported-by-format", message, given.where, "remove the schema from the input")
+
     def _schema_file(self, given: Input) -> FileAddress | None:
         if given.schema_path is None:
             return None
@@ -113,7 +122,7 @@ class Resolver:
     def _check_commits(self, given: Input, dataset: Dataset, where: Position) -> None:
         traits = traits_of(dataset.format)
         if not traits.history:
-            message = f"`{given.dataset}` has no history to read from: {dataset.format} is plain files"
+            message = f"`{given.dataset}` has no history to read from: {dataset.format} has no commits"
             hint = "read a window over a column (`context`, `keys`, `sql`), or keep the data in a table"
             self.findings.error("unsupported-by-snapshot", message, where, hint)
         fixed = {spelled(name) for name in traits.time_travel}
@@ -157,6 +166,10 @@ class Resolver:
     def _check_traits(self, given: Output, format: str) -> None:
         """Report what the format of an output does not support."""
         traits = traits_of(format)
+        if not traits.writable:
+            hint = f"write to a depot of another kind: {supporting('writable')}"
+            self.findings.error("unsupported-by-format", f"{format} can only be read", given.where, hint)
+            return
         if given.merge and not traits.merge:
             self._refuse_merge(given.merge.where, format)
         if given.conflict != "last-wins":

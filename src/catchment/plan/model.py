@@ -35,7 +35,7 @@ Maintenance = Rewrite | RewriteManifests | Expire | RemoveOrphans
 
 @dataclass(frozen=True)
 class Dataset:
-    """A resolved address: a table of a catalog, a table at a path, or a path of files."""
+    """A resolved address: a table of a catalog, a table at a path, a path of files, or something on a server."""
 
     address: str
     """Canonical text, without acl."""
@@ -49,6 +49,8 @@ class Dataset:
     """Absolute path or URI of files, or of a table that is found by path."""
     named: bool = False
     """Whether the depot's catalog has a name for a table at a path; the path is then that of a new table."""
+    topic: str | None = None
+    """Its name on the servers of the depot; it then has neither table nor path."""
 
     @property
     def is_table(self) -> bool:

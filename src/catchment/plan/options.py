@@ -29,6 +29,9 @@ def check_read_options(given: Input, source: InputPlan, spark: str, findings: Fi
     known = traits.stream_options(format, spark) if source.stream else traits.read_options(format, spark, names)
     what = f"a stream of {format}" if source.stream else f"reading {format}"
     _check_each(given.options, known, what, given.places, {}, findings)
+    places = {spelled(name): given.places[name] for name in given.options}
+    for name, (code, message, hint) in traits.check_read_options(source.options, stream=source.stream):
+        findings.error(code, message, places[name], hint)
 
 
 def check_options(given: Output, format: str, findings: Findings) -> None:

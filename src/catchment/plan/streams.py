@@ -41,8 +41,8 @@ _FITTING: dict[OutputMode, tuple[frozenset[str], str]] = {
 
 def is_stream(given: Input, dataset: Dataset, findings: Findings) -> bool:
     """Whether an input is read as a stream; reports one that cannot be."""
-    streams = traits_of(dataset.format).streams
-    asked = bool(given.is_stream)
+    traits = traits_of(dataset.format)
+    streams, asked = traits.streams, traits.streams_by_default if given.is_stream is None else given.is_stream
     if asked and not streams:
         message = f"input `{given.name}` cannot be read as a stream: {dataset.format} has none"
         hint = f"leave `isStream` out; {supporting(STREAMS)} can be read as streams"

@@ -22,7 +22,7 @@ from catchment.project.grammar import (
     SettingsEntry,
 )
 from catchment.project.model import Address, Catalog, Depot, Engine, Project, Settings, Thresholds, Upkeep
-from catchment.project.places import absolute, metastore_url, servers_of
+from catchment.project.places import absolute, metastore_url, server_list, servers_of
 from catchment.project.spark_versions import installed_at
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
@@ -128,6 +128,8 @@ class Canonical:
             hint = "choose another name" if own else "begin with a letter, then letters, digits, `_` and `-`"
             self.findings.error("bad-depot-name", message, where, hint)
         (traits,) = held_by(entry.kind)
+        for setting, (code, message, hint) in traits.check_conf(entry.conf):
+            self.findings.error(code, message, self._at("depots", name, "conf", setting).key_where, hint)
         catalog = self._catalog_entry(name, entry, traits)
         location = self._location(name, entry, traits, catalog)
         return Depot(
@@ -220,7 +222,17 @@ class Canonical:
                 where = self._at("depots", name).key_where
                 self.findings.error("missing-field", f"`location` is missing in `{name}`", where, "add `location:`")
             return ""
+        if traits.servers:
+            return self._servers(entry.location, name)
         return entry.location if location == "name" else self._path(entry.location, "depots", name, "location")
+
+    def _servers(self, text: str, name: str) -> str:
+        try:
+            return server_list(text)
+        except RequestError as error:
+            where = self._at("depots", name, "location").node.where
+            self.findings.error(error.code, error.message, where, error.hint)
+            return text
 
     def _path(self, text: str, *at: str | int) -> str:
         try:

@@ -99,6 +99,11 @@ def holds_tables(depot: Depot) -> bool:
     return any(traits.is_table for traits in held_by(depot.kind))
 
 
+def is_servers(depot: Depot) -> bool:
+    """Whether a depot is a list of servers, and not a place with tables or files."""
+    return any(traits.servers for traits in held_by(depot.kind))
+
+
 def home_of(root: Path, name: str) -> Path:
     """The directory in which Catchment keeps the data of one depot."""
     return root / ".catchment" / "depots" / name

@@ -113,11 +113,14 @@ class DepotEntry(_Entry):
     location: Text | None = Field(
         None,
         description="A path relative to this file, or a URI such as s3a://bucket/path. "
-        "Of a rest catalog it is the name of the warehouse and may be left out.",
+        "Of a rest catalog it is the name of the warehouse and may be left out. "
+        f"Of kind {supporting('servers')} it is the servers: host:9092,host:9092.",
     )
     catalog: CatalogEntry | None = Field(None, description=f"The catalog that knows the tables: {_CATALOGS}.")
     conf: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
-        default_factory=dict, description="Spark and Hadoop settings needed to reach the store, such as fs.s3a keys."
+        default_factory=dict,
+        description="Spark and Hadoop settings needed to reach the store, such as fs.s3a keys. "
+        f"Of kind {supporting('servers')} they are settings of the connections, such as security.protocol.",
     )
     publish: Text | None = Field(
         None,

@@ -29,11 +29,11 @@ class Depot:
     kind: str
     """A format, or `embedded`."""
     location: str
-    """An absolute path or a URI; for a rest or hive catalog the warehouse as written, or empty."""
+    """An absolute path, a URI or servers; for a rest or hive catalog the warehouse as written, or empty."""
     catalog: Catalog | None = None
     """The catalog of its tables, if it has one."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Spark and Hadoop settings needed to reach the store; part of the engine's settings."""
+    """Spark and Hadoop settings needed to reach the store, which are part of the engine's; of servers, their own."""
     where: Position | None = None
     publish: str | None = None
     """The published catalog: a second one in the same database, whose readers see only published versions."""

@@ -25,6 +25,19 @@ def absolute(text: str, root: Path) -> str:
         raise RequestError(f"`{text}` is not a usable path: {error}", code="bad-location", hint=hint) from error
 
 
+def server_list(text: str) -> str:
+    """Servers as `host:port,host:port`; raises `RequestError` if the text is no such list."""
+    servers = [part.strip() for part in text.split(",")]
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        if not re.fullmatch(r"[^\s/:@]+|\[[0-9A-Fa-f:.]+\]", host) or not port.isdigit() or int(port) > _LAST_PORT:
+            raise RequestError(
+                f"`{server}` is no server", code="bad-location", hint="write host:port, or several of them with commas"
+            )
+    return ",".join(servers)
+
+
+_LAST_PORT = 65535
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql://"
 _HINT = f"write {_SQLITE}.catchment/metastore.db or {_POSTGRESQL}user:password@host/database"

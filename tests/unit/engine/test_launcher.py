@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from catchment.engine import launcher, memory
-from catchment.engine.launcher import EngineProcess
+from catchment.engine.launcher import BackgroundProcess, EngineProcess
 from catchment.engine.protocol import Cancel, Done, Failed, Ready, Reply, RunJob
 from catchment.errors import EngineLost, EngineOutOfMemory, Position
 from catchment.plan.model import EnginePlan, JobPlan
@@ -30,8 +31,10 @@ class Bench:
         self.messages: queue.Queue[tuple[str, Message]] = queue.Queue()
         self.processes: list[EngineProcess] = []
 
-    def start(self, *behaviour: str, secrets: tuple[str, ...] = ()) -> EngineProcess:
-        process = EngineProcess.start(
+    def start(
+        self, *behaviour: str, secrets: tuple[str, ...] = (), kind: type[EngineProcess] = EngineProcess
+    ) -> EngineProcess:
+        process = kind.start(
             EnginePlan(key="default", engine=Engine(name="default")),
             log_dir=self.log_dir,
             secrets=secrets,
@@ -87,6 +90,16 @@ def gone(pid: int) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_an_engine_in_the_background_lets_others_go_first(bench: Bench) -> None:
+    nice = {}
+    for kind in (EngineProcess, BackgroundProcess):
+        process = bench.start("serve", kind=kind)
+        bench.ready()
+        assert process._process is not None
+        nice[kind] = os.getpriority(os.PRIO_PROCESS, process._process.pid)
+    assert nice[BackgroundProcess] == min(nice[EngineProcess] + 10, 19)
 
 
 def test_commands_are_answered_in_order_and_the_log_is_kept(bench: Bench) -> None:

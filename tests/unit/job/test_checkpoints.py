@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from catchment.engine.protocol import RunJob
-from catchment.job.checkpoints import About, about, batch_identity, changes
+from catchment.job.checkpoints import About, about, batch_identity, changes, replaced
 from catchment.run_model import RunRequest, began_millis
 from tests.spark.lake import HERE, job, output, reading, step, table
 
@@ -18,7 +18,7 @@ def described(sql: str = "select id from source", spark: str = "4.1.2", stateful
     source = replace(reading("source", table("a")), stream=True)
     written = output("rows", table("b"), mode="append")
     planned = job(written, inputs=[source, reading("names", table("n"))], steps=[step("rows", sql)])
-    return about(RunJob("x", planned, "flow", "run", 1, RunRequest()), spark, stateful)
+    return about(RunJob("x", planned, "flow", "run", 1, RunRequest()), spark, stateful, {"source": "id-1"})
 
 
 def test_the_identity_of_a_batch_is_that_of_its_entry_in_the_log() -> None:
@@ -32,6 +32,14 @@ def test_static_inputs_may_change_and_streams_may_not() -> None:
     other = replace(described(), inputs={"source": "iceberg dataos://lake:raw/c"})
     [change] = changes(described(), other)
     assert change == "input source: iceberg dataos://lake:raw/a before, iceberg dataos://lake:raw/c now"
+
+
+def test_a_dataset_that_takes_the_place_of_another_is_noticed() -> None:
+    other = replace(described(), identities={"source": "id-2"})
+    assert list(replaced(described(), other)) == ["source"]
+    assert not replaced(described(), described())
+    assert not replaced(replace(described(), identities={}), other)  # a checkpoint that an earlier version has begun
+    assert not list(changes(described(), other))
 
 
 def test_sql_without_memory_may_change_and_sql_with_memory_may_not() -> None:

@@ -16,7 +16,7 @@ engines:
 depots:
   drop: {kind: files, location: ./dropzone}
   lakehouse: {kind: iceberg, location: ./lake}
-  pond: {kind: paimon, location: ./pond}
+  toys: {kind: toy, location: ./toys}
   far: {kind: iceberg, location: warehouse, catalog: {type: rest, uri: "http://catalog"}}
 settings: {linger: 5s}
 """
@@ -92,7 +92,7 @@ def test_a_checkpoint_leaves_neither_and_is_beside_no_data(tmp_path: Path, locat
 MISTAKES = {
     "no stream": (J("a", streaming=ONCE), "no-stream", STREAMING),
     "a format without streams": (
-        stream(read="dataos://pond:raw/t", read_more=", isStream: true"),
+        stream(read="dataos://toys:raw/t", read_more=", isStream: true"),
         "unsupported-stream-source",
         INPUT,
     ),

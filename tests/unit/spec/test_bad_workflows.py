@@ -340,7 +340,7 @@ NOT_YET = {
     "a Hudi input": ("unsupported-format", "format: json", "format: §Hudi"),
     "a typed input": ("unsupported-format", DATASET, "inputType: §bigquery, bigquery: {project: p, table: t}"),
     "a typed output": ("unsupported-format", TARGET, "outputType: §Pulsar, pulsar: {topic: t}"),
-    "a Kafka input": ("unsupported-format", "format: json", "format: §kafkajson"),
+    "a Kafka input": ("unsupported-format", "format: json", "format: §kafkaavro"),
     "functions": ("unsupported-functions", STEP, "{name: clean, sql: select 1, §functions: [{name: drop}]}"),
     "commands": ("unsupported-commands", STEP, "{name: clean, sql: select 1, §commands: [{name: persist}]}"),
     "a class": ("unsupported-classpath", STEP, "{name: clean, §classpath: io.dataos.flare.Joiner}"),

@@ -126,10 +126,10 @@ def _maintain(
 
 
 def _agrees(looked: Mapping[str, Any], what: str) -> bool:
-    count = len(looked[what])
-    if not count:
-        return True
-    return interaction.agrees(f"Remove {count} {what} of {looked['address']}?")
+    for found in (what, "files"):  # not every format removes snapshots together with the files that only they need
+        if count := len(looked.get(found, ())):
+            return interaction.agrees(f"Remove {count} {found} of {looked['address']}?")
+    return True
 
 
 def _echo(facts: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 package catchment.delta;
 
+import catchment.commit.SwapGate;
 import io.delta.storage.HadoopFileSystemLogStore;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
@@ -10,8 +11,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
@@ -36,10 +39,45 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
     public void write(Path path, Iterator actions, Boolean overwrite, Configuration conf) throws IOException {
         if (overwrite.booleanValue()) {
             writeWithRename(path, actions, overwrite, conf);
-        } else if (refuses(path.getParent(), conf)) {
-            create(path, bytes(actions), conf);
+            return;
+        }
+        List lines = new ArrayList();
+        while (actions.hasNext()) {
+            lines.add(actions.next());
+        }
+        SwapGate gate = isCompaction(lines) ? SwapGate.at(gateOf(path.getParent().getParent(), conf)) : null;
+        if (gate == null) {
+            commit(path, lines, conf);
+            return;
+        }
+        gate.enter();
+        try {
+            commit(path, lines, conf);
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /** The name of the gate at which compactions of a table wait for its lease. */
+    public static String gateOf(Path table, Configuration conf) throws IOException {
+        return table.getFileSystem(conf).makeQualified(table).toString();
+    }
+
+    private static boolean isCompaction(List lines) {
+        for (Iterator all = lines.iterator(); all.hasNext();) {
+            String line = (String) all.next();
+            if (line.startsWith("{\"commitInfo\"") && line.contains("\"operation\":\"OPTIMIZE\"")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void commit(Path path, List lines, Configuration conf) throws IOException {
+        if (refuses(path.getParent(), conf)) {
+            create(path, bytes(lines.iterator()), conf);
         } else {
-            look(path, actions, conf);
+            look(path, lines.iterator(), conf);
         }
     }
 

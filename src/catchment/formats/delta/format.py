@@ -87,7 +87,7 @@ class Delta:
         """The table with its maintenance operations."""
         here = located(spark, dataset)
         require_head(spark, here)
-        return MaintainedTable(spark, here, writer, listener)
+        return MaintainedTable(spark, here, writer, needs, listener)
 
     def delete_rows(
         self, spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.formats import swap_gate
 from catchment.jvm import java_source
 from catchment.jvm.classes import Jvm
 
@@ -24,6 +26,7 @@ def install(spark: SparkSession) -> None:
     if not free:
         return
     try:
+        swap_gate.install(spark)
         java_source.load(spark, CLASS, SOURCE)
     except Exception:
         logging.getLogger(__name__).warning("no log store that refuses a second commit", exc_info=True)
@@ -39,12 +42,25 @@ def key(scheme: str) -> str:
 
 def refuses_second_commit(spark: SparkSession, log_path: str) -> bool:
     """Whether our log store is in use for a table's log, and its store refuses to create a file that exists."""
-    jvm = Jvm.of(spark)
-    path = jvm("org.apache.hadoop.fs.Path")(log_path)
-    settings = spark._jsparkSession.sessionState().newHadoopConf()
+    path, settings = _path(spark, log_path)
+    return _is_used(spark, path, settings) and bool(Jvm.of(spark)(CLASS).refuses(path, settings))
+
+
+def gate_of(spark: SparkSession, table: str) -> str | None:
+    """The gate at which compactions of a table wait for its lease; None if another log store is in use."""
+    path, settings = _path(spark, table)
+    return str(Jvm.of(spark)(CLASS).gateOf(path, settings)) if _is_used(spark, path, settings) else None
+
+
+def _path(spark: SparkSession, place: str) -> tuple[Any, Any]:
+    """A path of Hadoop, and the settings of its file system."""
+    path = Jvm.of(spark)("org.apache.hadoop.fs.Path")(place)
+    return path, spark._jsparkSession.sessionState().newHadoopConf()
+
+
+def _is_used(spark: SparkSession, path: Any, settings: Any) -> bool:
     scheme = str(path.getFileSystem(settings).getUri().getScheme())
-    used = spark.sparkContext._jsc.sc().conf().get(key(scheme), "")
-    return bool(used == CLASS and jvm(CLASS).refuses(path, settings))
+    return bool(spark.sparkContext._jsc.sc().conf().get(key(scheme), "") == CLASS)
 
 
 def _is_possible(spark: SparkSession, scheme: str) -> bool:

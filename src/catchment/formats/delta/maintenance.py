@@ -1,7 +1,4 @@
-"""Maintenance of Delta tables: compaction with Delta's own OPTIMIZE, which commits a version that changes no row.
-
-VACUUM is left out: it removes files by their age alone, also those of sealed writes that are not in the log yet.
-"""
+"""Maintenance of Delta tables: compaction with Delta's own OPTIMIZE, which commits a version that changes no row."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import re
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -20,16 +18,19 @@ from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
+from catchment.formats.delta import log_store
 from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.delta.health import health_of, partition_columns, sizes_by_partition
 from catchment.formats.delta.log import BRANCH, Log, require_head
 from catchment.formats.delta.session_settings import set_for_now
 from catchment.formats.delta.transaction import needs_table_lease
+from catchment.formats.delta.vacuum import Vacuum
 from catchment.formats.failures import from_spark
-from catchment.formats.model import MaintenanceResult
+from catchment.formats.model import MaintenanceResult, Needs
 from catchment.formats.partition_values import check_partitions, partition_condition
 from catchment.formats.rewrite_options import check_rewrite
-from catchment.plan.model import Dataset, Maintenance, Rewrite
+from catchment.formats.swap_gate import leased_swaps
+from catchment.plan.model import Dataset, Expire, Maintenance, Rewrite
 from catchment.store.writes import Base, Entry
 from catchment.table_health import TableHealth
 
@@ -52,6 +53,7 @@ class MaintainedTable:
     spark: SparkSession
     dataset: Dataset
     writer: Writer
+    needs: Needs
     listener: Listener
 
     @property
@@ -77,7 +79,9 @@ class MaintainedTable:
         return self.log.find_commit(write)
 
     def perform(self, operation: Maintenance) -> MaintenanceResult:
-        """Compact the table, one partition after the other if partitions are named."""
+        """Remove old files, or compact the table, one partition after the other if partitions are named."""
+        if isinstance(operation, Expire):
+            return self._vacuum(operation).run()
         rewrite = self._checked(operation)
         sums = {"rewritten_files": 0, "added_files": 0, "rewritten_bytes": 0}
         for condition in self._conditions(rewrite):
@@ -89,7 +93,9 @@ class MaintainedTable:
         return MaintenanceResult(sums["added_files"], sums["rewritten_bytes"], facts=sums)
 
     def preview(self, operation: Maintenance) -> MaintenanceResult:
-        """Report the partitions with several small files, of which a compaction makes one."""
+        """Report what would be removed, or the partitions with small files, of which a compaction makes one each."""
+        if isinstance(operation, Expire):
+            return MaintenanceResult(facts=self._vacuum(operation).facts())
         rewrite = self._checked(operation)
         if rewrite.condition:
             self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
@@ -114,6 +120,10 @@ class MaintainedTable:
         """The live files by partition."""
         recorded = self.writer.store.activity.last_compaction(self.dataset.address)
         return health_of(self.log, self.dataset, require_head(self.spark, self.dataset), small_file_bytes, recorded)
+
+    def _vacuum(self, operation: Expire) -> Vacuum:
+        head = require_head(self.spark, self.dataset)
+        return Vacuum(self.spark, self.dataset, self.needs, self.listener, operation, self.log, head)
 
     def _checked(self, operation: Maintenance) -> Rewrite:
         if not isinstance(operation, Rewrite):
@@ -141,7 +151,7 @@ class MaintainedTable:
         for number in attempts():
             self._wait_for_writers()
             try:
-                with self._commit_lease():
+                with self._leased():
                     return self._optimize(operation, condition)
             except Exception as error:
                 if kind_of(error) is None:
@@ -161,12 +171,16 @@ class MaintainedTable:
             [row] = self.spark.sql(f"OPTIMIZE {self.dataset.identifier}{where}{sorting}").collect()
         return row.metrics
 
-    def _commit_lease(self) -> AbstractContextManager[None]:
-        """The table's lease, where two commits could both succeed and one be lost."""
+    def _leased(self) -> AbstractContextManager[None]:
+        """The table's lease for the commit, where two commits could both succeed and one be lost.
+
+        With another log store than ours, nobody knows when OPTIMIZE commits: it holds the lease from its beginning.
+        """
         if not needs_table_lease(self.spark, self.log.path):
             return nullcontext()
-        progress = spark_progress(self.spark)
-        return table_lease(self.writer.store, self.log.path, self.writer.owner, self.listener, progress)
+        here = (self.writer.store, self.log.path, self.writer.owner, self.listener, spark_progress(self.spark))
+        gate = log_store.gate_of(self.spark, self.log.path)
+        return leased_swaps(self.spark, gate, partial(table_lease, *here)) if gate else table_lease(*here)
 
     def _wait_for_writers(self) -> None:
         """Wait for overwrites and merges under way, which a commit of ours would send back to the start."""

@@ -143,10 +143,12 @@ public final class Commits {
     static final class CompactingCatalog implements InvocationHandler {
         private final Catalog inner;
         private final long files;
+        private final String gate;
 
-        CompactingCatalog(Catalog inner, long files) {
+        CompactingCatalog(Catalog inner, long files, String gate) {
             this.inner = inner;
             this.files = files;
+            this.gate = gate;
         }
 
         public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
@@ -156,21 +158,22 @@ public final class Commits {
             } catch (InvocationTargetException thrown) {
                 throw thrown.getCause();
             }
-            return answer instanceof FileStoreTable ? compacting((FileStoreTable) answer, files) : answer;
+            return answer instanceof FileStoreTable ? compacting((FileStoreTable) answer, files, gate) : answer;
         }
     }
 
     /**
      * Lets a catalog of Spark hand out tables for compaction until `restore`; returns what it had before. Paimon's
      * procedure commits by itself: on a local disk it would replace a snapshot that somebody else has just written, and
-     * it would expire snapshots that others need. So many small files of a table without a key become one.
+     * it would expire snapshots that others need. So many small files of a table without a key become one. If a gate is
+     * named, swaps wait there.
      */
-    public static Object guard(Object sparkCatalog, long files) throws Exception {
+    public static Object guard(Object sparkCatalog, long files, String gate) throws Exception {
         Field field = sparkCatalog.getClass().getDeclaredField("catalog");
         field.setAccessible(true);
         Object before = field.get(sparkCatalog);
         Class[] kinds = new Class[] {Catalog.class};
-        InvocationHandler handler = new CompactingCatalog((Catalog) before, files);
+        InvocationHandler handler = new CompactingCatalog((Catalog) before, files, gate);
         field.set(sparkCatalog, Proxy.newProxyInstance(Catalog.class.getClassLoader(), kinds, handler));
         return before;
     }
@@ -182,8 +185,12 @@ public final class Commits {
         field.set(sparkCatalog, before);
     }
 
-    private static FileStoreTable compacting(FileStoreTable table, long files) {
+    private static FileStoreTable compacting(FileStoreTable table, long files, String gate) {
         FileStoreTable own = linking(table);
+        if (gate != null) {
+            own = FileStoreTableFactory.create(
+                    own.fileIO(), own.location(), own.schema(), GatedLocks.in(own.catalogEnvironment(), gate));
+        }
         Map options = new HashMap();
         options.put("snapshot.num-retained.min", String.valueOf(Integer.MAX_VALUE));
         options.put("snapshot.num-retained.max", String.valueOf(Integer.MAX_VALUE));

@@ -1,13 +1,14 @@
 """Compaction of Paimon tables with Paimon's own procedure, one partition and one commit after the other.
 
 Writers go on meanwhile: Paimon commits a compaction only if the files that it replaces are still there, and the one
-that comes second looks again. The table's lease is needed only where the store takes a second snapshot of one number.
+that comes second looks again. Where the store takes a second snapshot of one number, the swap alone holds the table's
+lease.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +26,11 @@ from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.table import Table, require_table
 from catchment.formats.partition_values import PartitionColumn, partition_condition, text_literal
 from catchment.formats.rewrite_options import check_rewrite
+from catchment.formats.swap_gate import Lease, leased_swaps
 from catchment.plan.model import Dataset, Partition, Rewrite
 
 MAX_ATTEMPTS = 10
 LEAST_FILES = 2
-Lease = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Compaction:
         """Compact once; returns the sizes of the files that are gone and of the new ones."""
         with lease() if self._needs_lease() else nullcontext():
             before = {file.path: file.bytes for file in data_files(self.table)}
-            self._call_again(part)
+            self._call_again(part, lease)
             after = {file.path: file for file in data_files(self.table)}
         gone = [size for path, size in before.items() if path not in after]
         # Writers may have come meanwhile. They write files of level 0, which a compaction of keys never makes.
@@ -133,15 +134,21 @@ class Compaction:
         return gone, came if gone else []
 
     def _needs_lease(self) -> bool:
-        """Whether others must not commit meanwhile: two snapshots of one number, or sorted rows replace partitions."""
-        return self.table.is_unguarded or self.operation.order is not None
+        """Whether others must not commit meanwhile: sorted rows replace whole partitions."""
+        return self.operation.order is not None
 
-    def _call_again(self, part: Part) -> None:
+    def _guarded(self, part: Part, lease: Lease) -> AbstractContextManager[None]:
+        """Tables for the procedure; where the store takes two snapshots of one number, it holds the lease to swap."""
+        if self._needs_lease() or not self.table.is_unguarded:
+            return guarded(self.spark, self.dataset.depot, part.files)
+        return gated(self.spark, self.dataset.depot, part.files, self.table.location, lease)
+
+    def _call_again(self, part: Part, lease: Lease) -> None:
         """Call the procedure; again if somebody else has replaced files that it was compacting."""
         for number in attempts(MAX_ATTEMPTS):
             newest = self.table.newest()
             try:
-                with guarded(self.spark, self.dataset.depot, part.files):
+                with self._guarded(part, lease):
                     self._call(part.condition)
                 return
             except Exception as error:
@@ -173,10 +180,17 @@ class Compaction:
 
 
 @contextmanager
-def guarded(spark: SparkSession, depot: str, files: int) -> Iterator[None]:
+def gated(spark: SparkSession, depot: str, files: int, place: str, lease: Lease) -> Iterator[None]:
+    """The same as `guarded`, and each swap holds the lease."""
+    with leased_swaps(spark, place, lease), guarded(spark, depot, files, place):
+        yield
+
+
+@contextmanager
+def guarded(spark: SparkSession, depot: str, files: int, gate: str | None = None) -> Iterator[None]:
     """Let the session's catalog hand out tables whose commits never replace a snapshot and never expire one."""
     catalog = spark._jsparkSession.sessionState().catalogManager().catalog(depot)
-    before = commits(spark).guard(catalog, files)
+    before = commits(spark).guard(catalog, files, gate)
     try:
         yield
     finally:

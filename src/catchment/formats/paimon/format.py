@@ -32,6 +32,10 @@ class Paimon:
         """The rows of the table; options may name a snapshot, a time or a tag."""
         return history.read(spark, source)
 
+    def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
+        """The rows of the table, and those that are added to it."""
+        return history.read_stream(spark, source)
+
     def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None if the input selects one itself."""
         return history.input_version(spark, source)

@@ -11,10 +11,12 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats import reading_by_commits
 from catchment.formats.model import EarlierWrite, Facts, Write, written
-from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.java import STREAM
+from catchment.formats.paimon.snapshots import CHANGE_ROWS, Snapshot, read_back
 from catchment.formats.paimon.table import NO_TABLE, Table, find_table, require_table
 from catchment.formats.paimon.traits import TIME_TRAVEL
-from catchment.formats.stamps import windows_in
+from catchment.formats.stamps import MODE, windows_in
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
 from catchment.store.writes import Base
 
@@ -26,6 +28,15 @@ def read(spark: SparkSession, source: InputPlan) -> DataFrame:
     """The rows of the table; options may name a snapshot, a time or a tag."""
     require_table(spark, source.dataset)
     return spark.read.options(**source.options).table(source.dataset.identifier)
+
+
+def read_stream(spark: SparkSession, source: InputPlan) -> DataFrame:
+    """The rows of the table now, and then those that are added, snapshot by snapshot."""
+    table = require_table(spark, source.dataset)
+    _check_engine(source, table)
+    jvm, marks = Jvm.of(spark), (MODE, list(CHANGE_ROWS))
+    stream = jvm(STREAM)(spark._jsparkSession, source.dataset.identifier, table.java, dict(source.options), *marks)
+    return DataFrame(jvm(STREAM).rows(stream), spark)
 
 
 def span(spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:

@@ -1,4 +1,4 @@
-"""Our Java for Paimon: commits with one compare-and-swap, which Paimon itself does not offer."""
+"""Our Java for Paimon: commits with one compare-and-swap, and streams that read every snapshot once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from catchment.formats import swap_gate
 from catchment.formats.paimon.traits import TRAITS
 from catchment.jvm import java_source
 from catchment.jvm.causes import is_a
 from catchment.jvm.classes import Jvm
 
 CLASS = "catchment.paimon.Commits"
-SOURCE = Path(__file__).with_name("Commits.java")
+STREAM = "catchment.paimon.SnapshotStream"
+LOCKS = "catchment.paimon.GatedLocks"
+SOURCES = {name: Path(__file__).with_name(f"{name.rpartition('.')[2]}.java") for name in (LOCKS, CLASS, STREAM)}
+"""In an order in which each knows those that it uses."""
 
 
 def install(spark: SparkSession) -> None:
     """Load it into an engine; lines of Spark for which there is no Paimon go without."""
     if ".".join(spark.version.split(".")[:2]) in TRAITS.packages:
-        java_source.load(spark, CLASS, SOURCE)
+        swap_gate.install(spark)
+        for name, source in SOURCES.items():
+            java_source.load(spark, name, source)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import JobError
-from catchment.formats.traits import CatalogTraits, Package, Problem, Rule, TableShape, Traits, problem
+from catchment.formats.traits import READ_ANEW, CatalogTraits, Package, Problem, Rule, TableShape, Traits, problem
 
 if TYPE_CHECKING:
     from catchment.project.model import Depot
@@ -118,6 +118,13 @@ def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[s
     return TIME_TRAVEL | _OF_SCANS
 
 
+def stream_options(format: str, spark: str) -> frozenset[str]:
+    """The options of a stream: those that say how files are read."""
+    return _OF_SCANS
+
+
+_STREAM = "catchment.paimon.SnapshotStream"
+
 TRAITS = Traits(
     name="paimon",
     formats=("paimon",),
@@ -139,6 +146,8 @@ TRAITS = Traits(
     evolving=frozenset({"paimon"}),
     history=True,
     time_travel=TIME_TRAVEL,
+    streams=True,
+    stream_options=stream_options,
     operations=frozenset({"delete_from_dataset", "rewrite_dataset", "expire_snapshots"}),
     changes=frozenset({"rollback", "tag_create", "tag_delete"}),
     questions=frozenset({"table", "snapshots", "files"}),
@@ -163,5 +172,7 @@ TRAITS = Traits(
             "let the rows have at most one for each row of the table: group them, or select the newest",
             thrown_by="org.apache.paimon.spark.commands.MergeIntoPaimonTable",
         ),
+        Rule(frozenset({f"{_STREAM}$Gone"}), JobError, "source-history-gone", "", READ_ANEW),
+        Rule(frozenset({f"{_STREAM}$Overwritten"}), JobError, "source-overwritten", "", READ_ANEW),
     ),
 )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal
 
-from catchment.engine.launcher import EngineProcess
+from catchment.engine.launcher import BackgroundProcess
 from catchment.errors import LeaseHeld, RequestError
 from catchment.formats.registry import supporting, traits_of
 from catchment.plan.datasets import of_maintained
@@ -41,7 +41,7 @@ def compact(
     dry_run: bool = False,
     stop: threading.Event | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch = BackgroundProcess.start,
 ) -> Mapping[str, Any]:
     """Compact a table once, or until it is stopped; returns the report.
 
@@ -71,7 +71,7 @@ def compact(
 
 
 def health(
-    project: Project, address: str, *, tell: Tell = lambda _: None, launch: Launch = EngineProcess.start
+    project: Project, address: str, *, tell: Tell = lambda _: None, launch: Launch = BackgroundProcess.start
 ) -> tuple[TableHealth, tuple[Need, ...]]:
     """How well the files of a table serve its readers, and what it needs by the project's thresholds."""
     table = dataset_of(project, address, reading=True)

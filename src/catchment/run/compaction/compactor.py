@@ -165,10 +165,12 @@ class TableCompactor:
             return
         before = None if retention is None else int((self.clock() - retention) * 1000)
         facts = self.lake.maintain(self.table, Expire(before), by=self.by, dry_run=False)
-        gone = len(facts.get("snapshots", ()))
+        gone, files = len(facts.get("snapshots", ())), int(facts.get("removed_files", 0))
         self.done.expired += gone
         if gone:
             self.tell(f"{self.table.address}: {gone} snapshots expired")
+        elif files:
+            self.tell(f"{self.table.address}: {files} old files removed")
 
     def forget(self) -> None:
         """Look at the table anew next time, whatever its newest commit is."""

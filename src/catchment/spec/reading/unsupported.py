@@ -12,7 +12,7 @@ from catchment.spec.validation import did_you_mean
 FORMATS = format_names()
 _OTHER_FORMATS = (
     *("hudi", "xml", "db", "xlsx", "jdbc", "jdbcquery", "snowflake", "redshift", "bigquery"),
-    *("kafka", "kafkajson", "kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
+    *("kafkaavro", "pulsar", "eventhub", "elasticsearch", "opensearch", "mongodb", "mongo"),
     *("postgres", "postgresql", "mysql", "mssql", "oracle", "fastbase", "rss", "redis", "file"),
 )
 _LEAVE_OUT = "leave it out to run the rest"

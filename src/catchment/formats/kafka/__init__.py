@@ -1,0 +1,1 @@
+"""Topics of Kafka, which can be read and not written."""
