@@ -46,8 +46,9 @@ test: setup ## Run the whole suite, without the long matrices
 test-slow: setup ## Run the long matrices
 	@$(PYTEST) -m slow --timeout=1200
 
-soak: setup ## Write 2,000 times from 3 engines that are killed at random, on a metastore in trouble (minutes)
+soak: setup ## Write thousands of times from engines that are killed at random: on a metastore in trouble, then beside streams
 	@$(RUN)/python -m tests.soak
+	@$(RUN)/python -m tests.soak --mixed --writes 1000 --kills 12
 
 check: setup ## Format, lint, import fences, types, names of formats, stale schemas
 	@$(RUN)/ruff format --check .

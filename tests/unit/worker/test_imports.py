@@ -17,10 +17,10 @@ from catchment.project.model import Engine
 def test_a_job_that_comes_at_once_does_not_disturb_the_start(_: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     scratch = tmp_path_factory.mktemp("scratch")
     nowhere = Engine("e", master="spark://127.0.0.1:1")  # all is imported, then there is no master, and no Java needed
-    commands = (Start(EnginePlan("k", nowhere), (), str(scratch), str(scratch)), RunQuery("a", "SELECT 1", None))
+    start = Start(EnginePlan("k", nowhere), (), str(scratch), str(scratch))
     worker = subprocess.run(
         [sys.executable, "-m", "catchment.worker.worker"],
-        input=b"".join(map(protocol.encode, commands)),
+        input=protocol.encode(start) + protocol.encode(RunQuery("a", "SELECT 1", None)),
         stdout=subprocess.PIPE,
         start_new_session=True,
         check=False,
