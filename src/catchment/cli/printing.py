@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,11 @@ import click
 def tell(line: str) -> None:
     """Print a progress message on standard error."""
     click.echo(line, err=True)
+
+
+def teller(*, quiet: bool) -> Callable[[str], None]:
+    """Prints progress messages, or nothing with `--quiet`."""
+    return (lambda _: None) if quiet else tell
 
 
 def echo_json(data: Any, *, indent: int | None = 2) -> None:

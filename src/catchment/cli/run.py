@@ -123,9 +123,9 @@ def run_file(
         return
     from catchment.run import start
 
-    sinks = run_result.sinks(quiet=quiet)
+    sinks, tell = run_result.sinks(quiet=quiet), printing.teller(quiet=quiet)
     with stop_on_signal() as stop:
-        result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop, run_id=run_id)
+        result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop, run_id=run_id, tell=tell)
     run_result.conclude(result, project, quiet=quiet, output=output)
 
 
@@ -172,5 +172,6 @@ def resume(run_id: str | None, where: Path, jobs: int | None, *, quiet: bool, ou
     elif run_id is None and not quiet:
         printing.tell(f"run {found.id} of {found.workflow} is resumed")
     with stop_on_signal() as stop:
-        result = run.resume(found.id, project, jobs=jobs, sinks=run_result.sinks(quiet=quiet), stop=stop)
+        sinks, tell = run_result.sinks(quiet=quiet), printing.teller(quiet=quiet)
+        result = run.resume(found.id, project, jobs=jobs, sinks=sinks, stop=stop, tell=tell)
     run_result.conclude(result, project, quiet=quiet, output=output)

@@ -54,11 +54,17 @@ def echo(run: Run, output: str) -> None:
     if output == "json":
         printing.echo_json(projects.redactor().data(asdict(run)))
         return
-    click.echo(f"run {run.run_id} of {run.workflow}: {run.status} after {run.seconds:.1f} s\n")
+    click.echo(f"run {run.run_id} of {run.workflow}: {run.status} after {run.seconds:.1f} s{_starting(run)}\n")
     printing.echo_table(_COLUMNS, (row for job in run.jobs for row in _rows(job)))
     if bad := [(job.name, each.dataset, each.bad_rows) for job in run.jobs for each in job.inputs if each.bad_rows]:
         click.echo()
         printing.echo_table(("job", "input", "bad rows"), bad)
+
+
+def _starting(run: Run) -> str:
+    """How much of the run's time was the start of its engines."""
+    waited = max((job.engine_seconds for job in run.jobs if not job.kept), default=0.0)
+    return f", {waited:.1f} s of it to start Spark" if round(waited, 1) else ""
 
 
 def echo_errors(run: Run) -> None:
@@ -80,7 +86,8 @@ def exit_code(run: Run) -> int:
 
 
 def _rows(job: JobResult) -> Iterator[tuple[object, ...]]:
-    head: tuple[object, ...] = (job.name, job.status, job.attempts, round(job.seconds, 1))
+    status = "kept" if job.kept else job.status
+    head: tuple[object, ...] = (job.name, status, job.attempts, round(job.seconds, 1))
     if not job.outputs:
         yield (*head, None, None, None, None)
     for entry in job.outputs:

@@ -61,7 +61,7 @@ def _live_rows(stream: TextIO) -> Sink:
     return LiveRows(RichConsole(file=stream, highlight=False))
 
 
-RowStatus = Literal["queued", "running", "retrying", "succeeded", "failed", "skipped", "cancelled"]
+RowStatus = Literal["queued", "running", "retrying", "kept", "succeeded", "failed", "skipped", "cancelled"]
 
 _STATUS: Mapping[EventKind, RowStatus] = {
     "job-started": "running",
@@ -71,7 +71,7 @@ _STATUS: Mapping[EventKind, RowStatus] = {
     "job-skipped": "skipped",
     "job-cancelled": "cancelled",
 }
-OVER: frozenset[RowStatus] = frozenset({"succeeded", "failed", "skipped", "cancelled"})
+OVER: frozenset[RowStatus] = frozenset({"kept", "succeeded", "failed", "skipped", "cancelled"})
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class JobRows:
 def _after(row: JobRow, event: Event) -> JobRow:
     if event.kind == "job-note":
         return _noted(row, event.data)
-    status = _STATUS[event.kind]
+    status: RowStatus = "kept" if event.data.get("kept") else _STATUS[event.kind]
     return replace(
         row,
         status=status,

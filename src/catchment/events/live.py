@@ -18,6 +18,7 @@ MARKS: dict[RowStatus, tuple[str, str]] = {
     "queued": ("·", "dim"),
     "running": ("", "cyan"),
     "retrying": ("↻", "yellow"),
+    "kept": ("✓", "dim"),
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
     "skipped": ("-", "yellow"),
@@ -72,7 +73,16 @@ class LiveRows:
 
 
 def _importance(row: JobRow) -> tuple[int, int]:
-    order: tuple[RowStatus, ...] = ("failed", "running", "retrying", "queued", "cancelled", "skipped", "succeeded")
+    order: tuple[RowStatus, ...] = (
+        "failed",
+        "running",
+        "retrying",
+        "queued",
+        "cancelled",
+        "skipped",
+        "succeeded",
+        "kept",
+    )
     return order.index(row.status), row.number
 
 

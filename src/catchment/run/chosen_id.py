@@ -11,7 +11,7 @@ from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.execution import Execution
 from catchment.run.identity import RunFacts
-from catchment.run.leases import held_lease
+from catchment.run.leases import inherited_lease
 from catchment.run.results import ErrorReport, Run
 from catchment.run.run_history import job_results, read_run
 from catchment.run.run_options import RunOptions
@@ -24,7 +24,7 @@ def start_or_resume(run_id: str, plan: Plan, project: Project, request: RunReque
     """Run a plan under an id, or what did not succeed of it; raises LeaseHeld if another process is running it."""
     with (
         open_store(project.metastore) as store,
-        held_lease(store, run_id, options.timing.lease) as heartbeat,
+        inherited_lease(store, run_id, options) as heartbeat,
     ):
         facts = facts_of(store, run_id, plan, request)
         if facts.resumed and read_run(store, run_id).status == "succeeded":

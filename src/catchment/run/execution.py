@@ -144,14 +144,14 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
 
 def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
-    from catchment.run.leases import held_lease
+    from catchment.run.leases import inherited_lease
     from catchment.run.run_history import known_run, read_run
     from catchment.store import PATIENCE_SECONDS, open_store
 
     with open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store:
         if known_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
-        with held_lease(store, run_id, options.timing.lease) as heartbeat:
+        with inherited_lease(store, run_id, options) as heartbeat:
             # Read again: the previous holder of the lease may have made progress until now.
             return _take_up(known_run(store, run_id), project, options, store, heartbeat)
 

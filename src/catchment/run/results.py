@@ -31,6 +31,10 @@ class JobResult:
     error: ErrorReport | None
     outputs: tuple[OutputResult, ...]
     inputs: tuple[InputResult, ...] = ()
+    engine_seconds: float = 0.0
+    """How long the job waited for its engine to start; not part of `seconds`."""
+    kept: bool = False
+    """Whether the job succeeded before the run was resumed, and was not run again."""
 
 
 @dataclass(frozen=True)

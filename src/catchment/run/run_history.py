@@ -10,6 +10,7 @@ from catchment.errors import RequestError
 from catchment.project.model import Project
 from catchment.run.identity import log_directory
 from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
+from catchment.run.services.processes import is_gone
 from catchment.store import Store, read_store
 from catchment.store.records import JobRecord, RunRecord
 
@@ -71,7 +72,8 @@ def known_run(store: Store, run_id: str) -> RunRecord:
 def read_run(store: Store, run_id: str) -> Run:
     """One run from an open metastore."""
     record = known_run(store, run_id)
-    return Run(record.id, record.workflow, _status(record), _seconds(record), job_results(store, run_id))
+    jobs = tuple(_job(job, record.resumed) for job in store.runs.jobs(run_id))
+    return Run(record.id, record.workflow, _status(record), _seconds(record), jobs)
 
 
 def job_results(store: Store, run_id: str) -> tuple[JobResult, ...]:
@@ -92,16 +94,27 @@ def _summary(record: RunRecord) -> RunSummary:
     )
 
 
-def _job(record: JobRecord) -> JobResult:
+def _job(record: JobRecord, resumed: float | None = None) -> JobResult:
+    """The result of a job; one that succeeded before the run was last resumed was kept."""
     began, ended = record.started, record.finished
-    seconds = ended - began if began is not None and ended is not None else 0.0
-    error = ErrorReport(**record.error) if record.error else None
-    status = cast(JobStatus, record.status)
-    return JobResult(record.name, status, record.attempts, seconds, error, record.outputs, record.inputs)
+    seconds = ended - began - record.engine_seconds if began is not None and ended is not None else 0.0
+    return JobResult(
+        record.name,
+        cast(JobStatus, record.status),
+        record.attempts,
+        max(seconds, 0.0),
+        ErrorReport(**record.error) if record.error else None,
+        record.outputs,
+        record.inputs,
+        record.engine_seconds,
+        kept=record.status == "succeeded" and (ended or 0.0) < (resumed or 0.0),
+    )
 
 
 def _status(record: RunRecord) -> RunStatus:
-    return cast(RunStatus, record.status)
+    """The status of a run; one whose process was killed on this machine is dead at once."""
+    killed = record.status == "running" and record.process is not None and is_gone(record.process)
+    return "dead" if killed else cast(RunStatus, record.status)
 
 
 def _seconds(record: RunRecord) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from catchment.engine.launcher import EngineProcess
@@ -36,6 +36,8 @@ class RunOptions:
     stop: threading.Event = field(default_factory=threading.Event)
     launch: Launch = EngineProcess.start
     timing: Timing = Timing()
+    tell: Callable[[str], None] = lambda _: None
+    """Hears what happens before the run has events."""
 
     @property
     def limit(self) -> int:

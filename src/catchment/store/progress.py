@@ -16,6 +16,8 @@ from catchment.store.database import Database, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
 from catchment.store.schema import attempts, inputs, jobs, outputs, runs
 
+_QUEUED_AGAIN = {"status": "queued", "started": None, "finished": None, "engine_seconds": None, "error": None}
+
 
 class Progress:
     """The record of one run, held by its lease."""
@@ -46,9 +48,7 @@ class Progress:
             )
             unfinished = (jobs.c.run_id == self._run_id, jobs.c.status != "succeeded")
             connection.execute(delete(jobs).where(*unfinished, jobs.c.name.not_in(job_names)))
-            connection.execute(
-                update(jobs).where(*unfinished).values(status="queued", started=None, finished=None, error=None)
-            )
+            connection.execute(update(jobs).where(*unfinished).values(_QUEUED_AGAIN))
             self._close_attempts(connection, "lost", at)
             self._queue(connection, job_names)
 
@@ -78,14 +78,19 @@ class Progress:
         status: str,
         *,
         at: float,
+        engine_seconds: float = 0.0,
         error: Mapping[str, Any] | None = None,
         written: Iterable[OutputResult] = (),
         read: Iterable[InputResult] = (),
     ) -> None:
-        """A job came to its end; `number` is its last attempt, 0 where it never had one."""
+        """A job came to its end; `number` is its last attempt, 0 where it never had one.
+
+        `engine_seconds` is how long it waited for its engine to start.
+        """
         with self._leases.holding(self._lease) as connection:
             self._end_attempt(connection, job, number, status, error, at)
-            connection.execute(update(jobs).where(*self._job(job)).values(status=status, finished=at, error=error))
+            ended = {"status": status, "finished": at, "error": error, "engine_seconds": engine_seconds}
+            connection.execute(update(jobs).where(*self._job(job)).values(ended))
             for position, output in enumerate(written):
                 insert_missing(connection, outputs, self._output(job, position, output))
             for position, source in enumerate(read):

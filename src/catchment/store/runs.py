@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, and_, case, func, or_, select
 
 from catchment.run_model import Backfill, InputResult, OutputResult, RunRequest, snapshot_name
 from catchment.store.database import Database, database_time
-from catchment.store.leases import is_held
+from catchment.store.leases import is_held, process_of
 from catchment.store.records import AttemptRecord, JobRecord, RunRecord
 from catchment.store.schema import attempts, inputs, jobs, leases, outputs, runs
 
@@ -80,21 +80,27 @@ def _runs() -> Select[Any]:
         .where(of_run, jobs.c.status == "succeeded")
         .scalar_subquery()
         .label("succeeded"),
+        leases.c.machine,
+        leases.c.pid,
+        leases.c.born,
     ).select_from(runs.outerjoin(leases, leases.c.name == lease_name("") + runs.c.id))
 
 
 def _run(row: Row[Any]) -> RunRecord:
     columns = dict(row._mapping)
+    for name in ("machine", "pid", "born"):
+        del columns[name]
     first, last = columns.pop("backfill_first"), columns.pop("backfill_last")
     backfill = Backfill(first, last) if first is not None else None
     request = RunRequest(columns.pop("reference_time"), columns.pop("windows"), backfill)
-    return RunRecord(**columns, request=request)
+    return RunRecord(**columns, request=request, process=process_of(row))
 
 
 def _job(row: Row[Any], written: Iterable[Row[Any]], read: Iterable[Row[Any]]) -> JobRecord:
     outputs = tuple(_output(each) for each in written if each.job == row.name)
     inputs = tuple(InputResult(each.name, each.dataset, each.bad_rows) for each in read if each.job == row.name)
-    return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, outputs, inputs)
+    waited = row.engine_seconds or 0.0
+    return JobRecord(row.name, row.status, row.attempts, row.started, row.finished, row.error, outputs, inputs, waited)
 
 
 def _output(row: Row[Any]) -> OutputResult:

@@ -30,6 +30,7 @@ jobs: TableClause = table(
     column("started", Double),
     column("finished", Double),
     column("error", JSON(none_as_null=True)),
+    column("engine_seconds", Double),
 )
 
 attempts: TableClause = table(
@@ -88,6 +89,9 @@ leases: TableClause = table(
     column("fence", BigInteger),
     column("expires", Double),
     column("seconds", Double),
+    column("machine", String),
+    column("pid", Integer),
+    column("born", BigInteger),
 )
 
 engines: TableClause = table(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, Select, and_, case, delete, func, insert, select, update
 
 from catchment.store.database import Database, database_time, repeatable
-from catchment.store.leases import Lease, Leases, give_back, is_held
+from catchment.store.leases import Lease, Leases, ProcessIdentity, give_back, is_held
 from catchment.store.schema import leases, services
 
 PREFIX = "service/"
@@ -43,17 +43,12 @@ class ServiceOrder:
 
 
 @dataclass(frozen=True)
-class SupervisorProcess:
+class SupervisorProcess(ProcessIdentity):
     """The process that looks after a service."""
 
     owner: str
     """The owner of the service's lease."""
     host: str
-    machine: str | None
-    """One boot of one machine, or of one container; None where that cannot be told."""
-    pid: int
-    born: int | None
-    """When the process was started, by the machine's own count: a number that is used again has another."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +163,7 @@ def _records() -> Select[Any]:
 
 def _record(row: Row[Any]) -> ServiceRecord:
     order = ServiceOrder(row.name, row.kind, tuple(row.command), row.directory, row.log, row.restart)
-    supervisor = SupervisorProcess(row.owner, row.host, row.machine, row.pid, row.born)
+    supervisor = SupervisorProcess(row.machine, row.pid, row.born, row.owner, row.host)
     return ServiceRecord(
         order,
         supervisor,

@@ -18,7 +18,7 @@ PLAIN = """\
 taxi: run 20240501-120000-abcdef started, 2 jobs
 engine default: starting Spark 4.1
 engine default: downloading 3 packages
-engine default: ready
+engine default: ready after 0.9 s
 [1/2] one: started
 [2/2] two: started
 [1/2] one: warning: no acl

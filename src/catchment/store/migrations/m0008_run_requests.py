@@ -1,0 +1,21 @@
+"""What a run is asked for, and who executes it."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+LEASES = (
+    "ALTER TABLE leases ADD COLUMN machine TEXT",
+    "ALTER TABLE leases ADD COLUMN pid INTEGER",
+    "ALTER TABLE leases ADD COLUMN born BIGINT",
+)
+"""The process of a lease's holder, so that others on its machine see when it has died."""
+
+JOBS = ("ALTER TABLE jobs ADD COLUMN engine_seconds DOUBLE PRECISION",)
+"""How long a job waited for its engine to start, which is not part of its own time."""
+
+
+def apply(connection: Connection) -> None:
+    """Add the columns."""
+    for statement in (*LEASES, *JOBS):
+        connection.execute(text(statement))
