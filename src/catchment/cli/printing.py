@@ -6,9 +6,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+from catchment.cli import streams
+
+Look = TypeVar("Look")
 
 
 def tell(line: str) -> None:
@@ -19,6 +23,17 @@ def tell(line: str) -> None:
 def teller(*, quiet: bool) -> Callable[[str], None]:
     """Prints progress messages, or nothing with `--quiet`."""
     return (lambda _: None) if quiet else tell
+
+
+def refresh(looks: Iterable[Look], echo: Callable[[Look], None]) -> None:
+    """Print what somebody watches, each time in place of the last on a terminal, as long as anybody reads."""
+    for number, look in enumerate(looks):
+        if number and sys.stdout.isatty():
+            click.clear()
+        echo(look)
+        sys.stdout.flush()
+        if streams.nobody_reads():
+            return
 
 
 def echo_json(data: Any, *, indent: int | None = 2) -> None:

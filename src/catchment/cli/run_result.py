@@ -49,10 +49,10 @@ def _elsewhere(project: Project) -> str:
     return "" if found else f" --project {shlex.quote(str(project.root))}"
 
 
-def echo(run: Run, output: str) -> None:
-    """Print a run as a table or as JSON."""
+def echo(run: Run, output: str, *, indent: int | None = 2) -> None:
+    """Print a run as a table or as JSON; without an indent, the JSON is on one line."""
     if output == "json":
-        printing.echo_json(projects.redactor().data(asdict(run)))
+        printing.echo_json(projects.redactor().data(asdict(run)), indent=indent)
         return
     click.echo(f"run {run.run_id} of {run.workflow}: {run.status} after {run.seconds:.1f} s{_starting(run)}\n")
     printing.echo_table(_COLUMNS, (row for job in run.jobs for row in _rows(job)))

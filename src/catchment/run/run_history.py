@@ -1,24 +1,43 @@
-"""Reads the results of runs from the metastore, and their logs from the log directory."""
+"""Reads the results of runs from the metastore."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import cast
 
 from catchment.errors import RequestError
 from catchment.project.model import Project
-from catchment.run.identity import log_directory
 from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
 from catchment.run.services.processes import is_gone
 from catchment.store import Store, read_store
 from catchment.store.records import JobRecord, RunRecord
+
+LOOK_SECONDS = 1.0
+"""How often somebody who watches looks."""
 
 
 def runs(project: Project, limit: int) -> list[RunSummary]:
     """The latest runs, newest first; a run whose process died has the status `dead`."""
     with read_store(project.metastore) as store:
         return [_summary(record) for record in store.runs.newest(limit)]
+
+
+def watch(project: Project, limit: int) -> Iterator[list[RunSummary]]:
+    """The latest runs again and again, with a pause between."""
+    while True:
+        yield runs(project, limit)
+        time.sleep(LOOK_SECONDS)
+
+
+def watch_run(project: Project, run_id: str) -> Iterator[Run]:
+    """One run again and again, with a pause between, until it has ended."""
+    with read_store(project.metastore) as store:
+        yield (run := read_run(store, run_id))
+        while run.status == "running":
+            time.sleep(LOOK_SECONDS)
+            yield (run := read_run(store, run_id))
 
 
 def show(project: Project, run_id: str) -> Run:
@@ -40,23 +59,6 @@ def newest(project: Project) -> RunRecord:
     if not found:
         raise RequestError("this project has no runs yet", code="no-runs", hint="catchment run FILE starts one")
     return found[0]
-
-
-def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
-    """The log files of a run: those of its jobs, oldest first, then those of its engines. With a job, only its own."""
-    with read_store(project.metastore) as store:
-        known_run(store, run_id)
-        names = [record.name for record in store.runs.jobs(run_id)]
-    directory = log_directory(project, run_id)
-    if job is None:
-        of_engines = set(directory.glob("engine-*.log"))
-        return sorted(directory.glob("*.log"), key=lambda path: (path in of_engines, path.stat().st_mtime))
-    if job not in names:
-        raise RequestError(
-            f"run {run_id} has no job `{job}`", code="job-not-found", hint=f"its jobs are: {', '.join(names)}"
-        )
-    attempts = directory.glob(f"{job}.*.log")
-    return sorted(attempts, key=lambda path: int(path.suffixes[-2][1:]))
 
 
 def known_run(store: Store, run_id: str) -> RunRecord:
