@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -51,6 +52,20 @@ class RunRequest:
     """The range that incremental jobs go through instead of continuing from their state."""
     wait: bool = False
     """Whether an incremental job waits for another run of the same job, however long that takes."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is run of a workflow, where, and with which values: recorded with the run, and kept when it is resumed."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Values of variables; of a run, all of them."""
+    select: tuple[str, ...] = ()
+    """Jobs and tags; all jobs if empty."""
+    exclude: tuple[str, ...] = ()
+    environment: str | None = None
+    left_out: tuple[str, ...] = ()
+    """The jobs of the workflow that are not run."""
 
 
 def snapshot_name(number: int | None) -> str | None:

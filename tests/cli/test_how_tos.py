@@ -53,7 +53,7 @@ def test_the_readme(tmp_path: Path, lent: Host) -> None:
     assert "succeeded [2, 3]\n((10,),)\n" in told
 
 
-@pytest.mark.parametrize("page", ["two-writers", "many-engines", "replay", "rerun-safely", "schedule"])
+@pytest.mark.parametrize("page", ["two-writers", "many-engines", "replay", "rerun-safely", "schedule", "environments"])
 def test_a_page(project: Path, lent: Host, page: str) -> None:
     pages.do(f"docs/how-to/{page}.md", project, lent)  # raises if a command fails
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import click
 from catchment.cli import detaching, error_report, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
 from catchment.cli.schedule import run_tick, tick_time
-from catchment.run_model import Backfill, RunRequest, new_run_id
+from catchment.run_model import Backfill, Choices, RunRequest, new_run_id
 
 if TYPE_CHECKING:
     from catchment.plan.model import Plan
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 MAX_WINDOWS = 10_000
 INCREMENTAL = ("backfill", "until_caught_up", "windows", "wait")
 """Options that say how incremental jobs are run."""
+NOT_OF_TICKS = (
+    *INCREMENTAL,
+    *("select", "exclude", "variables", "earlier", "run_id", "detach", "service_name", "restart_policy"),
+)
+"""Options that the run of a tick does not take."""
 
 
 def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill | None:
@@ -38,6 +43,8 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill 
 @click.option("--until-caught-up", is_flag=True, help="Let incremental jobs read windows until there is nothing new.")
 @click.option("--windows", type=click.IntRange(1), metavar="N", help="Let incremental jobs read at most N windows.")
 @click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs read a range again.")
+@options.selection
+@options.variables
 @click.option("--wait", is_flag=True, help="Wait for other runs of the same incremental job, however long they take.")
 @click.option("--run-id", metavar="RUN", hidden=True, help="The id of the run; one that has begun goes on.")
 @click.option("--tick", type=tick_time, metavar="TIME", hidden=True, help="Run a tick that a scheduler has claimed.")
@@ -56,6 +63,9 @@ def run(
     jobs: int | None,
     windows: int | None,
     backfill: Backfill | None,
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    variables: dict[str, str],
     *,
     until_caught_up: bool,
     wait: bool,
@@ -70,17 +80,20 @@ def run(
     An incremental job reads one window per run and continues where the last run ended. With --until-caught-up it reads
     windows until its source has nothing newer, at most as many as --windows says (10,000 if not given). --backfill
     reads the windows of a range, whatever the state is, and does not change the state.
+
+    With --select or --exclude, only some jobs run, and the others are named. They do not wait for jobs that are left
+    out.
     """
     most = windows or (MAX_WINDOWS if until_caught_up else 1)
     if backfill and (windows or until_caught_up):
         raise click.UsageError("--backfill reads all windows of its range: leave out --windows and --until-caught-up")
     if tick is not None and file is not None:
-        refused = options.given(*INCREMENTAL, "earlier", "where", "run_id", "detach", "service_name", "restart_policy")
-        options.refuse(refused, "a tick decides this itself", "leave it out")
-        run_tick(file, tick, jobs=jobs, quiet=quiet, output=output)
+        options.refuse(options.given(*NOT_OF_TICKS), "a tick decides this itself", "leave it out")
+        run_tick(file, tick, projects.chosen_project(where), jobs=jobs, quiet=quiet, output=output)
         return
     request = RunRequest(windows=most, backfill=backfill, wait=wait)
-    project = projects.open_project(where) if options.given("where") else None
+    choices = Choices(variables, select, exclude)
+    project = projects.chosen_project(where)
     if earlier is not None:
         options.refuse(options.given("tick"), "it needs a workflow FILE", "leave it out")
         from catchment.run.run_history import find
@@ -88,14 +101,32 @@ def run(
         found = find(project or projects.open_project(file or where), earlier)
         file = file or Path(found.file)
         request = replace(request, reference_time=found.request.reference_time)
+        choices = _as_before(choices, found.choices)
     elif file is None:
         raise click.UsageError("give a workflow FILE, or --from-run RUN")
-    run_file(file, request, project, run_id, jobs=jobs, quiet=quiet, output=output)
+    asked = Asked(request, choices, recorded=earlier is not None)
+    run_file(file, asked, project, run_id, jobs=jobs, quiet=quiet, output=output)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is asked for on the command line."""
+
+    request: RunRequest
+    choices: Choices
+    recorded: bool = False
+    """Whether some of the choices are those of an earlier run."""
+
+
+def _as_before(given: Choices, before: Choices) -> Choices:
+    """The choices of an earlier run, except for what is given now."""
+    cut = given if given.select or given.exclude else before
+    return Choices({**before.variables, **given.variables}, cut.select, cut.exclude)
 
 
 def run_file(
     file: Path,
-    request: RunRequest,
+    asked: Asked,
     project: Project | None = None,
     run_id: str | None = None,
     *,
@@ -106,7 +137,7 @@ def run_file(
     """Run one workflow file, or start a service that does; print the result and exit with its exit code."""
     from catchment.plan.missing_inputs import require_inputs
 
-    prepared = projects.prepare(file, project)
+    prepared = projects.prepare(file, project, asked.choices, recorded=asked.recorded)
     project, plan = prepared.require()
     require_inputs(plan)
     # Of a stream, too, only one run can be active.
@@ -116,6 +147,8 @@ def run_file(
         click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
+    if plan.choices.left_out and not quiet:
+        printing.tell(f"left out: {', '.join(plan.choices.left_out)}")
     # The id is chosen here, so that the service goes on with its run if its process has to be started again.
     if detaching.detached(
         plan.workflow, project, output=output, more=("--run-id", new_run_id(datetime.now(timezone.utc)))
@@ -125,7 +158,7 @@ def run_file(
 
     sinks, tell = run_result.sinks(quiet=quiet), printing.teller(quiet=quiet)
     with stop_on_signal() as stop:
-        result = start(plan, project, request, jobs=jobs, sinks=sinks, stop=stop, run_id=run_id, tell=tell)
+        result = start(plan, project, asked.request, jobs=jobs, sinks=sinks, stop=stop, run_id=run_id, tell=tell)
     run_result.conclude(result, project, quiet=quiet, output=output)
 
 
@@ -141,13 +174,27 @@ def _check_incremental(plan: Plan, asked: list[str]) -> None:
 
 @click.command()
 @click.option("-f", "--file", "file", required=True, type=options.WORKFLOW_FILE, help="The workflow file.")
+@options.selection
+@options.variables
+@options.project
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
-def apply(file: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+def apply(
+    file: Path,
+    where: Path,
+    jobs: int | None,
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    variables: dict[str, str],
+    *,
+    quiet: bool,
+    output: str,
+) -> None:
     """Run a workflow: the same as `catchment run FILE`."""
-    run_file(file, RunRequest(), jobs=jobs, quiet=quiet, output=output)
+    asked = Asked(RunRequest(), Choices(variables, select, exclude))
+    run_file(file, asked, projects.chosen_project(where), jobs=jobs, quiet=quiet, output=output)
 
 
 @click.command()

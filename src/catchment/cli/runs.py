@@ -46,12 +46,15 @@ def _echo_list(listed: Sequence[RunSummary], output: str, *, watch: bool) -> Non
     elif not listed:
         click.echo("no runs yet", err=True)
     else:
-        printing.echo_table(("run", "workflow", "status", "jobs", "started", "seconds"), map(_row, listed))
+        place = ("environment",) if any(run.environment for run in listed) else ()
+        columns = ("run", "workflow", *place, "status", "jobs", "started", "seconds")
+        printing.echo_table(columns, (_row(run, placed=bool(place)) for run in listed))
 
 
-def _row(run: RunSummary) -> tuple[object, ...]:
+def _row(run: RunSummary, *, placed: bool) -> tuple[object, ...]:
     started = run.started.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return run.run_id, run.workflow, run.status, f"{run.succeeded}/{run.jobs}", started, round(run.seconds, 1)
+    head = (run.run_id, run.workflow, *((run.environment,) if placed else ()))
+    return *head, run.status, f"{run.succeeded}/{run.jobs}", started, round(run.seconds, 1)
 
 
 @click.command()

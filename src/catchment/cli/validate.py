@@ -7,15 +7,17 @@ from pathlib import Path
 import click
 
 from catchment.cli import error_report, options, printing, projects
+from catchment.run_model import Choices
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.WORKFLOW_FILE)
-@options.output("text", "json")
-@options.debug
-def validate(files: tuple[Path, ...], output: str) -> None:
+@options.variables
+@options.reporting
+def validate(files: tuple[Path, ...], variables: dict[str, str], where: Path, output: str) -> None:
     """Check workflow files and the project they belong to, and report every problem at once."""
-    prepared = [projects.prepare(file) for file in files]
+    project = projects.chosen_project(where)
+    prepared = [projects.prepare(file, project, Choices(variables)) for file in files]
     found = [diagnostic for each in prepared for diagnostic in (*each.diagnostics, *each.missing)]
     found = list(dict.fromkeys(found))  # files of one project share its problems
     errors = sum(diagnostic.is_error for diagnostic in found)

@@ -21,8 +21,8 @@ from catchment.project.grammar import (
     ProjectFile,
     SettingsEntry,
 )
-from catchment.project.model import Address, Catalog, Depot, Engine, Project, Settings, Thresholds, Upkeep
-from catchment.project.places import absolute, metastore_url, servers_of
+from catchment.project.model import Address, Catalog, Depot, Engine, Project, Settings, Thresholds, Upkeep, home_in
+from catchment.project.places import absolute, default_metastore, metastore_url, servers_of
 from catchment.project.spark_versions import installed_at
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
@@ -38,6 +38,7 @@ class Canonical:
     file: Path
     node: Node
     findings: Findings
+    environment: str | None = None
 
     @property
     def root(self) -> Path:
@@ -55,12 +56,13 @@ class Canonical:
         return Project(
             self.root,
             self.file,
-            self._metastore(entry.metastore),
+            self._metastore(entry.metastore or default_metastore(self.environment)),
             depots,
             engines,
             settings=_settings(entry.settings),
             include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
             maintain={self._maintained(name, depots): _upkeep(each) for name, each in entry.maintain.items()},
+            environment=self.environment,
         )
 
     def _maintained(self, name: str, depots: Mapping[str, Depot]) -> str:
@@ -240,7 +242,8 @@ class Canonical:
         database = None
         if entry.type == "jdbc" and entry.uri is None:
             # Next to the tables, so that all projects on this lake share the catalog; a remote store cannot hold it.
-            keeper = home_of(self.root, name) if is_uri(location) else Path(location)
+            home = home_in(self.root, self.environment)
+            keeper = home_of(home, name) if is_uri(location) else Path(location)
             database = str(keeper / "catalog.db")
         return Catalog(entry.type, entry.uri, database, entry.properties)
 

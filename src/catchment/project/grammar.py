@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
@@ -14,11 +15,11 @@ from catchment.project.model import Settings, Thresholds
 from catchment.project.sizes import parse_size
 from catchment.project.spark_versions import SPARK_LINES
 from catchment.spec.grammar.fields import Duration
+from catchment.spec.grammar.variables import Variable, Variables
 from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
-DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
 
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
@@ -231,11 +232,28 @@ def _names(pattern: str) -> dict[str, Any]:
     return {"propertyNames": {"pattern": f"^{pattern}$"}}
 
 
+class EnvironmentEntry(_Entry):
+    """What is different in an environment: its entries take the place of those of the same name outside."""
+
+    metastore: Text | None = Field(
+        None, description="The environment's own database; without it, an SQLite file of its own."
+    )
+    engines: Annotated[dict[str, EngineEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Engines by name.", json_schema_extra=_names(ENGINE_NAME)
+    )
+    depots: Annotated[dict[str, DepotEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Depots by name.", json_schema_extra=_names(DEPOT_NAME)
+    )
+    vars: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Values of variables that `vars` of the project declares."
+    )
+
+
 class ProjectFile(_Entry):
     """A Catchment project: where the lake is and which engines work on it."""
 
-    metastore: Text = Field(
-        DEFAULT_METASTORE,
+    metastore: Text | None = Field(
+        None,
         description="Catchment's own database: sqlite:///PATH (relative to this file), for engines on one machine, "
         "or postgresql://user:password@host/database.",
     )
@@ -252,6 +270,16 @@ class ProjectFile(_Entry):
         description="Engines by name; `default` exists without being named here.",
         json_schema_extra=_names(ENGINE_NAME),
     )
+    vars: Annotated[Variables, BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Variables by name, which `${NAME}` stands for in this file and in workflows: a default, or type "
+        "and default.",
+    )
+    environments: Annotated[dict[str, EnvironmentEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Environments by name, chosen with --env: their own depots, engines, metastore and variables.",
+        json_schema_extra=_names(ENGINE_NAME),
+    )
     maintain: Annotated[dict[str, MaintainEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,
         description="How tables are looked after, by the name of a depot or the address of a table.",
@@ -265,8 +293,10 @@ class ProjectFile(_Entry):
 
 def project_schema() -> dict[str, Any]:
     """The JSON Schema of `catchment.yaml`."""
-    root = ProjectFile.model_json_schema(ref_template="#/definitions/{model}")
-    parts = root.pop("$defs")
+    models: list[type[BaseModel]] = [ProjectFile, Variable]
+    _, whole = models_json_schema([(each, "validation") for each in models], ref_template="#/definitions/{model}")
+    parts = whole["$defs"]
+    root = parts.pop("ProjectFile")
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         **tidy(root),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from catchment.errors import Diagnostic, Position
+from catchment.spec.model import Value
 
 EMBEDDED = "embedded"
 """The kind of depots without configuration: tables and plain files under `.catchment/`."""
@@ -128,11 +129,25 @@ class Project:
     """Directories outside the root from which workflows may include files."""
     maintain: Mapping[str, Upkeep] = field(default_factory=dict)
     """Upkeep by the name of a depot, or by the address of a table, which goes first."""
+    environment: str | None = None
+    """The environment that was chosen."""
+    environments: tuple[str, ...] = ()
+    """All environments of the project file."""
+    variables: Mapping[str, Value] = field(default_factory=dict)
+    """The variables of the project file, with their values in this environment."""
+    shared_depots: frozenset[str] = frozenset()
+    """Depots that are the same outside the environment."""
 
     @property
     def home(self) -> Path:
-        """The directory of Catchment's own files."""
-        return self.root / ".catchment"
+        """The directory of Catchment's own files; an environment has one of its own."""
+        return home_in(self.root, self.environment)
+
+
+def home_in(root: Path, environment: str | None) -> Path:
+    """The directory of Catchment's own files, of a project or of one of its environments."""
+    whole = root / ".catchment"
+    return whole / "environments" / environment if environment else whole
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,10 @@ are the same, and jobs that succeeded are kept. Only the holder of the run's lea
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from catchment.errors import RequestError
+from catchment.plan import prepare
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.execution import Execution
@@ -26,7 +29,7 @@ def start_or_resume(run_id: str, plan: Plan, project: Project, request: RunReque
         open_store(project.metastore) as store,
         inherited_lease(store, run_id, options) as heartbeat,
     ):
-        facts = facts_of(store, run_id, plan, request)
+        project, facts = facts_of(store, run_id, plan, project, request)
         if facts.resumed and read_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
         if (error := interrupted(facts)) is not None:
@@ -34,12 +37,16 @@ def start_or_resume(run_id: str, plan: Plan, project: Project, request: RunReque
         return carry_out(facts, project, options, store, heartbeat)
 
 
-def facts_of(store: Store, run_id: str, plan: Plan, request: RunRequest) -> RunFacts:
-    """The run as it is to be executed now; one that has begun keeps what it was asked for."""
+def facts_of(store: Store, run_id: str, plan: Plan, project: Project, request: RunRequest) -> tuple[Project, RunFacts]:
+    """The run as it is to be executed now; one that has begun keeps what it was asked for, and its variables."""
     begun = store.runs.find(run_id)
     if begun is None:
-        return RunFacts(run_id, plan, request)
-    return RunFacts(run_id, plan, begun.request, resumed=True, earlier=job_results(store, run_id))
+        return project, RunFacts(run_id, plan, request)
+    if begun.choices != plan.choices:
+        prepared = prepare(Path(plan.file), project=project, choices=begun.choices, recorded=True)
+        project, plan = prepared.require()
+    earlier = job_results(store, run_id)
+    return project, RunFacts(run_id, plan, begun.request, resumed=True, earlier=earlier)
 
 
 def interrupted(facts: RunFacts) -> ErrorReport | None:

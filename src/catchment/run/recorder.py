@@ -40,7 +40,7 @@ class RunRecorder:
         """The run begins, or is resumed."""
         plan, names = self._facts.plan, list(self._jobs)
         if self._facts.resumed:
-            self._progress.take_up(job_names=names, at=self._began)
+            self._progress.take_up(job_names=names, at=self._began, choices=plan.choices)
         else:
             self._progress.begin(
                 self._facts.request,
@@ -48,6 +48,7 @@ class RunRecorder:
                 file=str(Path(plan.file).resolve()),
                 job_names=names,
                 at=self._began,
+                choices=plan.choices,
             )
         for job in self._jobs.values():
             if job.name in self._facts.kept:
@@ -119,7 +120,9 @@ class RunRecorder:
     def result(self) -> Run:
         """The result of the run so far."""
         seconds = (self._ended or time.time()) - self._began
-        return Run(self._facts.run_id, self._facts.plan.workflow, self._status, seconds, tuple(self._jobs.values()))
+        plan = self._facts.plan
+        chosen = (plan.choices.environment, plan.choices.variables, plan.choices.left_out)
+        return Run(self._facts.run_id, plan.workflow, self._status, seconds, tuple(self._jobs.values()), *chosen)
 
     def _warn(self, job: str, message: str) -> None:
         self._tell("job-note", job, {"event": "warning", "message": message})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -44,6 +45,11 @@ class Run:
     status: RunStatus
     seconds: float
     jobs: tuple[JobResult, ...]
+    environment: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The values of all variables."""
+    left_out: tuple[str, ...] = ()
+    """Jobs of the workflow that were not selected."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +65,4 @@ class RunSummary:
     seconds: float
     jobs: int
     succeeded: int
+    environment: str | None = None

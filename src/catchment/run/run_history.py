@@ -66,7 +66,9 @@ def known_run(store: Store, run_id: str) -> RunRecord:
     record = store.runs.find(run_id)
     if record is None:
         raise RequestError(
-            f"there is no run {run_id!r} in this project", code="run-not-found", hint="`catchment runs` lists them"
+            f"there is no run {run_id!r} in this project",
+            code="run-not-found",
+            hint="`catchment runs` lists them; each environment (`--env`) has its own",
         )
     return record
 
@@ -75,7 +77,17 @@ def read_run(store: Store, run_id: str) -> Run:
     """One run from an open metastore."""
     record = known_run(store, run_id)
     jobs = tuple(_job(job, record.resumed) for job in store.runs.jobs(run_id))
-    return Run(record.id, record.workflow, _status(record), _seconds(record), jobs)
+    chosen = record.choices
+    return Run(
+        record.id,
+        record.workflow,
+        _status(record),
+        _seconds(record),
+        jobs,
+        chosen.environment,
+        chosen.variables,
+        chosen.left_out,
+    )
 
 
 def job_results(store: Store, run_id: str) -> tuple[JobResult, ...]:
@@ -93,6 +105,7 @@ def _summary(record: RunRecord) -> RunSummary:
         seconds=_seconds(record),
         jobs=record.jobs,
         succeeded=record.succeeded,
+        environment=record.choices.environment,
     )
 
 

@@ -327,6 +327,8 @@ class Job:
     title: str | None = None
     description: str | None = None
     tags: tuple[str, ...] = ()
+    part_of: tuple[str, ...] = ()
+    """The nodes that include the file of the job."""
     dependencies: tuple[tuple[str, Position], ...] = ()
     retry: Retry = field(default_factory=Retry)
     log_level: LogLevel = "INFO"
@@ -373,6 +375,15 @@ class Workflow:
 
 
 @dataclass(frozen=True)
+class Value:
+    """The value of a variable."""
+
+    text: str
+    plain: str | int | float | bool | None
+    """The same as a number or a boolean, for fields that want one."""
+
+
+@dataclass(frozen=True)
 class Secret:
     """A value that must not be shown, and the reference that stands for it."""
 
@@ -391,3 +402,5 @@ class Loaded:
     secrets: tuple[Secret, ...] = ()
     settled: tuple[tuple[Position, Position], ...] = ()
     """Where a value begins and ends whose problem is among the diagnostics: no other is reported about it."""
+    variables: Mapping[str, str | None] = field(default_factory=dict)
+    """The variables that the workflow declares, with their values; None for one whose value is wrong or missing."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from catchment.run_model import InputResult, OutputResult, RunRequest
+from catchment.run_model import Choices, InputResult, OutputResult, RunRequest
 from catchment.store.database import Database, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
 from catchment.store.schema import attempts, inputs, jobs, outputs, runs
@@ -29,23 +29,31 @@ class Progress:
         self._run_id = run_id
 
     @repeatable
-    def begin(self, request: RunRequest, *, workflow: str, file: str, job_names: Sequence[str], at: float) -> None:
+    def begin(
+        self,
+        request: RunRequest,
+        *,
+        workflow: str,
+        file: str,
+        job_names: Sequence[str],
+        at: float,
+        choices: Choices | None = None,
+    ) -> None:
         """The run begins: its row and one for each of its jobs."""
         asked: dict[str, Any] = {"reference_time": request.reference_time, "windows": request.windows}
         if request.backfill:
             asked |= {"backfill_first": request.backfill.first, "backfill_last": request.backfill.last}
-        row = {"workflow": workflow, "file": file, "started": at}
+        row = {"workflow": workflow, "file": file, "started": at, **_chosen(choices or Choices())}
         with self._leases.holding(self._lease) as connection:
             insert_missing(connection, runs, {"id": self._run_id, "status": "running", **row, **asked})
             self._queue(connection, job_names)
 
     @repeatable
-    def take_up(self, *, job_names: Sequence[str], at: float) -> None:
+    def take_up(self, *, job_names: Sequence[str], at: float, choices: Choices | None = None) -> None:
         """The run is resumed: what did not succeed is queued again, under the plan of today."""
+        now = {"status": "running", "resumed": at, "finished": None, **(_chosen(choices) if choices else {})}
         with self._leases.holding(self._lease) as connection:
-            connection.execute(
-                update(runs).where(runs.c.id == self._run_id).values(status="running", resumed=at, finished=None)
-            )
+            connection.execute(update(runs).where(runs.c.id == self._run_id).values(now))
             unfinished = (jobs.c.run_id == self._run_id, jobs.c.status != "succeeded")
             connection.execute(delete(jobs).where(*unfinished, jobs.c.name.not_in(job_names)))
             connection.execute(update(jobs).where(*unfinished).values(_QUEUED_AGAIN))
@@ -142,3 +150,13 @@ class Progress:
             "files_written": output.files,
             "snapshot_id": None if output.snapshot_id is None else int(output.snapshot_id),
         }
+
+
+def _chosen(choices: Choices) -> dict[str, Any]:
+    return {
+        "environment": choices.environment,
+        "variables": dict(choices.variables),
+        "selected": list(choices.select),
+        "excluded": list(choices.exclude),
+        "left_out": list(choices.left_out),
+    }

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, func, or_, select
 
-from catchment.run_model import Backfill, InputResult, OutputResult, RunRequest, snapshot_name
+from catchment.run_model import Backfill, Choices, InputResult, OutputResult, RunRequest, snapshot_name
 from catchment.store.database import Database, database_time
 from catchment.store.leases import is_held, process_of
 from catchment.store.records import AttemptRecord, JobRecord, RunRecord
@@ -54,6 +54,9 @@ class Runs:
             return [_attempt(row) for row in connection.execute(query)]
 
 
+_CHOSEN = (runs.c.environment, runs.c.variables, runs.c.selected, runs.c.excluded, runs.c.left_out)
+
+
 def _runs() -> Select[Any]:
     held = func.coalesce(is_held(leases), False)
     lost = and_(runs.c.status == "running", ~held)
@@ -70,6 +73,7 @@ def _runs() -> Select[Any]:
         runs.c.windows,
         runs.c.backfill_first,
         runs.c.backfill_last,
+        *_CHOSEN,
         case(
             (lost, func.coalesce(func.nullif(leases.c.expires, 0.0), runs.c.started)),
             else_=func.coalesce(runs.c.finished, database_time()),
@@ -88,12 +92,18 @@ def _runs() -> Select[Any]:
 
 def _run(row: Row[Any]) -> RunRecord:
     columns = dict(row._mapping)
-    for name in ("machine", "pid", "born"):
+    for name in ("machine", "pid", "born", *(each.name for each in _CHOSEN)):
         del columns[name]
     first, last = columns.pop("backfill_first"), columns.pop("backfill_last")
     backfill = Backfill(first, last) if first is not None else None
     request = RunRequest(columns.pop("reference_time"), columns.pop("windows"), backfill)
-    return RunRecord(**columns, request=request, process=process_of(row))
+    return RunRecord(**columns, request=request, choices=_choices(row), process=process_of(row))
+
+
+def _choices(row: Row[Any]) -> Choices:
+    lists = (tuple(each or ()) for each in (row.selected, row.excluded, row.left_out))
+    selected, excluded, left_out = lists
+    return Choices(row.variables or {}, selected, excluded, row.environment, left_out)
 
 
 def _job(row: Row[Any], written: Iterable[Row[Any]], read: Iterable[Row[Any]]) -> JobRecord:

@@ -18,6 +18,11 @@ runs: TableClause = table(
     column("windows", Integer),
     column("backfill_first", String),
     column("backfill_last", String),
+    column("environment", String),
+    column("variables", JSON(none_as_null=True)),
+    column("selected", JSON(none_as_null=True)),
+    column("excluded", JSON(none_as_null=True)),
+    column("left_out", JSON(none_as_null=True)),
 )
 
 jobs: TableClause = table(

@@ -27,7 +27,7 @@ def context() -> object:
 def test_json_has_the_documented_shape(capsys: pytest.CaptureFixture[str]) -> None:
     run_result.echo(a_run("failed"), "json")
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"run_id", "workflow", "status", "seconds", "jobs"}
+    assert set(answer) == {"run_id", "workflow", "status", "seconds", "jobs", "environment", "variables", "left_out"}
     fields = {"name", "status", "attempts", "seconds", "error", "outputs", "inputs", "engine_seconds", "kept"}
     assert [set(job) for job in answer["jobs"]] == [fields] * 2
     assert answer["jobs"][0]["inputs"][0] == {"name": "rows", "dataset": "dataos://drop:none/a.csv", "bad_rows": 3}

@@ -15,7 +15,7 @@ from threading import Event
 from catchment.errors import CatchmentError
 from catchment.run.identity import owner
 from catchment.run.schedule.due import Pending, ScheduleProgress
-from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together, read
+from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together
 from catchment.run.schedule.tick_reports import TickReport, moment
 from catchment.run.schedule.tick_runs import Command, Tell, TickRuns
 from catchment.run_model import new_run_id
@@ -120,7 +120,7 @@ class Scheduler:
     def _read_again(self, progress: ScheduleProgress) -> None:
         others = [each for each in self._schedules if each is not progress]
         try:
-            found = read(progress.followed.file)
+            found = progress.followed.again()
             check_together([*(each.followed for each in others), found])
         except NoSchedule:
             self._tell(f"{progress.workflow}: {progress.followed.file} has no schedule now; waiting until it has one")

@@ -36,8 +36,8 @@ LEASE_SECONDS = 10.0
 LOG = "run.log"
 
 Tell = Callable[[str], None]
-Command = Callable[[Path, datetime], Sequence[str]]
-"""The command that runs a tick of a file."""
+Command = Callable[[ScheduledWorkflow, datetime], Sequence[str]]
+"""The command that runs a tick of a workflow."""
 
 
 class TickRuns:
@@ -107,12 +107,12 @@ class TickRuns:
             self._give_up(tick, "cancelled", tick.asked)
         elif tick.tries >= MOST_STARTS:
             self._give_up(tick, "failed", "its process died again and again", _died(tick))
-        elif error := trouble(followed.file):
+        elif error := trouble(followed):
             self._give_up(tick, "failed", "its workflow cannot be run", error)
         elif self._store.ticks.tried(tick):
             self._tell(f"{self._name(tick)}: {'resuming' if tick.tries else 'starting'} run {tick.run_id}")
             log = log_directory(followed.project, str(tick.run_id)) / LOG
-            self._processes.start(tick.key, self._command(followed.file, moment(tick.tick)), log)
+            self._processes.start(tick.key, self._command(followed, moment(tick.tick)), log)
 
     def _give_up(self, tick: TickRecord, outcome: str, reason: str, error: ErrorReport | None = None) -> None:
         """Settle a tick whose run no process executes; a process that wakes up later has lost the lease."""

@@ -14,8 +14,17 @@ LEASES = (
 JOBS = ("ALTER TABLE jobs ADD COLUMN engine_seconds DOUBLE PRECISION",)
 """How long a job waited for its engine to start, which is not part of its own time."""
 
+RUNS = (
+    "ALTER TABLE runs ADD COLUMN environment TEXT",
+    "ALTER TABLE runs ADD COLUMN variables JSON",
+    "ALTER TABLE runs ADD COLUMN selected JSON",
+    "ALTER TABLE runs ADD COLUMN excluded JSON",
+    "ALTER TABLE runs ADD COLUMN left_out JSON",
+)
+"""What is run of the workflow, and with which values."""
+
 
 def apply(connection: Connection) -> None:
     """Add the columns."""
-    for statement in (*LEASES, *JOBS):
+    for statement in (*LEASES, *JOBS, *RUNS):
         connection.execute(text(statement))
