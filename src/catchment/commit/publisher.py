@@ -132,9 +132,8 @@ class Publisher(Generic[Into]):
     def publish(self, write_id: str, tell: Tell = log.warning) -> Entry:
         """Return when the write is committed; raises why it is not going to be."""
         heard = self.news.number
-        while self._waits(write_id):
-            if not self._lead(write_id, tell):
-                self.news.wait(heard, NEWS_SECONDS)
+        while not self._lead(write_id, tell) and self._waits(write_id):
+            self.news.wait(heard, NEWS_SECONDS)
             heard = self.news.number
         write = self.ledger.find(write_id)
         if write is None:

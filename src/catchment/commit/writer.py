@@ -85,16 +85,19 @@ class Writer:
 
     def seal_once(self, intent: Intent, fill: Callable[[], Contents], listener: Listener) -> None:
         """Open a write, fill its buffer and seal it, as far as that was not done before."""
-        entry = self.ledger.open(intent)
+        self.seal_opened(self.ledger.open(intent), fill, listener)
+
+    def seal_opened(self, entry: Entry, fill: Callable[[], Contents], listener: Listener) -> None:
+        """Fill the buffer of a write that was just opened and seal it, as far as that was not done before."""
         if entry.state == "committed":
             listener.warn(f"{entry.write_id} was already committed; nothing is written again")
         elif entry.state == "open":
             contents = fill()
             listener.wait_to_seal()
             faults.point("before-sealed")
-            self.ledger.seal(intent, contents)
+            self.ledger.seal(entry.intent, contents)
             faults.point("sealed")
-            self._linger(intent, listener)
+            self._linger(entry.intent, listener)
 
     def _linger(self, intent: Intent, listener: Listener) -> None:
         with self._lock:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -23,8 +21,6 @@ CLASS = "catchment.streams.Batches"
 SOURCE = Path(__file__).with_name("Batches.java")
 QUERY, BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 """Spark's names for what tasks of a stream may ask for: the query and the batch that they belong to."""
-_installing = threading.Lock()
-_installed: set[SparkContext] = set()
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Queries:
     def __init__(self, spark: SparkSession, plan: StreamPlan, stateful: Sequence[str]) -> None:
         self._spark, self._plan, self._stateful = spark, plan, stateful
         self._jvm = Jvm.of(spark)
-        _install(spark)
+        java_source.load(spark, CLASS, SOURCE)
         self._waiting = self._jvm("java.util.concurrent.LinkedBlockingQueue")()
         self._queries: dict[str, StreamingQuery] = {}
 
@@ -121,14 +117,6 @@ class Queries:
             query.awaitTermination()
         except Exception as error:
             raise from_spark(error, otherwise="stream-failed") from error
-
-
-def _install(spark: SparkSession) -> None:
-    """Load our Java into an engine, once."""
-    with _installing:
-        if spark.sparkContext not in _installed:
-            java_source.load(spark, CLASS, SOURCE)
-            _installed.add(spark.sparkContext)
 
 
 @contextmanager

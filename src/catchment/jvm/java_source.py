@@ -8,19 +8,32 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from pyspark import SparkFiles
+from pyspark import SparkContext, SparkFiles
 from pyspark.sql import SparkSession
 
 from catchment.jvm.classes import Jvm
 
+_loading = threading.Lock()
+_loaded: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
+"""The classes that each application has."""
+
 
 def load(spark: SparkSession, name: str, source: Path) -> None:
-    """Compile a source file, and make its class known to every thread of the engine."""
-    jvm = Jvm.of(spark)
+    """Compile a source file, unless that was done, and make its class known to every thread of the engine."""
+    with _loading:
+        known = _loaded.setdefault(spark.sparkContext, set())
+        if name not in known:
+            _load(Jvm.of(spark), name, source)
+            known.add(name)
+
+
+def _load(jvm: Jvm, name: str, source: Path) -> None:
     loader = jvm("java.lang.Thread").currentThread().getContextClassLoader()
     jar = _packed(_compiled(jvm, loader, source.read_text(encoding="utf-8")), Path(SparkFiles.getRootDirectory()))
     loader.addURL(jvm("java.io.File")(str(jar)).toURI().toURL())

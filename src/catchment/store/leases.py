@@ -60,7 +60,7 @@ class Leases:
 
         Where the process of the holder is given, others on its machine need not wait for the lease when it has died.
         """
-        with self._database.writing() as connection:
+        with self._database.fleeting() as connection:
             insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0, "seconds": seconds})
             fence = connection.scalar(
                 update(leases)
@@ -100,13 +100,13 @@ class Leases:
 
     def release(self, lease: Lease) -> None:
         """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""
-        with self._database.writing() as connection:
+        with self._database.fleeting() as connection:
             give_back(connection, lease)
 
     @repeatable
     def end(self, name: str, holder: Holder) -> None:
         """End the lease of a holder that is known to be dead; does nothing where it is no longer the holder."""
-        with self._database.writing() as connection:
+        with self._database.fleeting() as connection:
             give_back(connection, Lease(name, holder.owner, holder.fence))
 
     @repeatable

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.commit import faults
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.iceberg import bulk, fanout
-from catchment.formats.iceberg.java import Jvm
-from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.iceberg.java import tables
+from catchment.formats.iceberg.table import LakeTable, TableState
 from catchment.formats.iceberg.traits import FORKS
 from catchment.jvm.causes import JVM_ERRORS
 from catchment.store.writes import Contents
@@ -40,14 +40,11 @@ class Fork:
     """Iceberg's table object."""
     session: SparkSession
 
-    @property
-    def jvm(self) -> Jvm:
-        return Jvm.of(self.session)
+    format_version: int
 
     def fill(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
         """Write the rows and return a Java list of Iceberg's data files, which only the caller knows."""
-        files = self.jvm.iceberg("spark.FileRewriteCoordinator").get()
-        if int(self.java.operations().current().formatVersion()) > 2:
+        if self.format_version > 2:
             frame = frame.withColumns({column: F.lit(None).cast("long") for column in ROW_LINEAGE})
         # Spark 4 recognises a rewrite by the catalog, Spark 3.5 by the table's name and an option.
         old = frame.sparkSession.version.startswith("3.")
@@ -55,32 +52,19 @@ class Fork:
         handed_over = {"rewritten-file-scan-task-set-id": self.name} if old else {}
         frame, settled = fanout.settle(frame, self.java, options)
         frame.writeTo(identifier).options(**settled, **handed_over).append()
-        try:
-            return self.jvm("java.util.ArrayList")(files.fetchNewFiles(self.java, self.name))
-        finally:
-            files.clearRewrite(self.java, self.name)
+        return tables(self.session).takeFiles(self.java, self.name)
 
     def remove(self) -> None:
         """Remove the fork; its data files stay."""
-        _forks(self.jvm).remove(self.name)
+        tables(self.session).removeFork(self.name)
 
 
-def make(table: LakeTable, buffer: str) -> Fork:
+def make(table: LakeTable, state: TableState, buffer: str) -> Fork:
     """Fork the current state of a table; data files will be written to the directory `buffer`."""
-    jvm, name, current = table.jvm, uuid.uuid4().hex, table.java.operations().current()
-    properties = jvm("java.util.HashMap")(current.properties())
-    if properties.containsKey(ENCRYPTION_KEY):
+    name = uuid.uuid4().hex
+    if ENCRYPTION_KEY in state.properties:
         raise _encrypted(table)
-    properties.put("write.data.path", buffer)
-    places = jvm.iceberg("LocationProviders").locationsFor(current.location(), properties)
-    operations = jvm.iceberg("StaticTableOperations")(current, table.java.io(), places)
-    fork = Fork(name, jvm.iceberg("BaseTable")(operations, f"fork-{name}"), table.session)
-    _forks(jvm).add(name, fork.java)
-    return fork
-
-
-def _forks(jvm: Jvm) -> Any:
-    return jvm.iceberg_static("spark.SparkTableCache", "get")()
+    return Fork(name, table.tables.fork(table.java, name, buffer), table.session, state.format_version)
 
 
 def _encrypted(table: LakeTable) -> JobError:
@@ -97,8 +81,8 @@ def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) 
     faults.point("before-data-written")
     files = fork.fill(frame, options)
     faults.point("data-written")
-    descriptors = bulk.describe(fork.session, files, fork.java.specs()) if files.size() else ()
-    _check(fork.java.io(), buffer, descriptors)
+    descriptors = bulk.describe(fork.session, files, fork.java)
+    _check(fork, buffer, descriptors)
     rows, size = (sum(int(d[key]) for d in descriptors) for key in ("record-count", "file-size-in-bytes"))
     return Contents(descriptors, rows, size, len(descriptors))
 
@@ -109,20 +93,20 @@ def discard(table: LakeTable, buffer: str) -> None:
         table.java.io().deletePrefix(f"{buffer}/")
 
 
-def _check(io: Any, buffer: str, descriptors: Sequence[Mapping[str, Any]]) -> None:
+def _check(fork: Fork, buffer: str, descriptors: Sequence[Mapping[str, Any]]) -> None:
     """Check that every file is in the store with its full length, because commits do not check that."""
-    stored = _stored(io, buffer, [descriptor["file-path"] for descriptor in descriptors])
+    stored = _stored(fork, buffer, [descriptor["file-path"] for descriptor in descriptors])
     for descriptor in descriptors:
         name, written = _inside(buffer, descriptor["file-path"]), int(descriptor["file-size-in-bytes"])
         if stored.get(name) != written:
             raise _damaged(buffer, f"{name} should have {written} bytes, and has {stored.get(name, 'vanished')}")
 
 
-def _stored(io: Any, buffer: str, paths: list[str]) -> dict[str, int]:
+def _stored(fork: Fork, buffer: str, paths: list[str]) -> dict[str, int]:
     """The lengths of the files in the store, read with as few requests as possible."""
     if len(paths) < 2:
-        return {_inside(buffer, path): int(io.newInputFile(path).getLength()) for path in paths}
-    return {_inside(buffer, f.location()): int(f.size()) for f in io.listPrefix(buffer).iterator()}
+        return {_inside(buffer, path): int(tables(fork.session).length(fork.java, path)) for path in paths}
+    return {_inside(buffer, f.location()): int(f.size()) for f in fork.java.io().listPrefix(buffer).iterator()}
 
 
 def _inside(buffer: str, path: str) -> str:

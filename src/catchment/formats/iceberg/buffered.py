@@ -20,8 +20,8 @@ from catchment.formats.iceberg import buffer
 from catchment.formats.iceberg.catalogs import branch_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.consolidate import consolidate
-from catchment.formats.iceberg.new_tables import open_write
-from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.iceberg.new_tables import open_write, refreshed
+from catchment.formats.iceberg.table import LakeTable, TableState
 from catchment.formats.model import Write
 from catchment.plan.model import Dataset
 from catchment.store.ledger import Ledger
@@ -48,23 +48,22 @@ class TableDestination:
     def table(self) -> LakeTable:
         """The destination's own table object: a consolidation must not be affected by refreshes of writers."""
         with self._lock:
-            return self._table or self._keep(LakeTable(self.session, require_table(self.session, self.dataset)))
+            if self._table is None:
+                # Remembered, not asked for later: a table that was dropped since cannot be asked for anything any more.
+                self._table = LakeTable(self.session, require_table(self.session, self.dataset))
+                self._uuid = self._table.uuid
+            return self._table
 
-    def adopt(self, table: LakeTable) -> None:
+    def adopt(self, table: LakeTable, uuid: str) -> None:
         """Reuse the table object of a writer that has finished, so that it need not be loaded again."""
         with self._lock:
             if self._table is None:
-                self._keep(table)
+                self._table, self._uuid = table, uuid
 
-    def is_of(self, table: LakeTable) -> bool:
-        """Whether this is the same table; it may have been dropped and created again since."""
+    def is_of(self, uuid: str) -> bool:
+        """Whether this is the table with this id; it may have been dropped and created again since."""
         with self._lock:
-            return self._table is None or self._uuid == table.uuid
-
-    def _keep(self, table: LakeTable) -> LakeTable:
-        # Remembered, not asked for later: a table that was dropped since cannot be asked for anything any more.
-        self._table, self._uuid = table, table.uuid
-        return table
+            return self._table is None or self._uuid == uuid
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
         """Publish a batch. A lost lease does no harm: between two consolidators the swap decides."""
@@ -95,13 +94,14 @@ def seal(
     """Fill a buffer and seal it, unless that was done before; returns the publisher of the table."""
     dataset = write.output.dataset
     meet = partial(writer.admitted, dataset.target, partial(_destination, writer, dataset), listener)
-    publisher = meet()
-    if not publisher.destination.is_of(table):
+    publisher, branch = meet(), branch_of(write.output)
+    state = refreshed(writer, table, dataset, branch)
+    if not publisher.destination.is_of(state.uuid):
         writer.forget(dataset.target)
         publisher = meet()
-    branch = branch_of(write.output)
-    intent = open_write(writer, table, dataset, partial(_intent, write, table, branch, writer.owner), listener).intent
-    fork = buffer.make(table, intent.buffer)
+    entry = open_write(writer, table, state, dataset, _intent(write, state, branch, writer.owner), listener)
+    intent = entry.intent
+    fork = buffer.make(table, state, intent.buffer)
 
     def fill() -> Contents:
         if (refused := branch_refusal(fork.java, dataset.target, branch)) is not None:
@@ -113,10 +113,10 @@ def seal(
             raise
 
     try:
-        writer.seal_once(intent, fill, listener)
+        writer.seal_opened(entry, fill, listener)
     finally:
         fork.remove()
-    publisher.destination.adopt(table)
+    publisher.destination.adopt(table, state.uuid)
     return publisher
 
 
@@ -128,13 +128,13 @@ def _discard(writer: Writer, table: LakeTable, intent: Intent, error: CatchmentE
             writer.ledger.forget([intent.buffer])
 
 
-def _intent(write: Write, table: LakeTable, branch: str, owner: str) -> Intent:
+def _intent(write: Write, state: TableState, branch: str, owner: str) -> Intent:
     # Each attempt has its own directory: two attempts at one write must never share one.
     name = f"{write.id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
-    output, base = write.output, write.since or table.base(branch)
+    output, base = write.output, write.since or state.base
     return Intent(
         *(write.id, write.workflow, output.dataset.target, branch, output.mode, output.conflict, owner),
-        f"{table.data_location}/{name}",
+        f"{state.data_location}/{name}",
         base=base,
         dataset=asdict(output.dataset),
         inputs=write.inputs,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from catchment.commit.listener import Listener
 from catchment.formats.backoff import attempts
 from catchment.formats.failures import from_spark
-from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.java import Jvm, tables
 from catchment.formats.iceberg.table import MAIN
 from catchment.formats.iceberg.traits import EXCEPTIONS as EXCEPTIONS
 from catchment.formats.missing_tables import table_not_found
@@ -42,14 +42,18 @@ Table = Any
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.iceberg.catalog.Catalog of a depot."""
-    load = Jvm.of(spark).iceberg("spark.Spark3Util").loadIcebergCatalog
+    load = Jvm.of(spark).static("org.apache.iceberg.spark.Spark3Util", "loadIcebergCatalog")
     return open_patiently(lambda: load(spark._jsparkSession, depot), SQL_TROUBLE)
 
 
 def find_table(spark: SparkSession, dataset: Dataset) -> Table | None:
     """The current state of the table; None if there is none."""
+    return _find_in(spark, open_catalog(spark, dataset.depot), dataset)
+
+
+def _find_in(spark: SparkSession, catalog: Any, dataset: Dataset) -> Table | None:
     try:
-        return open_catalog(spark, dataset.depot).loadTable(identifier(spark, dataset))
+        return tables(spark).load(catalog, _name(dataset))
     except Exception as error:
         if is_a(error, *NOT_THERE):
             return None
@@ -61,12 +65,11 @@ def await_table(spark: SparkSession, dataset: Dataset, listener: Listener) -> Ta
 
     A catalog that cannot be opened is not waited for: its address is more likely wrong.
     """
-    open_catalog(spark, dataset.depot)
-    told = False
+    catalog, told = open_catalog(spark, dataset.depot), False
     for _ in attempts(None, seconds=PATIENCE_SECONDS):
         listener.check()
         try:
-            return find_table(spark, dataset)
+            return _find_in(spark, catalog, dataset)
         except Exception as error:
             if not _is_cut_off(error):
                 raise
@@ -112,7 +115,11 @@ def drop_table(spark: SparkSession, dataset: Dataset) -> None:
 
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:
     """The table's identifier in Iceberg."""
-    return Jvm.of(spark).iceberg("catalog.TableIdentifier").parse(f"{dataset.namespace}.{dataset.table}")
+    return Jvm.of(spark).iceberg("catalog.TableIdentifier").parse(_name(dataset))
+
+
+def _name(dataset: Dataset) -> str:
+    return f"{dataset.namespace}.{dataset.table}"
 
 
 def branch_of(output: OutputPlan) -> str:

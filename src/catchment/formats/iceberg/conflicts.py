@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from catchment.errors import CatchmentError, JobError
-from catchment.formats.iceberg.bulk import INTO_LIST, add_files
+from catchment.formats.iceberg.bulk import partitions_of
 from catchment.formats.iceberg.fence import FENCE
 from catchment.formats.iceberg.schema_changes import schema_change, was_redefined
 from catchment.formats.iceberg.table import MAIN, LakeTable
@@ -17,8 +17,7 @@ class Fit:
     """Whether sealed writes still fit the current state of a table; what several of them ask is asked once."""
 
     def __init__(self, table: LakeTable) -> None:
-        self._table = table
-        self._uuid = table.uuid
+        self._table, self._state = table, table.state()
         self._branches: dict[str, CatchmentError | None] = {}
         self._bases: dict[Base, str | None] = {}
         self._redefined: dict[Base, bool] = {}
@@ -26,7 +25,7 @@ class Fit:
     def refusal(self, write: Entry) -> CatchmentError | None:
         """The error if a write can no longer be published; None if it can."""
         intent = write.intent
-        if self._uuid != intent.base.table_uuid:
+        if self._state.uuid != intent.base.table_uuid:
             return _recreated(write)
         if intent.branch == MAIN and self._was_redefined(intent.base):
             return _redefined(write)
@@ -35,14 +34,15 @@ class Fit:
         if (lost := self._branches[intent.branch]) is not None:
             return lost
         if intent.base not in self._bases:
-            self._bases[intent.base] = schema_change(self._table, intent.base.schema_id)
+            same = self._state.schema_id == intent.base.schema_id
+            self._bases[intent.base] = None if same else schema_change(self._table, intent.base.schema_id)
         if (changed := self._bases[intent.base]) is not None:
             return _schema_changed(write, changed)
         return _partitions_refusal(self._table, write) if intent.mode == "overwrite-partitions" else None
 
     def _was_redefined(self, base: Base) -> bool:
         if base not in self._redefined:
-            self._redefined[base] = was_redefined(self._table, base)
+            self._redefined[base] = self._state.head != base.snapshot_id and was_redefined(self._table, base)
         return self._redefined[base]
 
 
@@ -153,15 +153,7 @@ def _reaches(line: list[Any], base: int | None) -> bool:
 
 
 def _partitions(table: LakeTable, write: Entry) -> frozenset[str]:
-    files = table.jvm("java.util.ArrayList")()
-    descriptors = write.contents.descriptors if write.contents else ()
-    add_files(table.session, INTO_LIST, files, descriptors, table.java.specs())
-    return frozenset(_partition(table, file) for file in files)
-
-
-def _partition(table: LakeTable, file: Any) -> str:
-    spec = table.java.specs().get(file.specId())
-    return f"{file.specId()}:{spec.partitionToPath(file.partition())}"
+    return partitions_of(table.session, write.contents.descriptors if write.contents else (), table.java)
 
 
 def _changed(table: LakeTable, snapshot: Any) -> Iterator[Any]:
@@ -174,4 +166,4 @@ def _changed(table: LakeTable, snapshot: Any) -> Iterator[Any]:
 
 def _touches(table: LakeTable, file: Any, partitions: frozenset[str]) -> bool:
     everywhere = bool(table.java.specs().get(file.specId()).isUnpartitioned())
-    return everywhere or _partition(table, file) in partitions
+    return everywhere or table.tables.partition(file, table.java) in partitions

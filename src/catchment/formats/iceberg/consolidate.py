@@ -9,6 +9,7 @@ the next check of the history decides what has been published.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,11 +20,11 @@ from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
-from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
+from catchment.formats.iceberg.bulk import add_files
 from catchment.formats.iceberg.commit_errors import is_a, is_transient, unpublishable
 from catchment.formats.iceberg.conflicts import Fit, anything_changed, partitions_changed, was_compacted
 from catchment.formats.iceberg.fence import fence, table_is_same
-from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
+from catchment.formats.iceberg.table import LakeTable, TableMoved
 from catchment.formats.iceberg.write_index import WHOLE, Since, WriteIndex
 from catchment.formats.publish_errors import fate_unknown, overtaken
 from catchment.formats.stamps import JOB, METASTORE, RUN, SEALS, WORKFLOW, WRITE_ROWS, WRITES, windows_stamp
@@ -222,7 +223,7 @@ def _groups(writes: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: str) -> None:
     try:
-        operation, adder = _operation(table, transaction, group[0])
+        operation = _operation(table, transaction, group[0])
         files = Lines(tuple(line for write in group for line in lines_of(descriptors_of(write))))
     except UNREADABLE as error:
         raise _Unusable(group, error) from error
@@ -231,15 +232,11 @@ def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: st
             raise
         raise _Unusable(group, error) from error
     try:
-        add_files(table.session, adder, operation, files, table.java.specs())
+        add_files(table.session, operation, files, table.java)
     except JVM_ERRORS as error:  # nothing was asked of the store yet
         raise _Unusable(group, error) from error
-    if group[0].intent.branch != MAIN:
-        operation.toBranch(group[0].intent.branch)
-    for key, value in _summary(group, metastore).items():
-        operation.set(key, value)
     try:
-        operation.commit()
+        table.tables.stage(operation, group[0].intent.branch, json.dumps(_summary(group, metastore)))
     except JVM_ERRORS as error:
         if is_a(error, "ValidationException") and _validates(group[0]):
             raise _Refused(group[0], overtaken(group[0])) from error
@@ -258,22 +255,19 @@ def _validates(write: Entry) -> bool:
     return write.intent.mode != "append" and write.intent.conflict != "last-wins"
 
 
-def _operation(table: LakeTable, transaction: Any, write: Entry) -> tuple[Any, Adder]:
-    """A staged operation, and how files are added to it."""
+def _operation(table: LakeTable, transaction: Any, write: Entry) -> Any:
+    """An operation of a transaction, without files yet."""
     if write.intent.mode == "append":
-        if _manifests(table, write.intent.branch) > MERGE_MANIFESTS_AT:
-            return transaction.newAppend(), APPEND
-        # There is only one file to write, and waiting for other threads to do it takes steps of 10 ms.
-        return transaction.newFastAppend().scanManifestsWith(table.same_thread()), APPEND
+        return table.tables.append(transaction, table.java, write.intent.branch, MERGE_MANIFESTS_AT)
     if write.intent.mode == "overwrite":
         if _validates(write) and anything_changed(transaction.table(), write):
             raise _Refused(write, overtaken(write))
         everything = table.jvm.iceberg("expressions.Expressions").alwaysTrue()
-        return transaction.newOverwrite().overwriteByRowFilter(everything), OVERWRITE
+        return transaction.newOverwrite().overwriteByRowFilter(everything)
     replacing = transaction.newReplacePartitions()
     if _validates(write):
         _validate(table, transaction, replacing, write)
-    return replacing, REPLACE_PARTITIONS
+    return replacing
 
 
 def _validate(table: LakeTable, transaction: Any, replacing: Any, write: Entry) -> None:
@@ -287,13 +281,6 @@ def _validate(table: LakeTable, transaction: Any, replacing: Any, write: Entry) 
         replacing.validateFromSnapshot(write.intent.base.snapshot_id)
     replacing.validateNoConflictingData()
     replacing.validateNoConflictingDeletes()
-
-
-def _manifests(table: LakeTable, branch: str) -> int:
-    """The number of manifests of the head, taken from its summary without a request to the store."""
-    head = table.head(branch)
-    summary = head.summary() if head is not None else {}
-    return sum(int(summary.get(key) or 0) for key in ("manifests-created", "manifests-kept"))
 
 
 def _summary(group: list[Entry], metastore: str) -> dict[str, str]:
@@ -312,23 +299,19 @@ def _summary(group: list[Entry], metastore: str) -> dict[str, str]:
 
 def swap(table: LakeTable, transaction: Any) -> dict[str, int] | None:
     """One compare-and-swap, without Iceberg's blind retries; returns what it published, None if that is unknown."""
-    start, end = transaction.startMetadata(), transaction.currentMetadata()
     try:
-        transaction.underlyingOps().commit(start, end)
+        table.tables.swap(transaction)
         faults.point("swap-applied")
     except JVM_ERRORS as error:
         if is_a(error, "CommitFailedException"):
-            return _after_failure(table, start, end)
+            return _after_failure(table, transaction.startMetadata(), transaction.currentMetadata())
         if not is_transient(error):
             raise
         return None
     except faults.AnswerLost:
         return None
-    return {
-        write_id: int(snapshot.snapshotId())
-        for snapshot in _added(start, end)
-        for write_id in snapshot.summary().get(WRITES).split(",")
-    }
+    added = (line.split(" ", 1) for line in table.tables.added(transaction, WRITES).split("\n")[:-1])
+    return {write_id: int(snapshot_id) for snapshot_id, write_ids in added for write_id in write_ids.split(",")}
 
 
 def _after_failure(table: LakeTable, start: Any, end: Any) -> dict[str, int] | None:

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from catchment.formats.iceberg.java import Jvm
-from catchment.formats.iceberg.partitions import AUTO, FANOUT_OPTION, ORDERING_OPTION, clustering
+from catchment.formats.iceberg.partitions import AUTO, FANOUT_OPTION, ORDERING_OPTION, clustering, table_fields
 from catchment.formats.iceberg.traits import FORKS
 
 MOST_OPEN_FILES = 64
@@ -29,13 +29,14 @@ def settle(frame: DataFrame, table: Any, options: Mapping[str, str]) -> tuple[Da
     """The rows and options to write with. Without `auto`, nothing changes; with it, the rows may be computed here."""
     if options.get(FANOUT_OPTION) != AUTO:
         return frame, dict(options)
-    if table.spec().isUnpartitioned():
-        return frame, {**options, FANOUT_OPTION: "false"}
     session = frame.sparkSession
+    fields = table_fields(session, table)
+    if all(field.transform == "void" for field in fields):
+        return frame, {**options, FANOUT_OPTION: "false"}
     size = _advisory_size(session, table, options)
     if size is None:
         return frame, {**options, FANOUT_OPTION: "false"}  # then Spark sorts
-    columns = clustering(table, FORKS)
+    columns = clustering(fields, FORKS)
     shuffled = _shuffle(frame, columns, size)
     arranged = {**options, ORDERING_OPTION: "false"}
     if shuffled.partitions <= MOST_OPEN_FILES:

@@ -11,10 +11,9 @@ from pyspark.sql.types import StructType
 
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table
-from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.java import Jvm, tables
 from catchment.formats.model import Write
 from catchment.formats.schema_fit import (
-    Difference,
     check,
     columns_without_type,
     differences,
@@ -28,13 +27,16 @@ MAX_RACES = 100
 
 def fit(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> DataFrame:
     """The rows with all columns of the table; raises if they cannot be written to it."""
-    found = _checked(spark, frame, write, table)
+    columns = _columns(spark, table)
     for _ in range(MAX_RACES):
-        if not any(difference.grows for difference in found) or _grow(spark, frame, write, table):
+        found = differences(frame.schema, columns)
+        check(write, found)
+        if not any(difference.grows for difference in found):
             break
-        table.refresh()
-        found = _checked(spark, frame, write, table)
-    empty = missing_columns(frame.schema, _spark_schema(spark, table))
+        if not _grow(spark, frame, write, table):
+            table.refresh()
+        columns = _columns(spark, table)
+    empty = missing_columns(frame.schema, columns)
     return frame.withColumns({field.name: F.lit(None).cast(field.dataType) for field in empty}) if empty else frame
 
 
@@ -50,12 +52,6 @@ def iceberg_schema(spark: SparkSession, frame: DataFrame, write: Write) -> Any:
         raise not_storable(write, "Iceberg", from_spark(error).message) from error
 
 
-def _checked(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> list[Difference]:
-    found = differences(frame.schema, _spark_schema(spark, table))
-    check(write, found)
-    return found
-
-
 def _grow(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> bool:
     """Add the columns that the table lacks; False if another job changed the table first."""
     change = table.updateSchema().caseSensitive(False).unionByNameWith(iceberg_schema(spark, frame, write))  # noqa: FBT003
@@ -68,6 +64,5 @@ def _grow(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> 
     return True
 
 
-def _spark_schema(spark: SparkSession, table: Table) -> StructType:
-    kind = Jvm.of(spark).iceberg("spark.SparkSchemaUtil").convert(table.schema())
-    return StructType.fromJson(json.loads(kind.json()))
+def _columns(spark: SparkSession, table: Table) -> StructType:
+    return StructType.fromJson(json.loads(tables(spark).schema(table)))

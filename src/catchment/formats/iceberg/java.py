@@ -1,14 +1,18 @@
-"""Access to Iceberg's Java classes."""
+"""Access to Iceberg's Java classes, and to our own Java for them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from catchment.jvm import classes
+from pyspark.sql import SparkSession
+
+from catchment.jvm import classes, java_source
 
 PACKAGE = "org.apache.iceberg"
+CLASS = "catchment.iceberg.Tables"
+SOURCE = Path(__file__).with_name("Tables.java")
 
 
 class Jvm(classes.Jvm):
@@ -18,10 +22,18 @@ class Jvm(classes.Jvm):
         """An Iceberg class, by its name below org.apache.iceberg."""
         return self(f"{PACKAGE}.{name}")
 
-    def iceberg_static(self, name: str, method: str) -> Any:
-        """A static method of an Iceberg class."""
-        return self.static(f"{PACKAGE}.{name}", method)
 
-    def texts(self, java_map: Any) -> Mapping[str, str]:
-        """A Java map of texts, with a single call for all of its entries."""
-        return dict(json.loads(self.iceberg("util.JsonUtil").mapper().writeValueAsString(java_map)))
+@dataclass(frozen=True)
+class Tables:
+    """Our class of questions about tables. A call of one of its methods asks Java once: it is not looked up first."""
+
+    jvm: Jvm
+
+    def __getattr__(self, method: str) -> Any:
+        return self.jvm.static(CLASS, method)
+
+
+def tables(session: SparkSession) -> Tables:
+    """Our Java for tables; the first caller of an engine loads it."""
+    java_source.load(session, CLASS, SOURCE)
+    return Tables(Jvm.of(session))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from catchment.commit.listener import Listener
@@ -10,27 +9,31 @@ from catchment.commit.writer import Writer
 from catchment.formats import unused_tables
 from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.iceberg.table import LakeTable
+from catchment.formats.iceberg.table import LakeTable, TableState
 from catchment.formats.unused_tables import creation_lease, open_on_new_table, vanished
 from catchment.jvm.causes import JVM_ERRORS
 from catchment.plan.model import Dataset
 from catchment.store.writes import Entry, Intent
 
 
-def open_write(
-    writer: Writer, table: LakeTable, dataset: Dataset, intent: Callable[[], Intent], listener: Listener
-) -> Entry:
-    """Open a write on the newest state of a table; raises TableVanished if it was new and is there no longer."""
-    if table.java.currentSnapshot() is not None:
-        table.refresh()
-        return writer.ledger.open(intent())
+def refreshed(writer: Writer, table: LakeTable, dataset: Dataset, branch: str) -> TableState:
+    """The newest state of a table; raises TableVanished if it was new and is there no longer."""
     try:
         table.refresh()
     except JVM_ERRORS as error:
-        if not _is_there(writer, table, dataset):
+        if table.java.currentSnapshot() is None and not _is_there(writer, table, dataset):
             raise vanished(dataset) from error
         raise
-    return open_on_new_table(writer, intent(), dataset, listener, lambda: _is_there(writer, table, dataset))
+    return table.state(branch)
+
+
+def open_write(
+    writer: Writer, table: LakeTable, state: TableState, dataset: Dataset, intent: Intent, listener: Listener
+) -> Entry:
+    """Open a write on this state of a table; raises TableVanished if it was new and is there no longer."""
+    if state.head is not None:
+        return writer.ledger.open(intent)
+    return open_on_new_table(writer, intent, dataset, listener, lambda: _is_there(writer, table, dataset))
 
 
 def _is_there(writer: Writer, table: LakeTable, dataset: Dataset) -> bool:

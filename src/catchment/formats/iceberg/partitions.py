@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,8 +13,8 @@ from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampTyp
 
 from catchment.errors import JobError
 from catchment.formats.failures import from_spark
+from catchment.formats.iceberg.java import tables
 from catchment.formats.model import Write
-from catchment.jvm.classes import listed
 from catchment.plan.model import PartitionField
 
 FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
@@ -33,10 +35,30 @@ def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write)
     return whole.build()
 
 
-def check_spec(table: Any, write: Write) -> None:
+@dataclass(frozen=True)
+class TableField:
+    """One field of a table's partition spec."""
+
+    transform: str
+    column: str
+    name: str
+    type: str
+    """Of the column."""
+
+    @property
+    def named(self) -> tuple[str, str, str | None]:
+        return self.transform, self.column, self.name
+
+
+def table_fields(spark: SparkSession, table: Any) -> list[TableField]:
+    """The fields of a table's current partition spec."""
+    return [TableField(**field) for field in json.loads(tables(spark).partitionFields(table))]
+
+
+def check_spec(fields: Sequence[TableField], write: Write) -> None:
     """Raise if the table is partitioned differently than declared; without a declaration every table fits."""
     declared = [_declared(field) for field in write.output.partitions]
-    actual = [_actual(table, field) for field in listed(table.spec().fields())]
+    actual = [field.named for field in fields]
     if declared and (len(declared) != len(actual) or not all(map(_same, write.output.partitions, actual))):
         raise JobError(
             f"output {write.output.name}: {write.output.dataset.address} is partitioned by "
@@ -47,19 +69,18 @@ def check_spec(table: Any, write: Write) -> None:
         )
 
 
-def clustering(table: Any, functions: str) -> list[Column]:
+def clustering(fields: Iterable[TableField], functions: str) -> list[Column]:
     """The table's partition values as column expressions, computed with Iceberg's functions of a catalog."""
-    fields = (_actual(table, field) for field in listed(table.spec().fields()))
-    return [F.expr(_expression(transform, column, functions)) for transform, column, _ in fields if transform != "void"]
+    used = (field for field in fields if field.transform != "void")
+    return [F.expr(_expression(field.transform, field.column, functions)) for field in used]
 
 
-def sortable(table: Any) -> bool:
+def sortable(fields: Iterable[TableField]) -> bool:
     """Whether sorting by the partition values puts all rows of a partition together.
 
     A sort treats 0.0 and -0.0 as equal, but in Iceberg they are two partitions.
     """
-    kinds = (str(table.schema().findType(field.sourceId()).toString()) for field in listed(table.spec().fields()))
-    return not {"float", "double"}.intersection(kinds)
+    return not {"float", "double"}.intersection(field.type for field in fields)
 
 
 def column_of(frame: DataFrame, field: PartitionField, write: Write) -> str:
@@ -110,10 +131,6 @@ def _invalid(field: PartitionField, error: Exception, hint: str) -> JobError:
 def _declared(field: PartitionField) -> tuple[str, str, str | None]:
     transform = f"{field.transform}[{field.argument}]" if field.argument is not None else field.transform
     return transform, field.column, field.name
-
-
-def _actual(table: Any, field: Any) -> tuple[str, str, str | None]:
-    return str(field.transform().toString()), str(table.schema().findColumnName(field.sourceId())), str(field.name())
 
 
 def _same(field: PartitionField, actual: tuple[str, str, str | None]) -> bool:

@@ -24,7 +24,7 @@ from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, ide
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
-from catchment.formats.iceberg.new_tables import open_write
+from catchment.formats.iceberg.new_tables import open_write, refreshed
 from catchment.formats.iceberg.own_commits import find_commit
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.table import LakeTable
@@ -74,8 +74,9 @@ class _RowChange:
 
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
-        table = LakeTable(self._spark, self._table)
-        known = open_write(self._writer, table, self._write.output.dataset, self._intent, self._listener)
+        table, output = LakeTable(self._spark, self._table), self._write.output
+        now = refreshed(self._writer, table, output.dataset, branch_of(output))
+        known = open_write(self._writer, table, now, output.dataset, self._intent(now.base), self._listener)
         if known.state == "committed":
             self._listener.warn(f"{known.write_id} was already committed; nothing is written again")
             return written(known)
@@ -85,12 +86,19 @@ class _RowChange:
         faults.point("marked")
         return Written(done.rows, done.files, done.snapshot_id)
 
-    def _intent(self) -> Intent:
+    def _intent(self, now: Base) -> Intent:
         write, output = self._write, self._write.output
-        address, now = output.dataset.address, LakeTable(self._spark, self._table).base(branch_of(output))
         name = own_commit.attempt_name(write.id)
         return Intent(
-            *(write.id, write.workflow, address, branch_of(output), output.mode, output.conflict, self._owner),
+            *(
+                write.id,
+                write.workflow,
+                output.dataset.address,
+                branch_of(output),
+                output.mode,
+                output.conflict,
+                self._owner,
+            ),
             buffer=name,
             base=self._since(now),
             dataset=asdict(output.dataset),

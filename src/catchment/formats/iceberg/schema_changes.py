@@ -27,8 +27,6 @@ def was_redefined(table: LakeTable, base: Base) -> bool:
 def schema_change(table: LakeTable, schema_id: int) -> str | None:
     """What happened to the columns of a table that files of an older schema do not bear; None if they still fit."""
     schema = table.java.schema()
-    if int(schema.schemaId()) == schema_id:
-        return None
     then, types = table.java.schemas().get(schema_id), table.jvm.iceberg("types.TypeUtil")
     if then is None:
         return "has forgotten the columns that it had"

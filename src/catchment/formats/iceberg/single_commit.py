@@ -6,6 +6,7 @@ commit, and whose write another engine has finished meanwhile, finds that write 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,13 +18,13 @@ from catchment.commit import faults, own_commit
 from catchment.errors import StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.iceberg import buffer, snapshots
-from catchment.formats.iceberg.bulk import APPEND, OVERWRITE, REPLACE_PARTITIONS, Adder, add_files
+from catchment.formats.iceberg.bulk import add_files
 from catchment.formats.iceberg.catalogs import branch_of
 from catchment.formats.iceberg.conflicts import Fit
 from catchment.formats.iceberg.consolidate import descriptors_of, swap
 from catchment.formats.iceberg.fence import fence, table_is_same
 from catchment.formats.iceberg.snapshots import Snapshot
-from catchment.formats.iceberg.table import MAIN, LakeTable, TableMoved
+from catchment.formats.iceberg.table import LakeTable, TableMoved
 from catchment.formats.model import Write
 from catchment.store.writes import Base, Contents, Entry, Intent, WriteMode
 
@@ -40,8 +41,9 @@ def commit_rows(
     options: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
     """Write the rows to files and commit them, unless the write is committed by then; None if there are no rows."""
-    name = f"{table.data_location}/{own_commit.attempt_name(write.id)}"
-    base, fork = table.base(branch_of(write.output)), buffer.make(table, name)
+    state = table.state(branch_of(write.output))
+    name = f"{state.data_location}/{own_commit.attempt_name(write.id)}"
+    fork = buffer.make(table, state, name)
     try:
         contents = buffer.fill(rows, fork, name, options or {})
     except Exception:
@@ -51,7 +53,7 @@ def commit_rows(
         fork.remove()
     if not contents.files and mode != "overwrite":
         return None
-    return _Commit(spark, table, _entry(write, mode, name, base, contents), stamps).run()
+    return _Commit(spark, table, _entry(write, mode, name, state.base, contents), stamps).run()
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,9 @@ class _Commit:
     def _staged(self) -> Any:
         """A transaction with the write, not visible yet."""
         transaction, intent = self.table.transaction(), self.write.intent
-        operation, adder = _operation(self.table, transaction, intent.mode)
-        add_files(self.spark, adder, operation, descriptors_of(self.write), self.table.java.specs())
-        if intent.branch != MAIN:
-            operation.toBranch(intent.branch)
-        for key, value in self.stamps.items():
-            operation.set(key, value)
-        operation.commit()
+        operation = _operation(self.table, transaction, intent.mode)
+        add_files(self.spark, operation, descriptors_of(self.write), self.table.java)
+        self.table.tables.stage(operation, intent.branch, json.dumps(dict(self.stamps)))
         faults.point("before-own-commit")
         return transaction
 
@@ -126,14 +124,14 @@ class _Commit:
             self.table.java.io().deleteFile(file["file-path"])
 
 
-def _operation(table: LakeTable, transaction: Any, mode: WriteMode) -> tuple[Any, Adder]:
-    """A staged operation, and how files are added to it."""
+def _operation(table: LakeTable, transaction: Any, mode: WriteMode) -> Any:
+    """An operation of a transaction."""
     if mode == "append":
-        return transaction.newAppend(), APPEND
+        return transaction.newAppend()
     if mode == "overwrite-partitions":
-        return transaction.newReplacePartitions(), REPLACE_PARTITIONS
+        return transaction.newReplacePartitions()
     everything = table.jvm.iceberg("expressions.Expressions").alwaysTrue()
-    return transaction.newOverwrite().overwriteByRowFilter(everything), OVERWRITE
+    return transaction.newOverwrite().overwriteByRowFilter(everything)
 
 
 def _entry(write: Write, mode: WriteMode, buffer: str, base: Base, contents: Contents) -> Entry:

@@ -4,19 +4,67 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from catchment.commit import faults
-from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg import bulk
+from catchment.formats.iceberg.java import Jvm, Tables, tables
 from catchment.formats.iceberg.traits import FILE_MISSING
 from catchment.formats.iceberg.write_index import NEVER, Since, WriteIndex
 from catchment.jvm.causes import is_a
 from catchment.store.writes import Base
 
 MAIN = "main"
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What a write has to know of a table and of the head of its branch."""
+
+    uuid: str
+    format_version: int
+    schema_id: int
+    sequence: int
+    location: str
+    properties: Mapping[str, str]
+    head: int | None = None
+
+    @property
+    def data_location(self) -> str:
+        """Where the table keeps its data files."""
+        return self.properties.get("write.data.path", f"{self.location.rstrip('/')}/data")
+
+    @property
+    def base(self) -> Base:
+        """The base of a write that begins now."""
+        # Format v1 has no sequence numbers, so every snapshot counts as later.
+        return Base(self.uuid, self.schema_id, self.sequence if self.format_version > 1 else -1, self.head)
+
+
+@dataclass(frozen=True)
+class SnapshotList:
+    """The list of snapshots in the current metadata of a table."""
+
+    session: SparkSession
+    java: Any
+
+    def count(self, end: int, last: int) -> int | None:
+        """How many there are; None if the one before place `end` is not this one any more, as after an expiry."""
+        found = tables(self.session).countSnapshots(self.java, end, last)
+        return int(found) if found >= 0 else None
+
+    def first(self, end: int, since: Since) -> int:
+        """The place of the first one before `end` that counts."""
+        return int(tables(self.session).firstSnapshot(self.java, end, since.sequence, since.millis))
+
+    def read(self, first: int, end: int) -> list[dict[str, Any]]:
+        """Those from one place to another, as JSON of the Iceberg table spec."""
+        return bulk.snapshots(self.session, self.java, first, end)
 
 
 class TableMoved(Exception):
@@ -29,15 +77,11 @@ class LakeTable:
     def __init__(self, session: SparkSession, java: Any) -> None:
         self.session, self.jvm = session, Jvm.of(session)
         self.java = java
-        self.writes = WriteIndex(session)
+        self.writes = WriteIndex()
 
-    @classmethod
-    def load(cls, session: SparkSession, depot: str, namespace: str, name: str) -> LakeTable:
-        """Load a table from its catalog."""
-        jvm = Jvm.of(session)
-        catalog = jvm.iceberg("spark.Spark3Util").loadIcebergCatalog(session._jsparkSession, depot)
-        identifier = jvm.iceberg("catalog.TableIdentifier").parse(f"{namespace}.{name}")
-        return cls(session, catalog.loadTable(identifier))
+    @property
+    def tables(self) -> Tables:
+        return tables(self.session)
 
     def refresh(self) -> None:
         """Load what others have committed; reads the store only if there is something new."""
@@ -52,24 +96,17 @@ class LakeTable:
             self.jvm.iceberg("TableMetadataParser").overwrite(self.java.operations().current(), output)
             return dict(json.loads(path.read_text()))
 
-    @property
-    def uuid(self) -> str:
-        return str(self.java.operations().current().uuid())
+    def state(self, branch: str = MAIN) -> TableState:
+        """What a write to a branch has to know."""
+        return TableState(**json.loads(self.tables.state(self.java, branch)))
 
     @property
-    def data_location(self) -> str:
-        """Where the table keeps its data files."""
-        default = f"{self.java.location().rstrip('/')}/data"
-        util = self.jvm.iceberg("util.PropertyUtil")
-        return str(util.propertyAsString(self.java.properties(), "write.data.path", default))
+    def uuid(self) -> str:
+        return self.state().uuid
 
     def base(self, branch: str) -> Base:
         """The base of a write that begins now."""
-        current, head = self.java.operations().current(), self.head(branch)
-        # Format v1 has no sequence numbers, so every snapshot counts as later.
-        sequence = int(current.lastSequenceNumber()) if int(current.formatVersion()) > 1 else -1
-        snapshot_id = int(head.snapshotId()) if head is not None else None
-        return Base(str(current.uuid()), int(current.currentSchemaId()), sequence, snapshot_id)
+        return self.state(branch).base
 
     def head(self, branch: str) -> Any | None:
         """The newest snapshot of a branch, if there is one."""
@@ -77,23 +114,17 @@ class LakeTable:
 
     def look_back(self, since: Since) -> WriteIndex:
         """The writes in the history since then."""
-        self.writes.extend(self.java.operations().current().snapshots(), since)
+        self.writes.extend(SnapshotList(self.session, self.java), since)
         return self.writes
 
     def transaction(self) -> Any:
         """A transaction on the metadata that was looked at; raises `TableMoved` where others have committed since."""
         looked_at = self.java.operations().current()
         faults.point("history-searched")
-        # Iceberg loads the table again here. On newer metadata, what was found in the old one proves nothing.
-        transaction = self.java.newTransaction()
-        if not _same(transaction.startMetadata(), looked_at):
+        transaction = self.tables.begin(self.java, looked_at)
+        if transaction is None:
             raise TableMoved
         return transaction
-
-    def same_thread(self) -> Any:
-        """An executor that runs tasks in the calling thread."""
-        guava = "relocated.com.google.common.util.concurrent"
-        return self.jvm.iceberg(f"{guava}.MoreExecutors").newDirectExecutorService()
 
     def has_history_since(self, base: Base) -> bool:
         """Whether all commits since a state are still in the history; expiry and some catalogs remove old ones."""
@@ -123,9 +154,3 @@ class LakeTable:
             return any(f"/{name}/" in str(task.file().location()) for task in tasks.iterator())
         finally:
             tasks.close()
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two of Iceberg's objects are of the same metadata file."""
-    place = one.metadataFileLocation()
-    return bool(one.equals(other)) or (place is not None and place == other.metadataFileLocation())

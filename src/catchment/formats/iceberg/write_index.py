@@ -6,11 +6,8 @@ import sys
 from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
-
-from catchment.formats.iceberg import bulk
 from catchment.formats.stamps import METASTORE, SEALS, WORKFLOW, WRITE_ROWS, WRITES
 from catchment.store.writes import Published
 
@@ -60,28 +57,48 @@ class Commit:
         ]
 
 
+class Snapshots(Protocol):
+    """The list of snapshots in a table's current metadata; sequence numbers and times grow along it."""
+
+    def count(self, end: int, last: int) -> int | None:
+        """How many there are; None if the one before place `end` is not this one any more, as after an expiry."""
+        ...
+
+    def first(self, end: int, since: Since) -> int:
+        """The place of the first one before `end` that counts."""
+        ...
+
+    def read(self, first: int, end: int) -> list[dict[str, Any]]:
+        """Those from one place to another, as JSON of the Iceberg table spec."""
+        ...
+
+
 class WriteIndex:
     """The newest commits of a table, back to wherever somebody had to look. For one thread at a time."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    def __init__(self) -> None:
         self._first = 0
         """The place of the oldest commit that is known, in the table's list of snapshots."""
         self._commits: list[Commit] = []
         self._snapshots: dict[str, int] = {}
 
-    def extend(self, listed: Any, since: Since) -> None:
+    def extend(self, listed: Snapshots, since: Since) -> None:
         """Read the snapshots of a table's current metadata that count and are not known yet."""
-        size = int(listed.size())
-        if not self._is_continued_by(listed, size):
+        size = listed.count(self._end, self._commits[-1].id) if self._commits else None
+        if size is None:
+            size = listed.count(0, 0) or 0
             self._first, self._commits, self._snapshots = size, [], {}
-        end = self._first + len(self._commits)
-        self._add(self._read(listed, end, size), older=False)
+        self._add(_read(listed, self._end, size), older=False)
         if self._first and (not self._commits or since.counts(self._commits[0].sequence, self._commits[0].millis)):
             # With the one before the first that counts, so that the next look knows where it can stop.
-            first = max(_first_that_counts(listed, self._first, since) - 1, 0)
-            self._add(self._read(listed, first, self._first), older=True)
+            first = max(listed.first(self._first, since) - 1, 0)
+            self._add(_read(listed, first, self._first), older=True)
             self._first = first
+
+    @property
+    def _end(self) -> int:
+        """The place after the newest commit that is known."""
+        return self._first + len(self._commits)
 
     def forget_old(self) -> None:
         """Forget the oldest commits, if they are very many; whoever asks for them reads them again.
@@ -111,32 +128,18 @@ class WriteIndex:
         """What was published for a metastore."""
         return [each for commit in self._commits if _is_of(commit, metastore) for each in commit.published()]
 
-    def _is_continued_by(self, listed: Any, size: int) -> bool:
-        """Whether the list only has more snapshots than it had; expiry removes some."""
-        end = self._first + len(self._commits)
-        return bool(self._commits) and end <= size and int(listed.get(end - 1).snapshotId()) == self._commits[-1].id
-
-    def _read(self, listed: Any, first: int, end: int) -> list[Commit]:
-        if first == end:
-            return []
-        return [
-            Commit(each["snapshot-id"], each.get("sequence-number", 0), each["timestamp-ms"], _ours(each["summary"]))
-            for each in bulk.snapshots(self._session, listed.subList(first, end))
-        ]
-
     def _add(self, commits: list[Commit], *, older: bool) -> None:
         self._commits = [*commits, *self._commits] if older else [*self._commits, *commits]
         self._snapshots.update({write_id: commit.id for commit in commits for write_id in commit.write_ids})
 
 
-def _first_that_counts(listed: Any, end: int, since: Since) -> int:
-    """The place of the first snapshot that counts; both numbers grow along the list."""
-
-    def counts(place: int) -> bool:
-        snapshot = listed.get(place)
-        return since.counts(int(snapshot.sequenceNumber()), int(snapshot.timestampMillis()))
-
-    return bisect_left(range(end), True, key=counts)  # noqa: FBT003
+def _read(listed: Snapshots, first: int, end: int) -> list[Commit]:
+    if first == end:
+        return []
+    return [
+        Commit(each["snapshot-id"], each.get("sequence-number", 0), each["timestamp-ms"], _ours(each["summary"]))
+        for each in listed.read(first, end)
+    ]
 
 
 def _ours(summary: Mapping[str, str]) -> Mapping[str, str]:

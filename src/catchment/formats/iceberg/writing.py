@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from typing import TypeVar
 
@@ -19,7 +19,6 @@ from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
-from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.new_tables import dropped_on_failure
 from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.reserved_columns import check_names
@@ -73,9 +72,11 @@ def _commit_or_create(
 def _commit_to(
     spark: SparkSession, frame: DataFrame, write: Write, table: Table, writer: Writer, listener: Listener
 ) -> Written:
-    partitions.check_spec(table, write)
+    if write.output.partitions:
+        partitions.check_spec(partitions.table_fields(spark, table), write)
     ensure_branch(table, write.output.dataset.address, catalogs.branch_of(write.output), listener)
-    _warn_of_properties(table, write, listener)
+    if write.output.properties:
+        _warn_of_properties(LakeTable(spark, table).state().properties, write, listener)
     if write.output.merge is not None:
         return merge(spark, frame, write, write.output.merge, table, writer, listener)
     way = _directly if write.output.commit == "direct" else _through_buffer
@@ -131,9 +132,9 @@ def _properties(write: Write) -> dict[str, str]:
     return {**RETRIES, **{key: value for key, value in said.items() if value}, **output.properties}
 
 
-def _warn_of_properties(table: Table, write: Write, listener: Listener) -> None:
+def _warn_of_properties(properties: Mapping[str, str], write: Write, listener: Listener) -> None:
     for key, value in write.output.properties.items():
-        actual = table.properties().get(key)
+        actual = properties.get(key)
         if actual != value:
             listener.warn(f"{write.output.dataset.address} exists and keeps {key}={actual}; the workflow has {value}")
 
@@ -159,7 +160,11 @@ def _fitted(
 
 def _ready(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> DataFrame:
     fitted = fit(spark, frame, write, table)
-    return sorted_rows(fitted, write, partitions.clustering(table, partitions.functions_of(write.output.dataset.depot)))
+    if write.output.sort is None:
+        return fitted
+    functions = partitions.functions_of(write.output.dataset.depot)
+    clustering = partitions.clustering(partitions.table_fields(spark, table), functions)
+    return sorted_rows(fitted, write, clustering)
 
 
 def _schema_has_moved(error: Exception, write: Write) -> bool:
@@ -194,11 +199,11 @@ def _encrypt(spark: SparkSession, frame: DataFrame, write: Write, table: Table) 
 
 
 def _options(spark: SparkSession, write: Write, table: Table) -> dict[str, str]:
-    options, properties = dict(write.output.options), Jvm.of(spark).texts(table.properties())
+    options, properties = dict(write.output.options), LakeTable(spark, table).state().properties
     if write.output.compression:
         options["compression-codec"] = write.output.compression
     if write.output.sort:
         # The rows are sorted already; the table's own distribution would shuffle them again.
         options[ORDERING_OPTION] = "false"
-    clustered, sortable = write.output.sort is not None, partitions.sortable(table)
+    clustered, sortable = write.output.sort is not None, partitions.sortable(partitions.table_fields(spark, table))
     return without_fanout(options, properties, clustered=clustered, sortable=sortable)

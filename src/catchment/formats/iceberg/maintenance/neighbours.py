@@ -12,9 +12,9 @@ from catchment.errors import JobError, Retryable
 from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import catalogs
 from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.retention import published_retention
+from catchment.formats.iceberg.table import LakeTable
 from catchment.jvm.classes import listed
 from catchment.plan.model import Dataset
 
@@ -84,9 +84,9 @@ def _load(maintained: MaintainedTable, dataset: Dataset) -> Table | None:
 
 def _locations(maintained: MaintainedTable, table: Table) -> tuple[str, ...]:
     """Where a table keeps its files, as far as its metadata says."""
-    properties = Jvm.of(maintained.spark).texts(table.properties())
-    set_apart = (value for key, value in properties.items() if key.startswith("write.") and key.endswith(".path"))
-    return (str(table.location()), *set_apart)
+    state = LakeTable(maintained.spark, table).state()
+    set_apart = (value for key, value in state.properties.items() if key.startswith("write.") and key.endswith(".path"))
+    return (state.location, *set_apart)
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -108,7 +108,7 @@ def _place(maintained: MaintainedTable, location: str | None) -> str:
     if location is None:
         return root
     place = location.rstrip("/") if location[:1] == "/" or "://" in location else f"{root}/{location.rstrip('/')}"
-    own = (root, LakeTable(maintained.spark, maintained.table).data_location.rstrip("/"))
+    own = (root, LakeTable(maintained.spark, maintained.table).state().data_location.rstrip("/"))
     if ".." in place.split("/") or not any(place == each or place.startswith(f"{each}/") for each in own):
         raise JobError(
             f"{location} is not a directory of {maintained.dataset.address}",
