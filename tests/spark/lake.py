@@ -31,6 +31,7 @@ from catchment.engine.protocol import (
     Rows,
     RunJob,
     RunQuery,
+    TryJobs,
 )
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import (
@@ -320,6 +321,13 @@ class LiveEngine:
 
     def refused_query(self, sql: str, *, write: bool = False, published: bool = False) -> Failed:
         return self.start_query(sql, write=write, published=published).failed()
+
+    def try_jobs(self, *jobs: JobPlan, sample: int | None = 100, rows: int = 2) -> dict[str, Mapping[str, Any]]:
+        """What jobs would compute, by their names."""
+        request = RunRequest("2026-03-01T12:00:00+00:00")
+        reply = self._send(lambda id: TryJobs(id, jobs, "workflow", request, sample, rows)).answer()
+        assert isinstance(reply, Facts), reply
+        return {each["name"]: each for each in reply.data["jobs"]}
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
         depot = next(each for each in self.plan.depots if each.name == dataset.depot)

@@ -41,7 +41,7 @@ def _data(made: Plan) -> Any:
 
     from catchment.plan.model import Plan
 
-    return TypeAdapter(Plan).dump_python(made, mode="json")
+    return TypeAdapter(Plan).dump_python(made, mode="json", exclude={"definition"})
 
 
 def _row(job: JobPlan) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ VERBS = {
     ),
     "schema": Verb("catchment.cli.validate:schema", "Print the JSON Schema of workflow or project files."),
     "plan": Verb("catchment.cli.plan:plan", "Show what a run would do, without doing it."),
+    "diff": Verb("catchment.cli.diff:diff", "Show what a workflow would do differently than its last run."),
     "run": Verb("catchment.cli.run:run", "Run a workflow."),
     "apply": Verb("catchment.cli.run:apply", "Run a workflow: catchment apply -f FILE."),
     "resume": Verb("catchment.cli.run:resume", "Run what did not succeed in an earlier run."),

@@ -16,6 +16,7 @@ from catchment.run_model import Backfill, Choices, RunRequest, new_run_id
 
 if TYPE_CHECKING:
     from catchment.plan.model import Plan
+    from catchment.plan.preparation import Prepared
     from catchment.project.model import Project
 
 MAX_WINDOWS = 10_000
@@ -23,7 +24,19 @@ INCREMENTAL = ("backfill", "until_caught_up", "windows", "wait")
 """Options that say how incremental jobs are run."""
 NOT_OF_TICKS = (
     *INCREMENTAL,
-    *("select", "exclude", "variables", "earlier", "run_id", "detach", "service_name", "restart_policy"),
+    *(
+        "select",
+        "exclude",
+        "variables",
+        "dry_run",
+        "with_data",
+        "sample",
+        "earlier",
+        "run_id",
+        "detach",
+        "service_name",
+        "restart_policy",
+    ),
 )
 """Options that the run of a tick does not take."""
 
@@ -45,6 +58,14 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill 
 @click.option("--backfill", callback=_range, metavar="FROM..TO", help="Let incremental jobs read a range again.")
 @options.selection
 @options.variables
+@click.option("--dry-run", is_flag=True, help="Look at what each step would compute, and write nothing.")
+@click.option("--with-data", is_flag=True, help="With --dry-run: on a sample of the inputs, with the first rows.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="N",
+    help="A dry run with data, on at most N rows of each input.  [default with --with-data: 1000]",
+)
 @click.option("--wait", is_flag=True, help="Wait for other runs of the same incremental job, however long they take.")
 @click.option("--run-id", metavar="RUN", hidden=True, help="The id of the run; one that has begun goes on.")
 @click.option("--tick", type=tick_time, metavar="TIME", hidden=True, help="Run a tick that a scheduler has claimed.")
@@ -66,7 +87,10 @@ def run(
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     variables: dict[str, str],
+    sample: int | None,
     *,
+    dry_run: bool,
+    with_data: bool,
     until_caught_up: bool,
     wait: bool,
     quiet: bool,
@@ -80,6 +104,9 @@ def run(
     An incremental job reads one window per run and continues where the last run ended. With --until-caught-up it reads
     windows until its source has nothing newer, at most as many as --windows says (10,000 if not given). --backfill
     reads the windows of a range, whatever the state is, and does not change the state.
+
+    With --dry-run, the jobs run up to their outputs and nothing is written: the columns of each input and step are
+    shown, and with --with-data or --sample also their first rows.
 
     With --select or --exclude, only some jobs run, and the others are named. They do not wait for jobs that are left
     out.
@@ -105,7 +132,45 @@ def run(
     elif file is None:
         raise click.UsageError("give a workflow FILE, or --from-run RUN")
     asked = Asked(request, choices, recorded=earlier is not None)
+    if dry_run or sample or with_data:
+        _dry_run(file, asked, project, sample, dry_run=dry_run, with_data=with_data, quiet=quiet, output=output)
+        return
     run_file(file, asked, project, run_id, jobs=jobs, quiet=quiet, output=output)
+
+
+def _dry_run(
+    file: Path,
+    asked: Asked,
+    project: Project | None,
+    sample: int | None,
+    *,
+    dry_run: bool,
+    with_data: bool,
+    quiet: bool,
+    output: str,
+) -> None:
+    from catchment.cli.dry_run import try_plan
+    from catchment.plan.missing_inputs import require_inputs
+    from catchment.run.dry_run import SAMPLE_ROWS
+
+    if with_data and not dry_run:
+        options.refuse(options.given("with_data"), "it is for --dry-run", "add --dry-run, or leave it out")
+    refused = options.given(*INCREMENTAL, "run_id", "jobs", "detach", "service_name", "restart_policy")
+    options.refuse(refused, "a dry run writes nothing, and runs one job after the other", "leave it out")
+    prepared = projects.prepare(file, project, asked.choices, recorded=asked.recorded)
+    project, plan = prepared.require()
+    require_inputs(plan)
+    if not quiet:
+        tell_findings(prepared)
+    try_plan(plan, project, sample or (SAMPLE_ROWS if with_data else None), quiet=quiet, output=output)
+
+
+def tell_findings(prepared: Prepared) -> None:
+    """Print the warnings about a workflow, and which of its jobs are left out."""
+    if prepared.diagnostics:
+        click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
+    if prepared.plan and prepared.plan.choices.left_out:
+        printing.tell(f"left out: {', '.join(prepared.plan.choices.left_out)}")
 
 
 @dataclass(frozen=True)
@@ -143,12 +208,10 @@ def run_file(
     # Of a stream, too, only one run can be active.
     streams = any(job.stream is not None for job in plan.jobs)
     _check_incremental(plan, options.given(*(name for name in INCREMENTAL if not (streams and name == "wait"))))
-    if prepared.diagnostics and not quiet:
-        click.echo(projects.redactor().text(error_report.diagnostics_text(prepared.diagnostics)), err=True)
+    if not quiet:
+        tell_findings(prepared)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
-    if plan.choices.left_out and not quiet:
-        printing.tell(f"left out: {', '.join(plan.choices.left_out)}")
     # The id is chosen here, so that the service goes on with its run if its process has to be started again.
     if detaching.detached(
         plan.workflow, project, output=output, more=("--run-id", new_run_id(datetime.now(timezone.utc)))

@@ -35,7 +35,7 @@ NoteEvent = Literal[
     "batch",
 ]
 
-VERSION = 8
+VERSION = 9
 WAITING_FOR_MEMORY: Final = "waiting-for-memory"
 """The note of a job that its engine has no memory for yet; `admitted` follows when it has."""
 HEARTBEAT_SECONDS = 2.0
@@ -68,6 +68,22 @@ class RunJob:
     """1 for the first attempt."""
     request: RunRequest
     kind: Literal["run-job"] = "run-job"
+
+
+@dataclass(frozen=True)
+class TryJobs:
+    """Run jobs up to their outputs and write nothing. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    jobs: tuple[JobPlan, ...]
+    """In an order that respects dependencies."""
+    workflow: str
+    request: RunRequest
+    sample: int | None
+    """How many rows of each input are read; None to look at columns alone."""
+    rows: int
+    """How many rows of each input and step are returned."""
+    kind: Literal["try-jobs"] = "try-jobs"
 
 
 @dataclass(frozen=True)
@@ -261,7 +277,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain | AskHealth
+Work = RunJob | TryJobs | RunQuery | Inspect | Recover | Change | Maintain | AskHealth
 """Commands that run as an attempt and are answered."""
 Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]

@@ -284,3 +284,5 @@ class Plan:
     placed: tuple[Placement, ...] = ()
     choices: Choices = field(default_factory=Choices)
     """What is run of the workflow, and with which values."""
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    """What all jobs of the workflow do, also those that are left out; see `plan.definition`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from catchment import spec
 from catchment.errors import Diagnostic, InvalidFiles
 from catchment.plan.building import draft
+from catchment.plan.definition import definition_of
 from catchment.plan.missing_inputs import warn_missing
 from catchment.plan.model import Plan
 from catchment.plan.selection import cut
@@ -90,7 +91,8 @@ def _chosen(whole: Plan, workflow: Workflow, project: Project, choices: Choices)
     names = {job.name for job in chosen.jobs}
     plan = whole if chosen is workflow else draft(chosen, project, Findings()) or whole
     left_out = tuple(job.name for job in whole.jobs if job.name not in names)
-    return replace(plan, choices=replace(choices, environment=project.environment, left_out=left_out))
+    made = replace(choices, environment=project.environment, left_out=left_out)
+    return replace(plan, choices=made, definition=definition_of(whole))
 
 
 def _secret_values(values: Mapping[str, str], hide: Redactor) -> Iterator[Diagnostic]:

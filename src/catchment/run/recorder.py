@@ -39,8 +39,9 @@ class RunRecorder:
     def begin(self) -> None:
         """The run begins, or is resumed."""
         plan, names = self._facts.plan, list(self._jobs)
+        said = self._redactor.data(dict(plan.definition))
         if self._facts.resumed:
-            self._progress.take_up(job_names=names, at=self._began, choices=plan.choices)
+            self._progress.take_up(job_names=names, at=self._began, choices=plan.choices, definition=said)
         else:
             self._progress.begin(
                 self._facts.request,
@@ -49,6 +50,7 @@ class RunRecorder:
                 job_names=names,
                 at=self._began,
                 choices=plan.choices,
+                definition=said,
             )
         for job in self._jobs.values():
             if job.name in self._facts.kept:

@@ -5,6 +5,8 @@ Each step may be repeated: a run with patience waits for a metastore that does n
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +16,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from catchment.run_model import Choices, InputResult, OutputResult, RunRequest
 from catchment.store.database import Database, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
-from catchment.store.schema import attempts, inputs, jobs, outputs, runs
+from catchment.store.schema import attempts, definitions, inputs, jobs, outputs, runs
 
 _QUEUED_AGAIN = {"status": "queued", "started": None, "finished": None, "engine_seconds": None, "error": None}
 
@@ -38,6 +40,7 @@ class Progress:
         job_names: Sequence[str],
         at: float,
         choices: Choices | None = None,
+        definition: Mapping[str, Any] | None = None,
     ) -> None:
         """The run begins: its row and one for each of its jobs."""
         asked: dict[str, Any] = {"reference_time": request.reference_time, "windows": request.windows}
@@ -45,14 +48,23 @@ class Progress:
             asked |= {"backfill_first": request.backfill.first, "backfill_last": request.backfill.last}
         row = {"workflow": workflow, "file": file, "started": at, **_chosen(choices or Choices())}
         with self._leases.holding(self._lease) as connection:
-            insert_missing(connection, runs, {"id": self._run_id, "status": "running", **row, **asked})
+            said = _recorded(connection, definition)
+            insert_missing(connection, runs, {"id": self._run_id, "status": "running", **row, **asked, **said})
             self._queue(connection, job_names)
 
     @repeatable
-    def take_up(self, *, job_names: Sequence[str], at: float, choices: Choices | None = None) -> None:
+    def take_up(
+        self,
+        *,
+        job_names: Sequence[str],
+        at: float,
+        choices: Choices | None = None,
+        definition: Mapping[str, Any] | None = None,
+    ) -> None:
         """The run is resumed: what did not succeed is queued again, under the plan of today."""
         now = {"status": "running", "resumed": at, "finished": None, **(_chosen(choices) if choices else {})}
         with self._leases.holding(self._lease) as connection:
+            now |= _recorded(connection, definition)
             connection.execute(update(runs).where(runs.c.id == self._run_id).values(now))
             unfinished = (jobs.c.run_id == self._run_id, jobs.c.status != "succeeded")
             connection.execute(delete(jobs).where(*unfinished, jobs.c.name.not_in(job_names)))
@@ -160,3 +172,13 @@ def _chosen(choices: Choices) -> dict[str, Any]:
         "excluded": list(choices.exclude),
         "left_out": list(choices.left_out),
     }
+
+
+def _recorded(connection: Connection, definition: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Record what a workflow says, unless another run of the same has done so."""
+    if not definition:
+        return {}
+    text = json.dumps(definition, sort_keys=True)
+    known = hashlib.sha256(text.encode()).hexdigest()
+    insert_missing(connection, definitions, {"id": known, "content": definition})
+    return {"definition": known}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, func, or_, select
@@ -11,7 +11,7 @@ from catchment.run_model import Backfill, Choices, InputResult, OutputResult, Ru
 from catchment.store.database import Database, database_time
 from catchment.store.leases import is_held, process_of
 from catchment.store.records import AttemptRecord, JobRecord, RunRecord
-from catchment.store.schema import attempts, inputs, jobs, leases, outputs, runs
+from catchment.store.schema import attempts, definitions, inputs, jobs, leases, outputs, runs
 
 
 def lease_name(run_id: str) -> str:
@@ -36,6 +36,19 @@ class Runs:
         with self._database.reading() as connection:
             row = connection.execute(_runs().where(runs.c.id == run_id)).one_or_none()
         return _run(row) if row else None
+
+    def newest_of(self, workflow: str) -> str | None:
+        """The newest run of a workflow whose definition was recorded; None if there is none."""
+        known = runs.c.workflow == workflow, runs.c.definition.is_not(None)
+        query = select(runs.c.id).where(*known).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(1)
+        with self._database.reading() as connection:
+            return connection.scalar(query)
+
+    def definition(self, run_id: str) -> Mapping[str, Any] | None:
+        """What the workflow of a run said; None if it was not recorded."""
+        query = select(definitions.c.content).select_from(definitions.join(runs, runs.c.definition == definitions.c.id))
+        with self._database.reading() as connection:
+            return connection.scalar(query.where(runs.c.id == run_id))
 
     def jobs(self, run_id: str) -> list[JobRecord]:
         """The jobs of a run in the order of its plan."""

@@ -23,7 +23,10 @@ runs: TableClause = table(
     column("selected", JSON(none_as_null=True)),
     column("excluded", JSON(none_as_null=True)),
     column("left_out", JSON(none_as_null=True)),
+    column("definition", String),
 )
+
+definitions: TableClause = table("definitions", column("id", String), column("content", JSON))
 
 jobs: TableClause = table(
     "jobs",

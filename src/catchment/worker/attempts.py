@@ -31,12 +31,14 @@ from catchment.engine.protocol import (
     RunJob,
     RunQuery,
     Start,
+    TryJobs,
     Work,
     failure,
 )
 from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory, SetupError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Requester
+from catchment.job.dry_run import DryRun
 from catchment.job.lingering import Lingering
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
@@ -128,6 +130,9 @@ class Attempt:
                 reads = self.work.job.reads and self.work.job.stream is None
                 with application.reading(self.work.job.name) if reads else nullcontext():
                     return self._run_job(session, self.work, application)
+            case TryJobs():
+                with self._registered(application):
+                    return Facts(self.id, self._try_jobs(self.work, application))
             case RunQuery():
                 with self._registered(application):
                     return self._run_query(session, self.work)
@@ -151,6 +156,10 @@ class Attempt:
             message = f"the query is not recorded, and {lost}: {error.message}"
             self._channel.send(Note(self.id, "warning", {"message": message}))
             return nullcontext()
+
+    def _try_jobs(self, work: TryJobs, application: Application) -> Mapping[str, Any]:
+        sessions, depots = self._sessions(application), self._start.engine.depots
+        return DryRun(work, sessions, application.writer.store, depots, self._story()).run()
 
     def _run_query(self, session: SparkSession, work: RunQuery) -> Reply:
         """Send all messages with rows except the last one, which is the answer."""

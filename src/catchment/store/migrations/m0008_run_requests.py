@@ -20,8 +20,10 @@ RUNS = (
     "ALTER TABLE runs ADD COLUMN selected JSON",
     "ALTER TABLE runs ADD COLUMN excluded JSON",
     "ALTER TABLE runs ADD COLUMN left_out JSON",
+    "ALTER TABLE runs ADD COLUMN definition TEXT",
+    "CREATE TABLE definitions (id TEXT PRIMARY KEY, content JSON NOT NULL)",
 )
-"""What is run of the workflow, and with which values."""
+"""What is run of the workflow, with which values, and what the workflow said: once for all runs of the same text."""
 
 
 def apply(connection: Connection) -> None:
