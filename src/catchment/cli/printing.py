@@ -25,7 +25,7 @@ def teller(*, quiet: bool) -> Callable[[str], None]:
     return (lambda _: None) if quiet else tell
 
 
-def refresh(looks: Iterable[Look], echo: Callable[[Look], None]) -> None:
+def refresh(looks: Iterable[Look], echo: Callable[[Look], object]) -> None:
     """Print what somebody watches, each time in place of the last on a terminal, as long as anybody reads."""
     for number, look in enumerate(looks):
         if number and sys.stdout.isatty():

@@ -35,6 +35,8 @@ class Prepared:
     """The problems of the files."""
     secrets: tuple[str, ...] = ()
     """The secrets of workflow and project; those of a project with errors are in no diagnostic."""
+    files: tuple[Path, ...] = ()
+    """All files that were read: the project file, the workflow, and what it includes."""
     missing: tuple[Diagnostic, ...] = ()
     """A warning for each input that is not there now; the files are right, but a run would fail."""
 
@@ -82,7 +84,9 @@ def prepare(
     if workflow and project and plan and not failed:
         plan = _chosen(plan, workflow, project, replace(choices, variables=values))
     missing = hide.diagnostics(tuple(warn_missing(plan)) if plan else ())
-    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets, missing)
+    of_project = project.file if project and project.file else loading.find(file)[0] / loading.FILE
+    files = (of_project, *loaded.files)
+    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets, files, missing)
 
 
 def _chosen(whole: Plan, workflow: Workflow, project: Project, choices: Choices) -> Plan:

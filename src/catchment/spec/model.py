@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
@@ -404,3 +405,5 @@ class Loaded:
     """Where a value begins and ends whose problem is among the diagnostics: no other is reported about it."""
     variables: Mapping[str, str | None] = field(default_factory=dict)
     """The variables that the workflow declares, with their values; None for one whose value is wrong or missing."""
+    files: tuple[Path, ...] = ()
+    """The workflow file and all files that it names."""

@@ -47,7 +47,8 @@ def load(
     workflow = _Loading(path, surroundings).workflow()
     secrets = tuple(dict.fromkeys(surroundings.secrets))
     values = {name: value.text if value else None for name, value in surroundings.variables.items()}
-    return Loaded(workflow, findings.in_order(str(path)), secrets, findings.settled, values)
+    files = (path, *sorted(surroundings.boundary.asked))
+    return Loaded(workflow, findings.in_order(str(path)), secrets, findings.settled, values, files)
 
 
 @dataclass

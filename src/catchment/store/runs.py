@@ -37,6 +37,12 @@ class Runs:
             row = connection.execute(_runs().where(runs.c.id == run_id)).one_or_none()
         return _run(row) if row else None
 
+    def datasets(self, beginning: str, limit: int) -> list[str]:
+        """Addresses that jobs have written, as far as they begin so."""
+        query = select(outputs.c.dataset).where(outputs.c.dataset.startswith(beginning, autoescape=True)).distinct()
+        with self._database.reading() as connection:
+            return list(connection.scalars(query.order_by(outputs.c.dataset).limit(limit)))
+
     def newest_of(self, workflow: str) -> str | None:
         """The newest run of a workflow whose definition was recorded; None if there is none."""
         known = runs.c.workflow == workflow, runs.c.definition.is_not(None)

@@ -132,4 +132,4 @@ def test_every_verb_that_works_on_a_project_can_be_told_which_one() -> None:
     verbs = [(verb, program.get_command(click.Context(program), verb)) for verb in VERBS]
     every = [found for verb, command in verbs if command for found in _commands(command, verb)]
     without = [name for name, command in every if {"where", "environment"} - {param.name for param in command.params}]
-    assert without == ["init", "schema", "demo"]
+    assert without == ["init", "schema", "completion", "demo"]
