@@ -7,10 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from catchment.errors import JobError, Position
 from catchment.run_model import InputResult, OutputResult
 
 JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
 RunStatus = Literal["succeeded", "failed", "cancelled", "running", "dead"]
+
+
+class RunFailed(JobError):
+    """A run did not succeed."""
+
+    code = "run-failed"
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,12 @@ class ErrorReport:
     file: str | None = None
     line: int | None = None
     column: int | None = None
+
+    @property
+    def where(self) -> Position | None:
+        """The position in the workflow, if it is known."""
+        known = self.file is not None and self.line is not None and self.column is not None
+        return Position(str(self.file), int(self.line or 0), int(self.column or 0)) if known else None
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,18 @@ class Run:
     """The values of all variables."""
     left_out: tuple[str, ...] = ()
     """Jobs of the workflow that were not selected."""
+
+    def require_success(self) -> Run:
+        """The run itself; raises RunFailed, which names the jobs and their errors, if it did not succeed."""
+        if self.status == "succeeded":
+            return self
+        failed = "; ".join(f"{job.name}: {job.error.message} [{job.error.code}]" for job in self.jobs if job.error)
+        first = next((job.error for job in self.jobs if job.error), None)
+        raise RunFailed(
+            f"run {self.run_id} of {self.workflow}: {self.status}" + (f": {failed}" if failed else ""),
+            hint=f"to go on: project.resume({self.run_id!r})",
+            where=first.where if first else None,
+        )
 
 
 @dataclass(frozen=True)
