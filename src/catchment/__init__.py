@@ -117,6 +117,7 @@ class Project:
         backfill: tuple[str, str] | None = None,
         windows: int | None = None,
         wait: bool = False,
+        notify: Iterable[str] = (),
         jobs: int | None = None,
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
@@ -124,7 +125,8 @@ class Project:
         """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels.
 
         `backfill` is the first and the last value of a range that incremental jobs read again, `windows` how many
-        windows they read at most. `Run.require_success()` raises if a job failed.
+        windows they read at most. `notify` names hooks that are told how the run ends. `Run.require_success()` raises
+        if a job failed.
 
         Raises InvalidFiles before anything starts if the file has errors, or if an input is certainly not there.
         """
@@ -136,7 +138,7 @@ class Project:
         project, made = self._prepare(file, vars, select, exclude).require()
         require_inputs(made)
         request = request_for(made, backfill=backfill, windows=windows, wait=wait)
-        return run.start(made, project, request, jobs=jobs, sinks=sinks, stop=stop)
+        return run.start(made, project, request, jobs=jobs, sinks=sinks, stop=stop, notify=tuple(notify))
 
     def resume(
         self,

@@ -127,6 +127,12 @@ def quiet(command: Command) -> Command:
     return click.option("--quiet", "-q", is_flag=True, help="Print no progress messages, only errors.")(command)
 
 
+def notify(command: Command) -> Command:
+    """`--notify`: hooks of the project file that are told how a run ends."""
+    text = "Tell this hook of the project file how the run ends; may be given several times."
+    return click.option("--notify", multiple=True, metavar="NAME", help=text)(command)
+
+
 DETACHING = ("--detach", "--name", "--restart")
 """The options of `detach`, as people write them."""
 

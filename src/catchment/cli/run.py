@@ -70,6 +70,7 @@ def _range(_: click.Context, __: click.Parameter, text: str | None) -> Backfill 
 @click.option("--run-id", metavar="RUN", hidden=True, help="The id of the run; one that has begun goes on.")
 @click.option("--tick", type=tick_time, metavar="TIME", hidden=True, help="Run a tick that a scheduler has claimed.")
 @options.detach
+@options.notify
 @options.project
 @options.jobs
 @options.quiet
@@ -88,6 +89,7 @@ def run(
     exclude: tuple[str, ...],
     variables: dict[str, str],
     sample: int | None,
+    notify: tuple[str, ...],
     *,
     dry_run: bool,
     with_data: bool,
@@ -131,7 +133,7 @@ def run(
         choices = _as_before(choices, found.choices)
     elif file is None:
         raise click.UsageError("give a workflow FILE, or --from-run RUN")
-    asked = Asked(request, choices, recorded=earlier is not None)
+    asked = Asked(request, choices, notify, recorded=earlier is not None)
     if dry_run or sample or with_data:
         _dry_run(file, asked, project, sample, dry_run=dry_run, with_data=with_data, quiet=quiet, output=output)
         return
@@ -155,7 +157,7 @@ def _dry_run(
 
     if with_data and not dry_run:
         options.refuse(options.given("with_data"), "it is for --dry-run", "add --dry-run, or leave it out")
-    refused = options.given(*INCREMENTAL, "run_id", "jobs", "detach", "service_name", "restart_policy")
+    refused = options.given(*INCREMENTAL, "run_id", "jobs", "notify", "detach", "service_name", "restart_policy")
     options.refuse(refused, "a dry run writes nothing, and runs one job after the other", "leave it out")
     prepared = projects.prepare(file, project, asked.choices, recorded=asked.recorded)
     project, plan = prepared.require()
@@ -179,6 +181,7 @@ class Asked:
 
     request: RunRequest
     choices: Choices
+    notify: tuple[str, ...] = ()
     recorded: bool = False
     """Whether some of the choices are those of an earlier run."""
 
@@ -201,6 +204,7 @@ def run_file(
 ) -> None:
     """Run one workflow file, or start a service that does; print the result and exit with its exit code."""
     from catchment.plan.missing_inputs import require_inputs
+    from catchment.run.notify.sending import check_hooks
 
     prepared = projects.prepare(file, project, asked.choices, recorded=asked.recorded)
     project, plan = prepared.require()
@@ -213,6 +217,7 @@ def run_file(
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
     # The id is chosen here, so that the service goes on with its run if its process has to be started again.
+    check_hooks(project, asked.notify)
     if detaching.detached(
         plan.workflow, project, output=output, more=("--run-id", new_run_id(datetime.now(timezone.utc)))
     ):
@@ -221,7 +226,15 @@ def run_file(
 
     sinks, tell = run_result.sinks(quiet=quiet), printing.teller(quiet=quiet)
     with stop_on_signal() as stop:
-        result = start(plan, project, asked.request, jobs=jobs, sinks=sinks, stop=stop, run_id=run_id, tell=tell)
+        result = start(
+            *(plan, project, asked.request),
+            jobs=jobs,
+            sinks=sinks,
+            stop=stop,
+            run_id=run_id,
+            notify=asked.notify,
+            tell=tell,
+        )
     run_result.conclude(result, project, quiet=quiet, output=output)
 
 
@@ -262,12 +275,15 @@ def apply(
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
+@options.notify
 @options.project
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
-def resume(run_id: str | None, where: Path, jobs: int | None, *, quiet: bool, output: str) -> None:
+def resume(
+    run_id: str | None, notify: tuple[str, ...], where: Path, jobs: int | None, *, quiet: bool, output: str
+) -> None:
     """Run the jobs that did not succeed in an earlier run, or in the newest one; jobs that succeeded are kept.
 
     The workflow file is read again, so corrections take effect.
@@ -283,5 +299,5 @@ def resume(run_id: str | None, where: Path, jobs: int | None, *, quiet: bool, ou
         printing.tell(f"run {found.id} of {found.workflow} is resumed")
     with stop_on_signal() as stop:
         sinks, tell = run_result.sinks(quiet=quiet), printing.teller(quiet=quiet)
-        result = run.resume(found.id, project, jobs=jobs, sinks=sinks, stop=stop, tell=tell)
+        result = run.resume(found.id, project, jobs=jobs, sinks=sinks, stop=stop, notify=notify, tell=tell)
     run_result.conclude(result, project, quiet=quiet, output=output)

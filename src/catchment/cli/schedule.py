@@ -187,7 +187,7 @@ def run_tick(
     schedule = prepared.workflow and prepared.workflow.schedule
     end = calendar_of(schedule).end if schedule else None
     with stop_on_signal() as stop:
-        options = RunOptions(jobs, run_result.sinks(quiet=quiet), stop)
+        options = RunOptions(jobs, run_result.sinks(quiet=quiet), stop, due=tick)
         result = tick_process.run_tick(tick, plan, project, options, end)
     if result is None:
         printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was cancelled before its run began")

@@ -21,7 +21,7 @@ from catchment.spec.variables import Variable, canonical, filled, names_in, read
 
 ENVIRONMENTS = "environments"
 VARS = "vars"
-SECTIONS = ("depots", "engines")
+SECTIONS = ("depots", "engines", "notify")
 """Sections whose entries an environment replaces by name."""
 
 

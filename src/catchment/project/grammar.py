@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
-from catchment.project.model import Settings, Thresholds
+from catchment.project.model import Hook, HookEvent, Settings, Thresholds
 from catchment.project.sizes import parse_size
 from catchment.project.spark_versions import SPARK_LINES
 from catchment.spec.grammar.fields import Duration
@@ -228,6 +228,27 @@ class MaintainEntry(_Entry):
     )
 
 
+class NotifyEntry(_Entry):
+    """A command or a webhook that is told what happens."""
+
+    webhook: Text | None = Field(
+        None, description="An http or https address that gets the message as JSON, as ${secret:NAME} or ${file:PATH}."
+    )
+    command: list[Text] | None = Field(
+        None,
+        min_length=1,
+        description="A program and its arguments, run in the project's directory; it gets the message as JSON on "
+        "standard input.",
+    )
+    on: list[HookEvent] = Field(
+        default=list(Hook.on),
+        description="What it is told of: run-failed, run-late, service-dead. `run --notify NAME` tells it of more.",
+    )
+    late_after: Duration | None = Field(
+        None, description="With run-late: a run is late if it has not ended so long after it was due, or began: 30m."
+    )
+
+
 def _names(pattern: str) -> dict[str, Any]:
     return {"propertyNames": {"pattern": f"^{pattern}$"}}
 
@@ -243,6 +264,9 @@ class EnvironmentEntry(_Entry):
     )
     depots: Annotated[dict[str, DepotEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict, description="Depots by name.", json_schema_extra=_names(DEPOT_NAME)
+    )
+    notify: Annotated[dict[str, NotifyEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Who is told what happens, by name.", json_schema_extra=_names(ENGINE_NAME)
     )
     vars: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict, description="Values of variables that `vars` of the project declares."
@@ -278,6 +302,11 @@ class ProjectFile(_Entry):
     environments: Annotated[dict[str, EnvironmentEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,
         description="Environments by name, chosen with --env: their own depots, engines, metastore and variables.",
+        json_schema_extra=_names(ENGINE_NAME),
+    )
+    notify: Annotated[dict[str, NotifyEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Who is told of failed and late runs and of dead services, by name.",
         json_schema_extra=_names(ENGINE_NAME),
     )
     maintain: Annotated[dict[str, MaintainEntry], BeforeValidator(_nothing_as_empty)] = Field(

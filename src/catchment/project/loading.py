@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import realpath
 from pathlib import Path
 
-from catchment.errors import Diagnostic, InvalidFiles, Position
+from catchment.errors import Diagnostic, InvalidFiles, Position, Severity
 from catchment.project import environments
 from catchment.project.canonical import Canonical
 from catchment.project.depots import kinds_on_disk
@@ -19,7 +19,7 @@ from catchment.project.secrets import Redactor, weak_secrets
 from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
 from catchment.spec.references import References
-from catchment.spec.tree import MapNode, Node
+from catchment.spec.tree import MapNode, Node, follow
 from catchment.spec.validation import parse
 from catchment.spec.variables import values_of
 
@@ -94,8 +94,10 @@ class _Reading:
         findings.extend(problems)
         project = Canonical(self.file, node, findings, environment).project(entry)
         findings.extend(weak_secrets(references.secrets))
-        secrets = tuple(dict.fromkeys(secret.value for secret in references.secrets))
-        return replace(project, secrets=secrets, variables=values)
+        secrets = [secret.value for secret in references.secrets]
+        findings.extend(_plain_webhooks(project, node, secrets))
+        secrets += [hook.webhook for hook in project.notify if hook.webhook]
+        return replace(project, secrets=tuple(dict.fromkeys(secrets)), variables=values)
 
     def quietly(self, environment: str | None) -> Project:
         """The project in another environment, as far as it can be read here."""
@@ -103,6 +105,16 @@ class _Reading:
 
     def _included(self, name: str, where: Position) -> str:
         return read_file(self.file.parent / name, where)
+
+
+def _plain_webhooks(project: Project, node: Node, secrets: Sequence[str]) -> Iterator[Diagnostic]:
+    """A warning for each webhook that is written out: whoever knows such an address can use it."""
+    for hook in (each for each in project.notify if each.webhook):
+        if not any(secret in str(hook.webhook) for secret in secrets):
+            where = follow(node, ["notify", hook.name, "webhook"]).node.where
+            message = f"the webhook of `{hook.name}` is a secret, and is written out in the file"
+            hint = "write ${secret:NAME} or ${file:PATH}"
+            yield Diagnostic("plain-secret", message, where, hint, Severity.WARNING)
 
 
 def _shared_metastore(project: Project, others: Iterable[Project], where: Position) -> Iterator[Diagnostic]:
@@ -132,6 +144,7 @@ def _parse(node: Node) -> tuple[ProjectFile, list[Diagnostic]]:
         engines={name: engine for part in parts for name, engine in part.engines.items()},
         depots={name: depot for part in parts for name, depot in part.depots.items()},
         maintain={name: each for part in parts for name, each in part.maintain.items()},
+        notify={name: each for part in parts for name, each in part.notify.items()},
     )
     return rest, problems
 

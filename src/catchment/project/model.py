@@ -109,6 +109,24 @@ class Upkeep:
     """Snapshots older than so many seconds are expired; None to expire only those of tables whose writers never do."""
 
 
+HookEvent = Literal["run-failed", "run-late", "service-dead"]
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Somebody who is told what happens: a command or a webhook."""
+
+    name: str
+    webhook: str | None = None
+    """The URL; a secret."""
+    command: tuple[str, ...] = ()
+    """Given if and only if there is no webhook."""
+    on: tuple[HookEvent, ...] = ("run-failed", "service-dead")
+    """What the hook is told of by itself."""
+    late_after: float | None = None
+    """A run is late if it has not ended so many seconds after it was due, or began; given if and only if it is told."""
+
+
 @dataclass(frozen=True)
 class Project:
     root: Path
@@ -129,6 +147,8 @@ class Project:
     """Directories outside the root from which workflows may include files."""
     maintain: Mapping[str, Upkeep] = field(default_factory=dict)
     """Upkeep by the name of a depot, or by the address of a table, which goes first."""
+    notify: tuple[Hook, ...] = ()
+    """Who is told what happens."""
     environment: str | None = None
     """The environment that was chosen."""
     environments: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from catchment import private_files
-from catchment.errors import SetupError
+from catchment.errors import CatchmentError, SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
 from catchment.os_errors import explained
@@ -38,6 +38,7 @@ class Execution:
 
     def __init__(self, facts: RunFacts, project: Project, options: RunOptions) -> None:
         self._facts = facts
+        self._project = project
         self._options = options
         self._redactor = Redactor(project.secrets)
         self._home = project.home
@@ -65,12 +66,24 @@ class Execution:
 
     def carry_out(self, store: Store, heartbeat: HeldLease) -> Run:
         """Run every unfinished job, as the holder of the run's lease."""
-        from catchment.events.sinks import MetastoreSink
+        from catchment.run.notify.run_watch import RunWatch
         from catchment.run.recorder import RunRecorder
 
         recorder = RunRecorder(
             self._facts, store.progress(heartbeat.lease, self._facts.run_id), self._hub, self._redactor
         )
+        with RunWatch(self._project, recorder.result, named=self._options.notify, due=self._options.due) as watch:
+            try:
+                self._carry_out(store, heartbeat, recorder)
+            except CatchmentError as error:
+                watch.broke_off(error)
+                raise
+            watch.ended()
+        return recorder.result()
+
+    def _carry_out(self, store: Store, heartbeat: HeldLease, recorder: RunRecorder) -> None:
+        from catchment.events.sinks import MetastoreSink
+
         recorder.begin()
         lines = JsonLines(self._log_dir / "events.jsonl")
         self._hub.open([*self._options.sinks, lines, MetastoreSink(store.events, heartbeat.lease)])
@@ -80,7 +93,6 @@ class Execution:
             # The event stream must end before the lease is released and the store is closed.
             self._engines.close(0.0)
             self._hub.close()
-        return recorder.result()
 
     def _execute(self, recorder: RunRecorder, heartbeat: HeldLease) -> None:
         executor = self._executor(recorder, heartbeat)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
@@ -38,6 +39,10 @@ class RunOptions:
     timing: Timing = Timing()
     tell: Callable[[str], None] = lambda _: None
     """Hears what happens before the run has events."""
+    notify: tuple[str, ...] = ()
+    """Hooks that are told how the run ends, however it does."""
+    due: datetime | None = None
+    """When the run should have begun, if that was not now."""
 
     @property
     def limit(self) -> int:

@@ -280,4 +280,5 @@ services: TableClause = table(
     column("exit_code", Integer),
     column("error", String),
     column("stop_requested", Boolean),
+    column("reported", Boolean),
 )

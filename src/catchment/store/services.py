@@ -92,6 +92,7 @@ class Services:
             "started": database_time(),
             "restarts": 0,
             "stop_requested": False,
+            "reported": False,
         }
         with self._leases.holding(lease) as connection:
             connection.execute(delete(services).where(services.c.name == order.name))
@@ -130,6 +131,18 @@ class Services:
         asked = select(services.c.name).where(services.c.name == name, services.c.stop_requested)
         with self._database.reading() as connection:
             return connection.scalar(asked) is not None
+
+    def unreported(self) -> list[ServiceRecord]:
+        """Services whose end was not recorded, and of which nobody has told yet that they have died."""
+        open_ = services.c.finished.is_(None), ~services.c.reported
+        with self._database.reading() as connection:
+            return [_record(row) for row in connection.execute(_records().where(*open_))]
+
+    def report(self, record: ServiceRecord) -> bool:
+        """Take it upon oneself to tell that a service has died; False if somebody else has done so."""
+        this = services.c.name == record.order.name, services.c.owner == record.supervisor.owner, ~services.c.reported
+        with self._database.writing() as connection:
+            return connection.execute(update(services).where(*this).values(reported=True)).rowcount == 1
 
     @repeatable
     def all(self) -> list[ServiceRecord]:

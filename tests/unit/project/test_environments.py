@@ -8,7 +8,7 @@ import pytest
 
 from catchment import project
 from catchment.errors import InvalidFiles, RequestError
-from catchment.project.model import Project
+from catchment.project.model import Hook, Project
 from tests.unit.spec.marked import MARK, unmarked
 
 TEXT = """\
@@ -133,3 +133,45 @@ def test_other_environments_are_not_used(tmp_path: Path) -> None:
     text = "environments: {prod: {depots: {a: {kind: files, location: '${env:NOT_SET}'}}}, test: {}}"
     assert load(tmp_path, text, "test").environment == "test"
     assert codes(tmp_path, text) == ["unset-variable"]
+
+
+HOOKS = """\
+notify:
+  oncall: {webhook: "${secret:LAKE_PASSWORD}", on: [run-failed, run-late], late_after: 30m}
+  mail: {command: [./mail.sh, team]}
+environments:
+  prod: {notify: {mail: {command: [./page.sh]}}}
+"""
+URL = {"LAKE_PASSWORD": "https://hooks.example.org/T0K3N"}
+
+
+def test_hooks_are_told_of_failures_unless_they_say_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "catchment.yaml").write_text(HOOKS)
+    oncall, mail = project.load(tmp_path, env=URL).notify
+    assert oncall == Hook("oncall", URL["LAKE_PASSWORD"], (), ("run-failed", "run-late"), 1800.0)
+    assert mail == Hook("mail", None, ("./mail.sh", "team"), ("run-failed", "service-dead"))
+    assert [hook.command for hook in project.load(tmp_path, env=URL, environment="prod").notify] == [(), ("./page.sh",)]
+
+
+def test_the_address_of_a_webhook_is_a_secret_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "catchment.yaml").write_text("notify: {a: {webhook: 'https://hooks.example.org/T0K3N'}}")
+    found = project.load(tmp_path)
+    assert found.secrets == ("https://hooks.example.org/T0K3N",)
+    assert [each.code for each in found.warnings] == ["plain-secret"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "code"),
+    [
+        ("{}", "bad-hook"),
+        ("{webhook: 'https://a/b', command: [x]}", "bad-hook"),
+        ("{webhook: 'file:///etc/passwd'}", "bad-hook"),
+        ("{command: [x], on: [run-late]}", "bad-hook"),
+        ("{command: [x], late_after: 5m}", "bad-hook"),
+        ("{command: []}", "bad-value"),
+        ("{command: [x], on: [run-slow]}", "bad-value"),
+    ],
+)
+def test_hooks_that_cannot_be_told(hook: str, code: str, tmp_path: Path) -> None:
+    assert code in codes(tmp_path, f"notify: {{a: {hook}}}", None)
+    assert codes(tmp_path, "notify: {a/b: {command: [x]}}", None) == ["bad-hook-name"]

@@ -14,6 +14,8 @@ from threading import Event
 
 from catchment.errors import CatchmentError
 from catchment.run.identity import owner
+from catchment.run.notify.dead_services import DeadServices
+from catchment.run.notify.sending import Notifier
 from catchment.run.schedule.due import Pending, ScheduleProgress
 from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together
 from catchment.run.schedule.tick_reports import TickReport, moment
@@ -56,6 +58,7 @@ class Scheduler:
         self._pace = pace or Pace()
         self._me = owner()
         self._tick_runs = TickRuns(store, self._me, command, tell=tell, settled=settled)
+        self._services = DeadServices(store, Notifier.of(followed[0].project))
         self._trouble: str | None = None
         self._schedules = [self._progress_of(each) for each in followed]
 
@@ -112,6 +115,7 @@ class Scheduler:
                 self._read_again(progress)
         followed = [progress.followed for progress in self._schedules]
         self._tick_runs.look(followed)
+        self._services.look()
         now = datetime.now(timezone.utc)
         decided = [self._follow(progress, now) for progress in self._schedules]
         if any(decided):

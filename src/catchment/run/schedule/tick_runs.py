@@ -23,7 +23,9 @@ from catchment import private_files
 from catchment.errors import LeaseHeld
 from catchment.project.secrets import Redactor
 from catchment.run.identity import log_directory
-from catchment.run.results import ErrorReport
+from catchment.run.notify.message import about_run
+from catchment.run.notify.sending import Notifier
+from catchment.run.results import ErrorReport, Run
 from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow, trouble
 from catchment.run.schedule.tick_reports import TickReport, moment, report
 from catchment.store import Store
@@ -125,6 +127,16 @@ class TickRuns:
             self._store.ticks.give_up(tick, lease, outcome, reason, hide.data(asdict(error)) if error else None)
         finally:
             self._store.leases.release(lease)
+        if error is not None:
+            self._notify(tick, error)
+
+    def _notify(self, tick: TickRecord, error: ErrorReport) -> None:
+        """Tell the hooks of a tick whose run could not tell them itself."""
+        project, run_id = self._files[tick.workflow].project, str(tick.run_id)
+        failed = Run(run_id, tick.workflow, "failed", tick.seconds, ())
+        text = f"{self._name(tick)} failed: {error.message}"
+        notifier = Notifier.of(project)
+        notifier.send(about_run("run-failed", failed, project, text), notifier.on("run-failed"))
 
     def _report(self, unsettled: set[Key], mine: set[Key]) -> None:
         self._mine -= unsettled - mine  # another scheduler has adopted these

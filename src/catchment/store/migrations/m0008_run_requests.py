@@ -25,8 +25,11 @@ RUNS = (
 )
 """What is run of the workflow, with which values, and what the workflow said: once for all runs of the same text."""
 
+SERVICES = ("ALTER TABLE services ADD COLUMN reported BOOLEAN NOT NULL DEFAULT FALSE",)
+"""Whether somebody has told people that the service has died."""
+
 
 def apply(connection: Connection) -> None:
     """Add the columns."""
-    for statement in (*LEASES, *JOBS, *RUNS):
+    for statement in (*LEASES, *JOBS, *RUNS, *SERVICES):
         connection.execute(text(statement))
