@@ -50,6 +50,7 @@ from catchment.worker.admission import Full, MemoryGate
 from catchment.worker.channel import Channel
 from catchment.worker.questions import inspect, recover_tables
 from catchment.worker.session import Application
+from catchment.worker.stage_progress import stage_progress
 
 
 class Attempt:
@@ -98,11 +99,10 @@ class Attempt:
 
     def send_progress(self, context: SparkContext) -> None:
         """Report the progress of the attempt's Spark jobs."""
-        progress = _progress(context, self.id) if isinstance(self.work, RunJob) else None
+        progress = stage_progress(context, self.id) if isinstance(self.work, RunJob) else None
         with self._sending:
             if progress and not self._answered:
-                done, total = progress
-                self._channel.send(Note(self.id, "progress", {"done": done, "total": total}))
+                self._channel.send(Note(self.id, "progress", progress))
 
     def _place(self, gate: MemoryGate) -> AbstractContextManager[None]:
         """A place in the engine's memory. Only jobs wait for one; the other commands are small, or somebody watches."""
@@ -222,12 +222,3 @@ def _join_job_group(context: SparkContext, work: Work) -> None:
     name = work.job.name if isinstance(work, RunJob) else work.kind
     context.setJobGroup(work.attempt, name, interruptOnCancel=True)
     context.setLocalProperty("spark.scheduler.pool", name)
-
-
-def _progress(context: SparkContext, group: str) -> tuple[int, int] | None:
-    """Finished tasks and all tasks of the Spark jobs that the group is running."""
-    tracker = context.statusTracker()
-    jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number))]
-    stages = {stage for job in jobs if job.status == "RUNNING" for stage in job.stageIds}
-    known = [stage for number in stages if (stage := tracker.getStageInfo(number))]
-    return (sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)) if known else None
