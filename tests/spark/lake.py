@@ -19,6 +19,7 @@ from catchment.engine.protocol import (
     Cancel,
     Change,
     Done,
+    DropTable,
     Facts,
     Failed,
     Inspect,
@@ -346,6 +347,15 @@ class LiveEngine:
 
     def change(self, change: ChangePlan, *, dry_run: bool = False) -> Mapping[str, Any]:
         reply = self.start_change(change, dry_run=dry_run).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
+    def start_drop(self, target: Dataset, *, dry_run: bool = False) -> Pending:
+        depot = next(each for each in self.plan.depots if each.name == target.depot)
+        return self._send(lambda id: DropTable(id, target, depot.publish, dry_run))
+
+    def drop(self, target: Dataset, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_drop(target, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

@@ -137,6 +137,19 @@ class Change:
 
 
 @dataclass(frozen=True)
+class DropTable:
+    """Drop a table with its files. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    table: Dataset
+    published: str | None
+    """The published catalog of its depot, if it has one."""
+    dry_run: bool
+    """Whether only to report what would be dropped."""
+    kind: Literal["drop-table"] = "drop-table"
+
+
+@dataclass(frozen=True)
 class Maintain:
     """Run one maintenance action on a table. Answered by `Facts` or `Failed`."""
 
@@ -277,7 +290,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | TryJobs | RunQuery | Inspect | Recover | Change | Maintain | AskHealth
+Work = RunJob | TryJobs | RunQuery | Inspect | Recover | Change | DropTable | Maintain | AskHealth
 """Commands that run as an attempt and are answered."""
 Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]

@@ -19,6 +19,7 @@ from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     AskHealth,
     Change,
+    DropTable,
     Facts,
     Failed,
     Inspect,
@@ -141,6 +142,11 @@ class LakeSession:
     def change(self, change: ChangePlan, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Change a table beside writing rows into it, or look what that would come to."""
         self._process.send(Change(QUESTION, change, by, dry_run))
+        return self._await(Facts).data
+
+    def drop(self, table: Dataset, published: str | None, *, dry_run: bool) -> Mapping[str, Any]:
+        """Drop a table with its files, or look what that would mean."""
+        self._process.send(DropTable(QUESTION, table, published, dry_run))
         return self._await(Facts).data
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:

@@ -21,6 +21,7 @@ from catchment.engine.protocol import (
     AskHealth,
     Change,
     Done,
+    DropTable,
     Facts,
     Inspect,
     Maintain,
@@ -45,6 +46,7 @@ from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
 from catchment.maintain.actions import health, maintain_by_hand
 from catchment.maintain.changes import make_change
+from catchment.maintain.dropping import drop_table
 from catchment.project.secrets import Redactor
 from catchment.worker.admission import Full, MemoryGate
 from catchment.worker.channel import Channel
@@ -142,6 +144,8 @@ class Attempt:
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
             case Change():
                 return Facts(self.id, self._change_table(session, self.work, application.writer))
+            case DropTable():
+                return Facts(self.id, self._drop_table(session, self.work, application.writer))
             case Maintain():
                 return Facts(self.id, self._maintain_table(session, self.work, application.writer))
             case AskHealth():
@@ -170,6 +174,9 @@ class Attempt:
 
     def _change_table(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
         return make_change(session, work.change, Requester(work.by), writer, self._story(), dry_run=work.dry_run)
+
+    def _drop_table(self, session: SparkSession, work: DropTable, writer: Writer) -> Mapping[str, Any]:
+        return drop_table(session, work.table, work.published, writer, self._story(), dry_run=work.dry_run)
 
     def _maintain_table(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
         table, operation = work.table, work.operation
