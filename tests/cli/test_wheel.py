@@ -16,7 +16,7 @@ UV = Path(sys.executable).parent / "uv"
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    env = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
         [str(each) for each in command], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )

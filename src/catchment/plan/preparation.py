@@ -39,12 +39,14 @@ class Prepared:
     """All files that were read: the project file, the workflow, and what it includes."""
     missing: tuple[Diagnostic, ...] = ()
     """A warning for each input that is not there now; the files are right, but a run would fail."""
+    whole: Plan | None = None
+    """The plan of all jobs, also of those that are left out."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` if there are errors."""
-        if self.project is None or self.plan is None:
+        if self.project is None or self.plan is None or self.whole is None:
             raise InvalidFiles(self.diagnostics)
-        return self.project, self.plan
+        return self.project, replace(self.plan, definition=definition_of(self.whole))
 
 
 def prepare(
@@ -81,12 +83,13 @@ def prepare(
     plan = draft(workflow, project, findings) if workflow and project else None
     diagnostics = hide.diagnostics(findings.in_order(str(file)))
     failed = any(each.is_error for each in diagnostics)
-    if workflow and project and plan and not failed:
-        plan = _chosen(plan, workflow, project, replace(choices, variables=values))
+    whole = None if failed else plan
+    if workflow and project and whole:
+        plan = _chosen(whole, workflow, project, replace(choices, variables=values))
     missing = hide.diagnostics(tuple(warn_missing(plan)) if plan else ())
     of_project = project.file if project and project.file else loading.find(file)[0] / loading.FILE
     files = (of_project, *loaded.files)
-    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets, files, missing)
+    return Prepared(project, workflow, None if failed else plan, diagnostics, secrets, files, missing, whole)
 
 
 def _chosen(whole: Plan, workflow: Workflow, project: Project, choices: Choices) -> Plan:
@@ -95,8 +98,7 @@ def _chosen(whole: Plan, workflow: Workflow, project: Project, choices: Choices)
     names = {job.name for job in chosen.jobs}
     plan = whole if chosen is workflow else draft(chosen, project, Findings()) or whole
     left_out = tuple(job.name for job in whole.jobs if job.name not in names)
-    made = replace(choices, environment=project.environment, left_out=left_out)
-    return replace(plan, choices=made, definition=definition_of(whole))
+    return replace(plan, choices=replace(choices, environment=project.environment, left_out=left_out))
 
 
 def _secret_values(values: Mapping[str, str], hide: Redactor) -> Iterator[Diagnostic]:

@@ -76,7 +76,10 @@ def _known(wanted: str, kind: str, names_of: Callable[[Job], Iterable[str]], job
 
 def _matching(workflow: Workflow, items: Iterable[str]) -> set[str]:
     needs = {job.name: {name for name, _ in job.dependencies} for job in workflow.jobs}
-    needed_by = {name: {other for other, these in needs.items() if name in these} for name in needs}
+    needed_by: dict[str, set[str]] = {}
+    for name, these in needs.items():
+        for needed in these:
+            needed_by.setdefault(needed, set()).add(name)
     found: set[str] = set()
     for pattern in map(_Pattern.of, items):
         named = pattern.names(workflow.jobs)
