@@ -60,11 +60,8 @@ def bash(line: str, root: Path, script: Path) -> list[str]:
 
 
 def test_bash_with_colons_and_equals_signs(root: Path, script: Path) -> None:
-    assert bash("catchment va", root, script) == ["validate"]
     assert bash("catchment table show dataos://lakehouse:", root, script) == ["shop/orders"]
-    assert bash("catchment table show dataos://lakehouse:shop/o", root, script) == ["shop/orders"]
     assert bash("catchment run flow.yaml --env=p", root, script) == ["prod"]
-    assert bash("catchment run flow.yaml --select +o", root, script) == ["+one", "+other"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +73,9 @@ def test_bash_with_colons_and_equals_signs(root: Path, script: Path) -> None:
         ("resume 2026", {RUN}),
         ("run --from-run 2026", {RUN}),
         ("logs --job o", {"one"}),
+        ("va", {"validate"}),
         ("plan flow.yaml --exclude tag:", {"tag:daily"}),
+        ("plan flow.yaml --select +o", {"+one", "+other"}),
         ("plan flow.yaml --var ", {"day=", "region="}),
         ("query --engine d", {"default"}),
         ("state show f", {"flow"}),
