@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 RUN_TIME = "%Y%m%d-%H%M%S"
@@ -66,6 +66,12 @@ class Choices:
     environment: str | None = None
     left_out: tuple[str, ...] = ()
     """The jobs of the workflow that are not run."""
+
+    def over(self, earlier: Choices) -> Choices:
+        """These choices, and those of an earlier run where none are made here."""
+        cut = self if self.select or self.exclude else earlier
+        values = {**earlier.variables, **self.variables}
+        return replace(self, variables=values, select=cut.select, exclude=cut.exclude)
 
 
 def snapshot_name(number: int | None) -> str | None:

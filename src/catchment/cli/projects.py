@@ -49,7 +49,7 @@ def chosen_project(where: Path) -> Project | None:
 
 
 def prepare(
-    file: Path, project: Project | None = None, choices: Choices | None = None, *, recorded: bool = False
+    file: Path, project: Project | None = None, choices: Choices | None = None, recorded: Choices | None = None
 ) -> Prepared:
     """A workflow file, its project (if none is given, the one it belongs to) and its plan, with every problem found."""
     from catchment import plan

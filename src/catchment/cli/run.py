@@ -24,19 +24,8 @@ INCREMENTAL = ("backfill", "until_caught_up", "windows", "wait")
 """Options that say how incremental jobs are run."""
 NOT_OF_TICKS = (
     *INCREMENTAL,
-    *(
-        "select",
-        "exclude",
-        "variables",
-        "dry_run",
-        "with_data",
-        "sample",
-        "earlier",
-        "run_id",
-        "detach",
-        "service_name",
-        "restart_policy",
-    ),
+    *("select", "exclude", "variables", "dry_run", "with_data", "sample", "notify"),
+    *("earlier", "run_id", "detach", "service_name", "restart_policy"),
 )
 """Options that the run of a tick does not take."""
 
@@ -110,8 +99,7 @@ def run(
     With --dry-run, the jobs run up to their outputs and nothing is written: the columns of each input and step are
     shown, and with --with-data or --sample also their first rows.
 
-    With --select or --exclude, only some jobs run, and the others are named. They do not wait for jobs that are left
-    out.
+    With --select or --exclude, only some jobs run, in their order, and the others are named.
     """
     most = windows or (MAX_WINDOWS if until_caught_up else 1)
     if backfill and (windows or until_caught_up):
@@ -121,7 +109,7 @@ def run(
         run_tick(file, tick, projects.chosen_project(where), jobs=jobs, quiet=quiet, output=output)
         return
     request = RunRequest(windows=most, backfill=backfill, wait=wait)
-    choices = Choices(variables, select, exclude)
+    choices, recorded = Choices(variables, select, exclude), None
     project = projects.chosen_project(where)
     if earlier is not None:
         options.refuse(options.given("tick"), "it needs a workflow FILE", "leave it out")
@@ -130,10 +118,10 @@ def run(
         found = find(project or projects.open_project(file or where), earlier)
         file = file or Path(found.file)
         request = replace(request, reference_time=found.request.reference_time)
-        choices = _as_before(choices, found.choices)
+        recorded = found.choices
     elif file is None:
         raise click.UsageError("give a workflow FILE, or --from-run RUN")
-    asked = Asked(request, choices, notify, recorded=earlier is not None)
+    asked = Asked(request, choices, recorded, notify)
     if dry_run or sample or with_data:
         _dry_run(file, asked, project, sample, dry_run=dry_run, with_data=with_data, quiet=quiet, output=output)
         return
@@ -159,7 +147,7 @@ def _dry_run(
         options.refuse(options.given("with_data"), "it is for --dry-run", "add --dry-run, or leave it out")
     refused = options.given(*INCREMENTAL, "run_id", "jobs", "notify", "detach", "service_name", "restart_policy")
     options.refuse(refused, "a dry run writes nothing, and runs one job after the other", "leave it out")
-    prepared = projects.prepare(file, project, asked.choices, recorded=asked.recorded)
+    prepared = projects.prepare(file, project, asked.choices, asked.recorded)
     project, plan = prepared.require()
     require_inputs(plan)
     if not quiet:
@@ -181,15 +169,9 @@ class Asked:
 
     request: RunRequest
     choices: Choices
+    recorded: Choices | None = None
+    """The choices of an earlier run, which hold where no others are made."""
     notify: tuple[str, ...] = ()
-    recorded: bool = False
-    """Whether some of the choices are those of an earlier run."""
-
-
-def _as_before(given: Choices, before: Choices) -> Choices:
-    """The choices of an earlier run, except for what is given now."""
-    cut = given if given.select or given.exclude else before
-    return Choices({**before.variables, **given.variables}, cut.select, cut.exclude)
 
 
 def run_file(
@@ -206,7 +188,7 @@ def run_file(
     from catchment.plan.missing_inputs import require_inputs
     from catchment.run.notify.sending import check_hooks
 
-    prepared = projects.prepare(file, project, asked.choices, recorded=asked.recorded)
+    prepared = projects.prepare(file, project, asked.choices, asked.recorded)
     project, plan = prepared.require()
     require_inputs(plan)
     # Of a stream, too, only one run can be active.

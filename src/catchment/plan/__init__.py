@@ -22,11 +22,11 @@ def prepare(
     env: Mapping[str, str] | None = None,
     project: Project | None = None,
     choices: Choices | None = None,
-    recorded: bool = False,
+    recorded: Choices | None = None,
 ) -> Prepared:
     """Read a workflow and its project, unless that is given, and plan it; collects all problems of both.
 
-    `choices` say what of it is run and with which values; `recorded` ones may name variables that are gone.
+    `choices` say what of it is run and with which values; the `recorded` ones of a run hold where no others are made.
     """
     # Imported here, so that engines, which need only the model, do not load the YAML parser.
     from catchment.plan import preparation

@@ -55,13 +55,14 @@ def prepare(
     env: Mapping[str, str] | None = None,
     project: Project | None = None,
     choices: Choices | None = None,
-    recorded: bool = False,
+    recorded: Choices | None = None,
 ) -> Prepared:
     """Read a workflow and its project, unless that is given, and plan what is chosen of it.
 
-    Choices that were `recorded` with a run may name variables that the files have lost since.
+    The `recorded` choices of a run hold where no others are made; they may name variables that are gone since.
     """
-    choices = choices or Choices()
+    given = choices or Choices()
+    choices = given.over(recorded) if recorded else given
     findings = Findings()
     project = _project(file, env, project, choices, findings)
     variables = project.variables if project else {}
@@ -76,7 +77,7 @@ def prepare(
     if project:
         findings.extend(project.warnings)
         project = replace(project, secrets=tuple(dict.fromkeys(secrets)))
-        findings.extend(() if recorded else unknown(choices.variables, project.variables, loaded.variables))
+        findings.extend(unknown(given.variables, project.variables, loaded.variables))
     hide = Redactor(secrets)
     findings.extend(_secret_values(values, hide))
     workflow = loaded.workflow

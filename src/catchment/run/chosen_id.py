@@ -43,7 +43,7 @@ def facts_of(store: Store, run_id: str, plan: Plan, project: Project, request: R
     if begun is None:
         return project, RunFacts(run_id, plan, request)
     if begun.choices != plan.choices:
-        prepared = prepare(Path(plan.file), project=project, choices=begun.choices, recorded=True)
+        prepared = prepare(Path(plan.file), project=project, recorded=begun.choices)
         project, plan = prepared.require()
     earlier = job_results(store, run_id)
     return project, RunFacts(run_id, plan, begun.request, resumed=True, earlier=earlier)

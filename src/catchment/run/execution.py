@@ -172,7 +172,7 @@ def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Sto
     from catchment.plan import prepare
     from catchment.run.run_history import job_results
 
-    project, plan = prepare(Path(found.file), project=project, choices=found.choices, recorded=True).require()
+    project, plan = prepare(Path(found.file), project=project, recorded=found.choices).require()
     earlier = job_results(store, found.id)
     facts = RunFacts(found.id, plan, found.request, resumed=True, earlier=earlier)
     with Execution(facts, project, options) as execution:

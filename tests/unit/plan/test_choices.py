@@ -25,7 +25,7 @@ environments:
 )
 
 
-def prepare(folder: Path, choices: Choices, *, recorded: bool = False) -> Prepared:
+def prepare(folder: Path, choices: Choices, recorded: Choices | None = None) -> Prepared:
     (folder / "catchment.yaml").write_text(LAKES)
     file = folder / "flow.yaml"
     file.write_text(
@@ -64,9 +64,18 @@ def test_a_project_that_is_open_already_takes_the_values_too(tmp_path: Path) -> 
     assert found.project.environment == "prod"
 
 
-def test_unknown_variables_are_errors_unless_they_were_recorded(tmp_path: Path) -> None:
+def test_unknown_variables_are_errors_unless_only_an_earlier_run_has_them(tmp_path: Path) -> None:
+    earlier = Choices({"gone": "x", "lake": "then"})
     assert codes(prepare(tmp_path, Choices({"dya": "2024-05-01"}))) == ["unknown-variable"]
-    assert conf(prepare(tmp_path, Choices({"gone": "x", "lake": "then"}), recorded=True)) == "2024-01-01 then"
+    assert codes(prepare(tmp_path, Choices({"dya": "2024-05-01"}), earlier)) == ["unknown-variable"]
+    assert conf(prepare(tmp_path, Choices(), earlier)) == "2024-01-01 then"
+    assert conf(prepare(tmp_path, Choices({"lake": "now"}), earlier)) == "2024-01-01 now"
+
+
+def test_a_selection_replaces_that_of_an_earlier_run() -> None:
+    earlier = Choices({"a": "1", "b": "2"}, ("x",), ("y",))
+    assert Choices({"a": "3"}).over(earlier) == Choices({"a": "3", "b": "2"}, ("x",), ("y",))
+    assert Choices(exclude=("z",)).over(earlier) == Choices(earlier.variables, (), ("z",))
 
 
 def test_a_wrong_value_is_not_unknown_too(tmp_path: Path) -> None:
