@@ -59,7 +59,7 @@ def test_a_run_that_is_killed_is_taken_over_at_once(tmp_path: Path, lent: Host) 
     fast = projects.job("fast", "SELECT trip_id FROM trips", to="lakehouse:raw/fast")
     slow = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))
     (tmp_path / "both.yaml").write_text(slow)
-    with program.begin("run", "both.yaml", cwd=tmp_path, java=lent) as running:
+    with program.begin("run", "both.yaml", cwd=tmp_path) as running:  # in a Java of its own, which ends with it
         run_id = running_job(tmp_path, running)
         events = tmp_path / ".catchment" / "runs" / run_id / "events.jsonl"
         program.wait_until(lambda: events.read_text().count('"job-started"') == 2, "the second job starts")

@@ -17,8 +17,8 @@ def test_the_files_and_the_published_version_go_too(engine: LiveEngine, fresh: s
     assert engine.rows(f"SELECT count(*) FROM lake_published.raw.{fresh}") == [(2,)]
     dropped = engine.drop(place)
     assert (dropped["rows"], dropped["files"], dropped["snapshots"]) == (2, 2, 2)
-    for name in (f"lake.raw.{fresh}", f"lake_published.raw.{fresh}"):
-        assert engine.refused_query(f"SELECT * FROM {name}").code == "table-or-view-not-found"
+    assert engine.refused_query(f"SELECT * FROM lake.raw.{fresh}").code == "table-or-view-not-found"
+    assert engine.refused_query(f"SELECT * FROM lake_published.raw.{fresh}").code == "never-published"
     assert [file for file in (root / "lake" / "raw" / fresh).rglob("*") if file.is_file()] == []
 
 
