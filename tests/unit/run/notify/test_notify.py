@@ -121,6 +121,12 @@ def test_instructions_survive_the_way_to_another_process(lab: Lab, receiver: Rec
     assert Notifier.decoded(again) == notifier
 
 
+def test_no_message_has_a_secret(lab: Lab, receiver: Receiver) -> None:
+    notifier = Notifier.of(hooked(lab, receiver, "run-failed").project)
+    notifier.send(Message("run-failed", "it broke off: hunter22 was wrong", "/"), notifier.on("run-failed"))
+    assert receiver.wait()[0]["text"] == "it broke off: *** was wrong"
+
+
 def test_nobody_is_told_where_nobody_wants_to_hear(lab: Lab) -> None:
     lab.run(job("a", "fail job"))
     assert not (Path(lab.project.home) / LOG).exists()
