@@ -8,7 +8,7 @@ INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(RUN)/python \
 	--require-hashes --build-constraints requirements-build.txt -r requirements.txt
 PYTEST := $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-engines demo-live test test-slow soak check format schemas lock bench clean
+.PHONY: help setup demo demo-engines demo-live test test-slow soak check format schemas lock wheel bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,10 +70,14 @@ lock: setup ## Pin the newest Python packages that pyproject.toml allows, and th
 	@tools/lock-python $(UV) $(RUN)/python
 	@$(RUN)/python tools/lock-jars
 
+wheel: setup ## Build the wheel that pip installs, in dist/
+	@$(UV) build --quiet --wheel --out-dir dist --build-constraints requirements-build.txt --require-hashes .
+	@ls dist/*.whl
+
 bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
 	@$(RUN)/python bench/overhead.py
 	@$(RUN)/python bench/partitioned.py
 	@$(RUN)/python bench/startup.py
 
 clean: ## Remove what was installed and what runs left behind
-	rm -rf .venv .tools .catchment demo demo-engines demo-live
+	rm -rf .venv .tools .catchment dist demo demo-engines demo-live

@@ -10,7 +10,7 @@ Values are plain frozen objects. There are no globals: a project may be used fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +23,28 @@ if TYPE_CHECKING:
 
     from catchment.events.hub import Sink
     from catchment.plan.model import Plan
+    from catchment.plan.preparation import Prepared
     from catchment.project.model import Project as Settings
+    from catchment.run.incremental_state import StateChange
     from catchment.run.lake import LakeSession, What
     from catchment.run.query_result import QueryResult
     from catchment.run.results import Run, RunSummary
+    from catchment.run.workflow_changes import WorkflowChanges
     from catchment.spec.model import ChangeName
     from catchment.store.activity import TableActivity
+    from catchment.store.states import State
 
 __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
 
 
-def open(path: str | os.PathLike[str] = ".") -> Project:
-    """Open the project that a directory or file belongs to; raises InvalidFiles if its catchment.yaml is wrong."""
+def open(path: str | os.PathLike[str] = ".", *, env: str | None = None) -> Project:
+    """Open the project that a directory or file belongs to, in one of its environments.
+
+    Raises InvalidFiles if its catchment.yaml is wrong.
+    """
     from catchment import project
 
-    return Project(project.load(Path(path)))
+    return Project(project.load(Path(path), environment=env))
 
 
 @dataclass(frozen=True)
@@ -51,38 +58,87 @@ class Project:
         """The directory that relative paths start from."""
         return self.settings.root
 
-    def validate(self, file: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-        """Every problem of a workflow file."""
-        from catchment import plan
+    @property
+    def environment(self) -> str | None:
+        """The environment that was chosen."""
+        return self.settings.environment
 
-        prepared = plan.prepare(self.root / file, project=self.settings)
+    def validate(
+        self, file: str | os.PathLike[str], *, vars: Mapping[str, object] | None = None
+    ) -> tuple[Diagnostic, ...]:
+        """Every problem of a workflow file."""
+        prepared = self._prepare(file, vars)
         return (*prepared.diagnostics, *prepared.missing)
 
-    def plan(self, file: str | os.PathLike[str]) -> Plan:
+    def plan(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        select: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        vars: Mapping[str, object] | None = None,
+    ) -> Plan:
         """The plan of a run of the file; raises InvalidFiles if the file has errors."""
-        from catchment import plan
+        return self._prepare(file, vars, select, exclude).require()[1]
 
-        return plan.prepare(self.root / file, project=self.settings).require()[1]
+    def diff(
+        self, file: str | os.PathLike[str], run_id: str | None = None, *, vars: Mapping[str, object] | None = None
+    ) -> WorkflowChanges:
+        """What a workflow would do differently than its newest run, or than another one."""
+        from catchment.run.workflow_changes import changes_since
+
+        project, made = self._prepare(file, vars).require()
+        return changes_since(made, project, run_id)
+
+    def dry_run(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        sample: int | None = 1000,
+        select: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        vars: Mapping[str, object] | None = None,
+    ) -> list[Mapping[str, Any]]:
+        """What each job would compute on a sample of its inputs, or without data. Nothing is written."""
+        from catchment.plan.missing_inputs import require_inputs
+        from catchment.run.dry_run import dry_run
+
+        project, made = self._prepare(file, vars, select, exclude).require()
+        require_inputs(made)
+        return dry_run(made, project, sample=sample)
 
     def run(
         self,
         file: str | os.PathLike[str],
         *,
+        select: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        vars: Mapping[str, object] | None = None,
+        backfill: tuple[str, str] | None = None,
+        windows: int | None = None,
+        wait: bool = False,
+        notify: Iterable[str] = (),
         jobs: int | None = None,
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
     ) -> Run:
         """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels.
 
+        `backfill` is the first and the last value of a range that incremental jobs read again, `windows` how many
+        windows they read at most. `notify` names hooks that are told how the run ends. `Run.require_success()` raises
+        if a job failed.
+
         Raises InvalidFiles before anything starts if the file has errors, or if an input is certainly not there.
         """
-        from catchment import plan, run
+        from catchment import run
         from catchment.plan.missing_inputs import require_inputs
+        from catchment.run.requests import request_for
 
         # With the secrets of the workflow, which must be masked too.
-        project, made = plan.prepare(self.root / file, project=self.settings).require()
+        project, made = self._prepare(file, vars, select, exclude).require()
         require_inputs(made)
-        return run.start(made, project, jobs=jobs, sinks=sinks, stop=stop)
+        request = request_for(made, backfill=backfill, windows=windows, wait=wait)
+        return run.start(made, project, request, jobs=jobs, sinks=sinks, stop=stop, notify=tuple(notify))
 
     def resume(
         self,
@@ -96,6 +152,18 @@ class Project:
         from catchment import run
 
         return run.resume(run_id, self.settings, jobs=jobs, sinks=sinks, stop=stop)
+
+    def _prepare(
+        self,
+        file: str | os.PathLike[str],
+        vars: Mapping[str, object] | None,
+        select: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+    ) -> Prepared:
+        from catchment import plan
+        from catchment.run.requests import choices_for
+
+        return plan.prepare(self.root / file, project=self.settings, choices=choices_for(vars, select, exclude))
 
     def runs(self, limit: int = 20) -> list[RunSummary]:
         """The newest runs, newest first."""
@@ -153,6 +221,40 @@ class Project:
         from catchment.run import tables
 
         return tables.change(self.settings, address, name, arguments, dry_run=dry_run)
+
+    def state(self, workflow: str | None = None) -> tuple[State, ...]:
+        """Where incremental inputs go on, of all workflows or of one."""
+        from catchment.run import incremental_state
+
+        return incremental_state.ls(self.settings, workflow)
+
+    def set_state(
+        self, workflow: str, job: str, input: str, keys: Mapping[str, str], *, zone: str = "UTC", new: bool = False
+    ) -> tuple[StateChange, ...]:
+        """Let the next run of an incremental job go on from these values; `new` allows a job that has not run yet."""
+        from catchment.run import incremental_state
+        from catchment.store.states import State
+
+        wanted = State(workflow, job, input, dict(keys), zone)
+        return incremental_state.set_keys(self.settings, wanted, dry_run=False, new=new)
+
+    def reset_state(self, workflow: str, job: str, input: str | None = None) -> tuple[StateChange, ...]:
+        """Let the next run of an incremental job begin like the first one."""
+        from catchment.run import incremental_state
+
+        return incremental_state.reset(self.settings, workflow, job, input, dry_run=False)
+
+    def tables(self, depot: str) -> list[Mapping[str, Any]]:
+        """The tables of a depot, each with its address."""
+        return list(self.inspect("tables", depot)["tables"])
+
+    def table(self, address: str) -> Mapping[str, Any]:
+        """Columns, partitions, properties, size and current snapshot of a table."""
+        return self.inspect("table", address)
+
+    def snapshots(self, address: str) -> list[Mapping[str, Any]]:
+        """The commits of a table, with the writes in each."""
+        return list(self.inspect("snapshots", address)["snapshots"])
 
     def inspect(self, what: What, target: str) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or about the table at an address."""

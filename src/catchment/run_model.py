@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 RUN_TIME = "%Y%m%d-%H%M%S"
@@ -51,6 +52,26 @@ class RunRequest:
     """The range that incremental jobs go through instead of continuing from their state."""
     wait: bool = False
     """Whether an incremental job waits for another run of the same job, however long that takes."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is run of a workflow, where, and with which values: recorded with the run, and kept when it is resumed."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Values of variables; of a run, all of them."""
+    select: tuple[str, ...] = ()
+    """Jobs and tags; all jobs if empty."""
+    exclude: tuple[str, ...] = ()
+    environment: str | None = None
+    left_out: tuple[str, ...] = ()
+    """The jobs of the workflow that are not run."""
+
+    def over(self, earlier: Choices) -> Choices:
+        """These choices, and those of an earlier run where none are made here."""
+        cut = self if self.select or self.exclude else earlier
+        values = {**earlier.variables, **self.variables}
+        return replace(self, variables=values, select=cut.select, exclude=cut.exclude)
 
 
 def snapshot_name(number: int | None) -> str | None:

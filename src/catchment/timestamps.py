@@ -6,10 +6,14 @@ The one rule about zones: a time that has no zone is UTC, unless the caller asks
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime, timezone
 
 EXAMPLE = "for example `2030-01-31 23:59:45` or `2030-01-31T23:59:45+02:00`"
 _ZULU = re.compile(r"[Zz]$")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FRACTION = re.compile(r"(:\d\d)[.,](\d+)")
 
 
@@ -30,6 +34,27 @@ def milliseconds(text: str) -> int:
     return int(moment(text).timestamp() * 1000)
 
 
-def in_utc_unless_zoned(time: datetime) -> datetime:
+def duration(text: str) -> float:
+    """A length of time in seconds: `10s`, `1h30m`, `7d`, or a number of seconds. Raises ValueError otherwise."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    parts = _DURATION_PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"`{text}` is not a duration")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def milliseconds_or_ago(text: str) -> int:
+    """A point in time, or how long ago it was (`7d`), in whole milliseconds since 1970. Raises ValueError otherwise."""
+    try:
+        return milliseconds(text)
+    except ValueError:
+        if _NUMBER.fullmatch(text.strip()):
+            raise
+    return int((time.time() - duration(text)) * 1000)
+
+
+def in_utc_unless_zoned(found: datetime) -> datetime:
     """The same time, in UTC where it has no zone."""
-    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)

@@ -30,12 +30,22 @@ def result(shop: Path) -> dict[str, Any]:
 
 
 def test_a_run_reports_what_each_job_wrote(result: dict[str, Any]) -> None:
-    assert set(result) == {"run_id", "workflow", "status", "seconds", "jobs"}
+    assert set(result) == {"run_id", "workflow", "status", "seconds", "jobs", "environment", "variables", "left_out"}
     assert (result["workflow"], result["status"]) == ("orders", "succeeded")
     assert {job["name"]: job["outputs"][0]["rows"] for job in result["jobs"]} == {"orders-north": 2, "orders-south": 3}
     for job in result["jobs"]:
         output = job["outputs"][0]
-        assert set(job) == {"name", "status", "attempts", "seconds", "error", "outputs", "inputs"}
+        assert set(job) == {
+            "name",
+            "status",
+            "attempts",
+            "seconds",
+            "error",
+            "outputs",
+            "inputs",
+            "engine_seconds",
+            "kept",
+        }
         assert set(output) == {"name", "dataset", "rows", "files", "snapshot_id", "write_id"}
         assert output["dataset"] == TABLE
         assert output["write_id"] == f"{result['run_id']}/{job['name']}/{output['name']}"

@@ -53,9 +53,17 @@ def test_the_readme(tmp_path: Path, lent: Host) -> None:
     assert "succeeded [2, 3]\n((10,),)\n" in told
 
 
-@pytest.mark.parametrize("page", ["two-writers", "many-engines", "replay", "rerun-safely", "schedule"])
+@pytest.mark.parametrize("page", ["two-writers", "many-engines", "replay", "rerun-safely", "schedule", "environments"])
 def test_a_page(project: Path, lent: Host, page: str) -> None:
     pages.do(f"docs/how-to/{page}.md", project, lent)  # raises if a command fails
+
+
+def test_the_reference_of_python(tmp_path: Path, lent: Host) -> None:
+    assert program.call("init", "shop", cwd=tmp_path).code == 0
+    told = pages.do("docs/reference/python.md", tmp_path, lent)
+    assert "[('orders-north', 2), ('orders-south', 3)]" in told
+    assert "job-not-found" in told
+    assert "run-finished" in told
 
 
 def test_services(project: Path, lent: Host) -> None:

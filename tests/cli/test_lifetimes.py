@@ -54,6 +54,27 @@ def test_ctrl_c_cancels_and_leaves_no_process(tmp_path: Path) -> None:
     assert program.call("runs", run_id, "-o", "json", cwd=tmp_path).data["status"] == "cancelled"
 
 
+def test_a_run_that_is_killed_is_taken_over_at_once(tmp_path: Path, lent: Host) -> None:
+    slow_project(tmp_path)
+    fast = projects.job("fast", "SELECT trip_id FROM trips", to="lakehouse:raw/fast")
+    slow = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))
+    (tmp_path / "both.yaml").write_text(slow)
+    with program.begin("run", "both.yaml", cwd=tmp_path) as running:  # in a Java of its own, which ends with it
+        run_id = running_job(tmp_path, running)
+        events = tmp_path / ".catchment" / "runs" / run_id / "events.jsonl"
+        program.wait_until(lambda: events.read_text().count('"job-started"') == 2, "the second job starts")
+        running.process.kill()
+        running.process.wait()
+    (tmp_path / "both.yaml").write_text(slow.replace(NEVER_ENDS, "SELECT trip_id FROM trips"))
+    assert program.call("runs", "-o", "json", cwd=tmp_path).data["runs"][0]["status"] == "dead"
+    resumed = program.call("resume", "-o", "json", cwd=tmp_path, java=lent)
+    assert resumed.code == 0, resumed.err
+    assert f"the process of run {run_id} has died; this one takes it over" in resumed.err
+    jobs = {job["name"]: (job["status"], job["kept"], job["attempts"]) for job in resumed.data["jobs"]}
+    assert jobs == {"fast": ("succeeded", True, 1), "slow": ("succeeded", False, 2)}
+    assert [output["rows"] for job in resumed.data["jobs"] for output in job["outputs"]] == [20, 20]
+
+
 def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: Path, lent: Host) -> None:
     slow_project(tmp_path)
     fast = projects.job("fast", "SELECT trip_id FROM trips")

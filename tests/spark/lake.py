@@ -19,6 +19,7 @@ from catchment.engine.protocol import (
     Cancel,
     Change,
     Done,
+    DropTable,
     Facts,
     Failed,
     Inspect,
@@ -31,6 +32,7 @@ from catchment.engine.protocol import (
     Rows,
     RunJob,
     RunQuery,
+    TryJobs,
 )
 from catchment.errors import EngineLost, Position
 from catchment.plan.model import (
@@ -321,6 +323,13 @@ class LiveEngine:
     def refused_query(self, sql: str, *, write: bool = False, published: bool = False) -> Failed:
         return self.start_query(sql, write=write, published=published).failed()
 
+    def try_jobs(self, *jobs: JobPlan, sample: int | None = 100, rows: int = 2) -> dict[str, Mapping[str, Any]]:
+        """What jobs would compute, by their names."""
+        request = RunRequest("2026-03-01T12:00:00+00:00")
+        reply = self._send(lambda id: TryJobs(id, jobs, "workflow", request, sample, rows)).answer()
+        assert isinstance(reply, Facts), reply
+        return {each["name"]: each for each in reply.data["jobs"]}
+
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
         depot = next(each for each in self.plan.depots if each.name == dataset.depot)
         asked = None if what == "tables" else dataset
@@ -338,6 +347,15 @@ class LiveEngine:
 
     def change(self, change: ChangePlan, *, dry_run: bool = False) -> Mapping[str, Any]:
         reply = self.start_change(change, dry_run=dry_run).answer()
+        assert isinstance(reply, Facts), reply
+        return reply.data
+
+    def start_drop(self, target: Dataset, *, dry_run: bool = False) -> Pending:
+        depot = next(each for each in self.plan.depots if each.name == target.depot)
+        return self._send(lambda id: DropTable(id, target, depot.publish, dry_run))
+
+    def drop(self, target: Dataset, *, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_drop(target, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

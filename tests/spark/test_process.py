@@ -114,7 +114,11 @@ def test_an_engine_ends_with_its_launcher(tmp_path: Path) -> None:
 
 def test_a_cancelled_job_ends_and_its_neighbour_does_not(engine: LiveEngine, fresh: str) -> None:
     cancelled = engine.start_job(writing(SLOW, table(f"{fresh}_a"), name="cancelled"))
-    cancelled.wait_for("progress")
+    told = cancelled.wait_for("progress").data
+    while not told["rows"]:  # until a task has written its rows
+        told = cancelled.wait_for("progress").data
+    assert 0 < told["done"] < told["total"] == 100
+    assert (told["rows"] % 10, told["bytes"] > 0, told["stages_total"]) == (0, True, len(told["stages"]))
     neighbour = engine.start_job(writing("SELECT id FROM range(5)", table(f"{fresh}_b"), name="neighbour"))
     engine.cancel(cancelled)
     began = time.monotonic()

@@ -71,3 +71,32 @@ def test_a_change_that_cannot_be_made_is_refused_before_anything_starts(tmp_path
         catchment.open(tmp_path).change("dataos://lake:raw/trips", "set_version", {"value": "latest"})
     assert caught.value.code == "no-published-catalog"
     assert not (tmp_path / ".catchment").exists()
+
+
+def test_what_is_asked_of_a_plan(root: Path) -> None:
+    text = projects.workflow("two", projects.job("one", "SELECT ${n} AS a"), projects.job("other", "SELECT 2 AS b"))
+    (root / "two.yaml").write_text(f"vars: {{n: 1}}\n{text}")
+    project = catchment.open(root)
+    made = project.plan("two.yaml", select=["one"], vars={"n": 5})
+    assert [(job.name, job.steps[0].sql.strip()) for job in made.jobs] == [("one", "SELECT 5 AS a")]
+    assert [problem.code for problem in project.validate("two.yaml", vars={"m": 1})] == ["unknown-variable"]
+    assert [job.change for job in project.diff("two.yaml").jobs] == ["added", "added"]
+    with pytest.raises(catchment.CatchmentError) as caught:
+        project.run("two.yaml", backfill=("1", "2"))
+    assert caught.value.code == "option-without-effect"
+
+
+def test_a_project_opens_in_an_environment(root: Path) -> None:
+    with (root / "catchment.yaml").open("a") as file:
+        file.write("environments: {prod: {}}\n")
+    assert catchment.open(root, env="prod").environment == "prod"
+    assert catchment.open(root).environment is None
+
+
+def test_states_are_read_set_and_reset(root: Path) -> None:
+    project = catchment.open(root)
+    assert project.state() == ()
+    project.set_state("good", "one", "trips", {"start": "5"}, new=True)
+    assert [(state.job, state.keys) for state in project.state("good")] == [("one", {"start": "5"})]
+    (reset,) = project.reset_state("good", "one")
+    assert (reset.before, project.state()) == ({"start": "5"}, ())

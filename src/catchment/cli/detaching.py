@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from catchment.cli import options, printing, projects
 from catchment.errors import RequestError
@@ -30,7 +31,7 @@ def detached(subject: str, project: Project, *, output: str, more: Sequence[str]
         reason, hint = f"it is for {_FLAG}, which starts a service", f"add {_FLAG}, or leave it out"
         options.refuse(options.given("service_name", "restart_policy"), reason, hint)
         return False
-    command = service_command(sys.argv[1:], ctx.command, more)
+    command = service_command(sys.argv[1:], ctx.command, (*more, *_environment(ctx, project)))
     _refuse_secrets(command)
     from catchment.cli.services import echo_one
     from catchment.run.services import control, starting
@@ -50,6 +51,12 @@ def detached(subject: str, project: Project, *, output: str, more: Sequence[str]
     if not ctx.params.get("quiet"):
         printing.tell(f"service {name} runs in the background; catchment services logs -f {name} follows it")
     return True
+
+
+def _environment(ctx: click.Context, project: Project) -> Sequence[str]:
+    """The environment as an option, if it came from a variable: the service may be restarted from another shell."""
+    given = ctx.get_parameter_source("environment") is ParameterSource.COMMANDLINE
+    return ("--env", project.environment) if project.environment and not given else ()
 
 
 def service_command(arguments: Sequence[str], verb: click.Command, more: Sequence[str]) -> list[str]:

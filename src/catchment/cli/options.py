@@ -16,6 +16,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DEBUG = "catchment.debug"
 OUTPUT = "catchment.output"
 DETACH = "catchment.detach"
+ENVIRONMENT = "catchment.environment"
+ENVIRONMENT_VARIABLE = "CATCHMENT_ENV"
 SERVICE_NAME = "catchment.service-name"
 RESTART = "catchment.restart"
 
@@ -53,19 +55,64 @@ def output(*forms: str) -> Callable[[Command], Command]:
 
 
 def project(command: Command) -> Command:
-    """`--project`: where to look for catchment.yaml."""
-    option = click.option(
-        "--project",
-        "where",
-        type=click.Path(path_type=Path),
-        default=Path(),
-        help="The project: a directory or its catchment.yaml.  [default: found from here upwards]",
-    )
+    """`--project` and `--env`: where to look for catchment.yaml, and which of its environments to use."""
+    for option in (
+        click.option(
+            "--env",
+            "environment",
+            metavar="NAME",
+            envvar=ENVIRONMENT_VARIABLE,
+            show_envvar=True,
+            expose_value=False,
+            callback=_remember(ENVIRONMENT),
+            help="An environment of the project.",
+        ),
+        click.option(
+            "--project",
+            "where",
+            type=click.Path(path_type=Path),
+            default=Path(),
+            help="The project: a directory or its catchment.yaml.  [default: found from here upwards]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _assignments(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    if wrong := [name for name, equals, _ in pairs if not name or not equals]:
+        raise click.BadParameter(f"`{wrong[0]}` is not NAME=VALUE")
+    names = [name for name, _, _ in pairs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise click.BadParameter(f"`{twice[0]}` is given twice")
+    return {name: value for name, _, value in pairs}
+
+
+def variables(command: Command) -> Command:
+    """`--var`: values of variables."""
+    text = "The value of a variable that `vars` declares; may be given several times."
+    option = click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", callback=_assignments, help=text)
     return option(command)
 
 
+def selection(command: Command) -> Command:
+    """`--select` and `--exclude`: which jobs are meant."""
+    for option in (
+        click.option("--exclude", multiple=True, metavar="JOB", help="Leave out these jobs; written as in --select."),
+        click.option(
+            "--select",
+            multiple=True,
+            metavar="JOB",
+            help="Only these jobs: JOB, +JOB with what it needs, JOB+ with what needs it, tag:NAME.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def reporting(command: Command) -> Command:
-    """The options of every verb that reports about a project: `--project`, `--output`, `--debug`."""
+    """The options of every verb that reports about a project: `--project`, `--env`, `--output`, `--debug`."""
     return project(output("text", "json")(debug(command)))
 
 
@@ -78,6 +125,12 @@ def jobs(command: Command) -> Command:
 def quiet(command: Command) -> Command:
     """`--quiet`: print the answer without progress messages."""
     return click.option("--quiet", "-q", is_flag=True, help="Print no progress messages, only errors.")(command)
+
+
+def notify(command: Command) -> Command:
+    """`--notify`: hooks of the project file that are told how a run ends."""
+    text = "Tell this hook of the project file how the run ends; may be given several times."
+    return click.option("--notify", multiple=True, metavar="NAME", help=text)(command)
 
 
 DETACHING = ("--detach", "--name", "--restart")

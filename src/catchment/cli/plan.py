@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catchment.cli import error_report, options, printing, projects
+from catchment.run_model import Choices
 
 if TYPE_CHECKING:
     from catchment.plan.model import JobPlan, OutputPlan, Plan
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=options.WORKFLOW_FILE)
-@options.output("text", "json")
-@options.debug
-def plan(file: Path, output: str) -> None:
+@options.selection
+@options.variables
+@options.reporting
+def plan(
+    file: Path, select: tuple[str, ...], exclude: tuple[str, ...], variables: dict[str, str], where: Path, output: str
+) -> None:
     """Show the jobs in order, their engines, and which tables have several writers."""
-    prepared = projects.prepare(file)
+    prepared = projects.prepare(file, projects.chosen_project(where), Choices(variables, select, exclude))
     _, made = prepared.require()
     hide = projects.redactor()
     if output == "json":
@@ -37,7 +41,7 @@ def _data(made: Plan) -> Any:
 
     from catchment.plan.model import Plan
 
-    return TypeAdapter(Plan).dump_python(made, mode="json")
+    return TypeAdapter(Plan).dump_python(made, mode="json", exclude={"definition"})
 
 
 def _row(job: JobPlan) -> tuple[str, ...]:
@@ -52,6 +56,12 @@ def _write(output: OutputPlan) -> str:
 
 def _footer(made: Plan) -> str:
     lines = [""]
+    if made.choices.environment:
+        lines.append(f"environment {made.choices.environment}")
+    if made.choices.variables:
+        lines.append(f"variables {', '.join(f'{name}={value}' for name, value in made.choices.variables.items())}")
+    if made.choices.left_out:
+        lines.append(f"left out: {', '.join(made.choices.left_out)}")
     for shared in made.shared:
         lines.append(f"shared {shared.address}: {', '.join(shared.jobs)}: {shared.effect}")
     for job in made.jobs:

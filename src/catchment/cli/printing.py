@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+from catchment.cli import streams
+
+Look = TypeVar("Look")
 
 
 def tell(line: str) -> None:
     """Print a progress message on standard error."""
     click.echo(line, err=True)
+
+
+def teller(*, quiet: bool) -> Callable[[str], None]:
+    """Prints progress messages, or nothing with `--quiet`."""
+    return (lambda _: None) if quiet else tell
+
+
+def refresh(looks: Iterable[Look], echo: Callable[[Look], object]) -> None:
+    """Print what somebody watches, each time in place of the last on a terminal, as long as anybody reads."""
+    for number, look in enumerate(looks):
+        if number and sys.stdout.isatty():
+            click.clear()
+        echo(look)
+        sys.stdout.flush()
+        if streams.nobody_reads():
+            return
 
 
 def echo_json(data: Any, *, indent: int | None = 2) -> None:

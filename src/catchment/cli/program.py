@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from catchment.cli import error_report, options, streams
+from catchment.cli import completion, error_report, options, streams
 from catchment.errors import RequestError, SetupError
 
 
@@ -30,6 +30,7 @@ VERBS = {
     ),
     "schema": Verb("catchment.cli.validate:schema", "Print the JSON Schema of workflow or project files."),
     "plan": Verb("catchment.cli.plan:plan", "Show what a run would do, without doing it."),
+    "diff": Verb("catchment.cli.diff:diff", "Show what a workflow would do differently than its last run."),
     "run": Verb("catchment.cli.run:run", "Run a workflow."),
     "apply": Verb("catchment.cli.run:apply", "Run a workflow: catchment apply -f FILE."),
     "resume": Verb("catchment.cli.run:resume", "Run what did not succeed in an earlier run."),
@@ -46,6 +47,7 @@ VERBS = {
     "engines": Verb("catchment.cli.engines:engines", "List engines: what each can read and write, and which run now."),
     "writers": Verb("catchment.cli.writers:writers", "Show which tables are being written, and by whom."),
     "recover": Verb("catchment.cli.recover:recover", "Finish or abandon the unfinished writes of lost engines."),
+    "completion": Verb("catchment.cli.completion:completion", "Print the script that completes words in a shell."),
     "doctor": Verb("catchment.cli.doctor:doctor", "Check this machine and this project."),
     "demo": Verb("catchment.cli.demo:demo", "Watch two jobs write one table while a reader queries it."),
 }
@@ -63,6 +65,10 @@ class Program(click.Group):
             return None
         module, _, name = verb.target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
+        if ctx.resilient_parsing:  # a shell asks how a word can go on
+            from catchment.cli import completers
+
+            completers.attach(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -112,6 +118,8 @@ def _require_directory() -> None:
 def main() -> None:
     """Run the program with this process's arguments and leave with its exit code."""
     streams.prepare()
+    if completion.VARIABLE in os.environ:
+        completion.register()
     color = False if os.environ.get("NO_COLOR") else None
     try:
         code = program.main(prog_name="catchment", standalone_mode=False, color=color)

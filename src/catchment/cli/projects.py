@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from catchment.cli import options
 from catchment.errors import RequestError
+from catchment.run_model import Choices
 
 if TYPE_CHECKING:
     from catchment.plan.preparation import Prepared
@@ -24,21 +27,35 @@ class Redacts(Protocol):
 
 
 def open_project(start: Path) -> Project:
-    """The project that `start` belongs to."""
+    """The project that `start` belongs to, in the environment that was asked for."""
     from catchment import project
 
     if not start.exists():
         raise RequestError(f"there is no file or directory {start}", code="file-not-found", hint="check the path")
-    found = project.load(start)
+    found = project.load(start, environment=environment())
     remember(found.secrets)
     return found
 
 
-def prepare(file: Path, project: Project | None = None) -> Prepared:
+def environment() -> str | None:
+    """The environment that was asked for."""
+    name: str | None = click.get_current_context().meta.get(options.ENVIRONMENT)
+    return name
+
+
+def chosen_project(where: Path) -> Project | None:
+    """The project that `--project` names; None if it was not given."""
+    return open_project(where) if options.given("where") else None
+
+
+def prepare(
+    file: Path, project: Project | None = None, choices: Choices | None = None, recorded: Choices | None = None
+) -> Prepared:
     """A workflow file, its project (if none is given, the one it belongs to) and its plan, with every problem found."""
     from catchment import plan
 
-    prepared = plan.prepare(file, project=project)
+    asked = replace(choices or Choices(), environment=environment())
+    prepared = plan.prepare(file, project=project, choices=asked, recorded=recorded)
     remember(prepared.secrets)
     return prepared
 

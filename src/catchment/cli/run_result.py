@@ -43,22 +43,35 @@ def conclude(run: Run, project: Project, *, quiet: bool, output: str) -> None:
 
 
 def _elsewhere(project: Project) -> str:
-    """The option that names the project, if it is not found from the working directory."""
+    """The options that name the project, if it is not found from the working directory, and its environment."""
     here = Path.cwd()
     found = here.is_relative_to(project.root) if project.file else here == project.root
-    return "" if found else f" --project {shlex.quote(str(project.root))}"
+    place = "" if found else f" --project {shlex.quote(str(project.root))}"
+    return f"{place} --env {project.environment}" if project.environment else place
 
 
-def echo(run: Run, output: str) -> None:
-    """Print a run as a table or as JSON."""
+def echo(run: Run, output: str, *, indent: int | None = 2) -> None:
+    """Print a run as a table or as JSON; without an indent, the JSON is on one line."""
     if output == "json":
-        printing.echo_json(projects.redactor().data(asdict(run)))
+        printing.echo_json(projects.redactor().data(asdict(run)), indent=indent)
         return
-    click.echo(f"run {run.run_id} of {run.workflow}: {run.status} after {run.seconds:.1f} s\n")
+    where = f" in {run.environment}" if run.environment else ""
+    took = f"{run.seconds:.1f} s{_starting(run)}"
+    click.echo(f"run {run.run_id} of {run.workflow}{where}: {run.status} after {took}\n")
     printing.echo_table(_COLUMNS, (row for job in run.jobs for row in _rows(job)))
     if bad := [(job.name, each.dataset, each.bad_rows) for job in run.jobs for each in job.inputs if each.bad_rows]:
         click.echo()
         printing.echo_table(("job", "input", "bad rows"), bad)
+    if run.variables:
+        click.echo(f"\nvariables: {', '.join(f'{name}={value}' for name, value in run.variables.items())}")
+    if run.left_out:
+        click.echo(f"\nleft out: {', '.join(run.left_out)}")
+
+
+def _starting(run: Run) -> str:
+    """How much of the run's time was the start of its engines."""
+    waited = max((job.engine_seconds for job in run.jobs if not job.kept), default=0.0)
+    return f", {waited:.1f} s of it to start Spark" if round(waited, 1) else ""
 
 
 def echo_errors(run: Run) -> None:
@@ -80,7 +93,8 @@ def exit_code(run: Run) -> int:
 
 
 def _rows(job: JobResult) -> Iterator[tuple[object, ...]]:
-    head: tuple[object, ...] = (job.name, job.status, job.attempts, round(job.seconds, 1))
+    status = "kept" if job.kept else job.status
+    head: tuple[object, ...] = (job.name, status, job.attempts, round(job.seconds, 1))
     if not job.outputs:
         yield (*head, None, None, None, None)
     for entry in job.outputs:

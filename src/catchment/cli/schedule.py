@@ -17,6 +17,7 @@ from catchment.cli.interaction import stop_on_signal
 from catchment.timestamps import as_written
 
 if TYPE_CHECKING:
+    from catchment.project.model import Project
     from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow
     from catchment.run.schedule.tick_reports import TickReport
 
@@ -32,11 +33,14 @@ if TYPE_CHECKING:
     help="How many ticks of each file --dry-run lists.",
 )
 @options.detach
+@options.project
 @options.jobs
 @options.quiet
 @options.output("text", "json")
 @options.debug
-def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: bool, quiet: bool, output: str) -> None:
+def schedule(
+    files: tuple[Path, ...], count: int, where: Path, jobs: int | None, *, dry_run: bool, quiet: bool, output: str
+) -> None:
     """Run workflows by their schedules until stopped.
 
     Several schedulers may follow the same files: each tick runs once. Standard output gets a line for each finished
@@ -48,7 +52,7 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
         options.refuse(
             options.given("count"), "it is for --dry-run, which lists ticks", "add --dry-run, or leave it out"
         )
-    followed = [_read(file, quiet=quiet) for file in files]
+    followed = [_read(file, where, quiet=quiet) for file in files]
     check_together(followed)
     if dry_run:
         _echo_next(followed, count, output)
@@ -60,11 +64,11 @@ def schedule(files: tuple[Path, ...], count: int, jobs: int | None, *, dry_run: 
     raise click.exceptions.Exit(error_report.DONE if idle else error_report.INTERRUPTED)
 
 
-def _read(file: Path, *, quiet: bool) -> ScheduledWorkflow:
+def _read(file: Path, where: Path, *, quiet: bool) -> ScheduledWorkflow:
     from catchment.run.schedule.scheduled_workflows import read
 
-    prepared = projects.prepare(file)
-    found = read(file, prepared)
+    prepared = projects.prepare(file, projects.chosen_project(where))
+    found = read(file, prepared, where if options.given("where") else None)
     if prepared.diagnostics and not quiet:
         _tell(error_report.diagnostics_text(prepared.diagnostics))
     return found
@@ -80,9 +84,12 @@ def _follow(
     from catchment.run.schedule.scheduler import Scheduler
     from catchment.store import open_store
 
-    def command(file: Path, tick: datetime) -> Sequence[str]:
+    def command(each: ScheduledWorkflow, tick: datetime) -> Sequence[str]:
         limit = () if jobs is None else ("--jobs", str(jobs))
-        return (sys.executable, "-m", "catchment", "run", str(file), "--tick", tick.isoformat(), *limit)
+        place = () if each.where is None else ("--project", str(each.where))
+        env = () if each.project.environment is None else ("--env", each.project.environment)
+        run = (sys.executable, "-m", "catchment", "run", str(each.file), "--tick", tick.isoformat())
+        return (*run, *limit, *place, *env)
 
     with stop_on_signal() as stop, open_store(followed[0].project.metastore) as store:
         return Scheduler(followed, store, command, tell=tell, settled=settled).run(stop)
@@ -167,18 +174,20 @@ def tick_time(text: str) -> datetime:
     return tick
 
 
-def run_tick(file: Path, tick: datetime, *, jobs: int | None, quiet: bool, output: str) -> None:
+def run_tick(
+    file: Path, tick: datetime, project: Project | None, *, jobs: int | None, quiet: bool, output: str
+) -> None:
     """Run one tick, print its result and exit with its exit code."""
     from catchment.run.run_options import RunOptions
     from catchment.run.schedule import tick_process
     from catchment.run.schedule.calendar import calendar_of
 
-    prepared = projects.prepare(file)
+    prepared = projects.prepare(file, project)
     project, plan = prepared.require()
     schedule = prepared.workflow and prepared.workflow.schedule
     end = calendar_of(schedule).end if schedule else None
     with stop_on_signal() as stop:
-        options = RunOptions(jobs, run_result.sinks(quiet=quiet), stop)
+        options = RunOptions(jobs, run_result.sinks(quiet=quiet), stop, due=tick)
         result = tick_process.run_tick(tick, plan, project, options, end)
     if result is None:
         printing.tell(f"the tick {tick.isoformat()} of {plan.workflow} was cancelled before its run began")

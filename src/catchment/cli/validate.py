@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import error_report, options, printing, projects
+from catchment.cli import error_report, file_changes, options, printing, projects
+from catchment.run_model import Choices
+
+if TYPE_CHECKING:
+    from catchment.plan.preparation import Prepared
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.WORKFLOW_FILE)
-@options.output("text", "json")
-@options.debug
-def validate(files: tuple[Path, ...], output: str) -> None:
+@click.option("--watch", is_flag=True, help="Check again whenever one of the files is saved, until Ctrl-C.")
+@options.variables
+@options.reporting
+def validate(files: tuple[Path, ...], variables: dict[str, str], where: Path, output: str, *, watch: bool) -> None:
     """Check workflow files and the project they belong to, and report every problem at once."""
-    prepared = [projects.prepare(file) for file in files]
+    if watch:
+        printing.refresh(_checks(files, variables, where), lambda checked: _echo(checked, output, watch=True))
+        return
+    if _echo(next(_checks(files, variables, where)), output, watch=False):
+        raise click.exceptions.Exit(error_report.WRONG_REQUEST)
+
+
+def _checks(files: Sequence[Path], variables: dict[str, str], where: Path) -> Iterator[Sequence[Prepared]]:
+    """Check the files, and again whenever one of those that were read is saved."""
+    read = set(files)
+    while True:
+        # Before they are read: what is saved meanwhile is checked again.
+        seen = file_changes.stamps(read)
+        project = projects.chosen_project(where)
+        prepared = [projects.prepare(file, project, Choices(variables)) for file in files]
+        yield prepared
+        read = {file for each in prepared for file in each.files}
+        file_changes.wait_for_change({**file_changes.stamps(read), **seen})
+
+
+def _echo(prepared: Sequence[Prepared], output: str, *, watch: bool) -> int:
+    """Print every problem; returns how many are errors."""
     found = [diagnostic for each in prepared for diagnostic in (*each.diagnostics, *each.missing)]
     found = list(dict.fromkeys(found))  # files of one project share its problems
     errors = sum(diagnostic.is_error for diagnostic in found)
     hide = projects.redactor()
     if output == "json":
-        printing.echo_json(hide.data(error_report.diagnostics_data(found)))
+        printing.echo_json(hide.data(error_report.diagnostics_data(found)), indent=None if watch else 2)
     else:
         if found:
             click.echo(hide.text(error_report.diagnostics_text(found)))
-        click.echo(_verdict(len(files), errors, len(found) - errors))
-    if errors:
-        raise click.exceptions.Exit(error_report.WRONG_REQUEST)
+        click.echo(_verdict(len(prepared), errors, len(found) - errors))
+    return errors
 
 
 def _verdict(files: int, errors: int, warnings: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from catchment.cli import options, printing, projects, streams
+from catchment.cli import options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.store.activity import ActiveWrite, TableActivity
@@ -28,18 +27,13 @@ def writers(where: Path, output: str, *, watch: bool) -> None:
     from catchment.run import tables
 
     looks = tables.watch(projects.open_project(where))
-    for look in looks if watch else islice(looks, 1):
-        if output == "json":
-            printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)
-        else:
-            _echo(look, clear=watch and sys.stdout.isatty())
-        if streams.nobody_reads():
-            return
+    printing.refresh(looks if watch else islice(looks, 1), lambda look: _echo(look, output, watch=watch))
 
 
-def _echo(look: Sequence[TableActivity], *, clear: bool) -> None:
-    if clear:
-        click.clear()
+def _echo(look: Sequence[TableActivity], output: str, *, watch: bool) -> None:
+    if output == "json":
+        printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)
+        return
     if not look:
         click.echo("no table is being written", err=True)
     for table in look:

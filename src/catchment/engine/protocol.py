@@ -71,6 +71,22 @@ class RunJob:
 
 
 @dataclass(frozen=True)
+class TryJobs:
+    """Run jobs up to their outputs and write nothing. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    jobs: tuple[JobPlan, ...]
+    """In an order that respects dependencies."""
+    workflow: str
+    request: RunRequest
+    sample: int | None
+    """How many rows of each input are read; None to look at columns alone."""
+    rows: int
+    """How many rows of each input and step are returned."""
+    kind: Literal["try-jobs"] = "try-jobs"
+
+
+@dataclass(frozen=True)
 class RunQuery:
     """Run one ad-hoc SQL query. Answered by one or more `Rows`, or by `Failed`."""
 
@@ -118,6 +134,19 @@ class Change:
     dry_run: bool
     """Whether only to report what would change."""
     kind: Literal["change"] = "change"
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """Drop a table with its files. Answered by `Facts` or `Failed`."""
+
+    attempt: str
+    table: Dataset
+    published: str | None
+    """The published catalog of its depot, if it has one."""
+    dry_run: bool
+    """Whether only to report what would be dropped."""
+    kind: Literal["drop-table"] = "drop-table"
 
 
 @dataclass(frozen=True)
@@ -261,7 +290,7 @@ class Facts:
     kind: Literal["facts"] = "facts"
 
 
-Work = RunJob | RunQuery | Inspect | Recover | Change | Maintain | AskHealth
+Work = RunJob | TryJobs | RunQuery | Inspect | Recover | Change | DropTable | Maintain | AskHealth
 """Commands that run as an attempt and are answered."""
 Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
 Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]

@@ -9,7 +9,11 @@ from datetime import datetime
 from typing import Any, Literal, TextIO
 
 from catchment.events.hub import Event, EventKind, Sink
+from catchment.events.job_progress import StageProgress, progressed
 from catchment.events.messages import sentence
+
+SILENT_SECONDS = 60.0
+"""A job of which nothing was printed for so long says how far it is."""
 
 
 class PlainLines:
@@ -18,13 +22,23 @@ class PlainLines:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._rows = JobRows()
+        self._spoke: dict[str | None, datetime] = {}
 
     def emit(self, event: Event) -> None:
         """Print the event if it has a message."""
         self._rows.apply(event)
-        message = sentence(event)
+        message = sentence(event) or self._progress(event)
         if message is not None:
+            self._spoke[event.job] = event.at
             print(self._subject(event) + message, file=self._stream, flush=True)
+
+    def _progress(self, event: Event) -> str | None:
+        """How far a job is, if it has been silent for long."""
+        row = self._rows.jobs.get(event.job or "")
+        if row is None or row.progress is None or not event.is_progress:
+            return None
+        silent = (event.at - self._spoke.get(event.job, event.at)).total_seconds()
+        return row.progress.words() if silent >= SILENT_SECONDS else None
 
     def close(self) -> None:
         """Nothing to close: the stream belongs to the caller."""
@@ -61,7 +75,7 @@ def _live_rows(stream: TextIO) -> Sink:
     return LiveRows(RichConsole(file=stream, highlight=False))
 
 
-RowStatus = Literal["queued", "running", "retrying", "succeeded", "failed", "skipped", "cancelled"]
+RowStatus = Literal["queued", "running", "retrying", "kept", "succeeded", "failed", "skipped", "cancelled"]
 
 _STATUS: Mapping[EventKind, RowStatus] = {
     "job-started": "running",
@@ -71,7 +85,7 @@ _STATUS: Mapping[EventKind, RowStatus] = {
     "job-skipped": "skipped",
     "job-cancelled": "cancelled",
 }
-OVER: frozenset[RowStatus] = frozenset({"succeeded", "failed", "skipped", "cancelled"})
+OVER: frozenset[RowStatus] = frozenset({"kept", "succeeded", "failed", "skipped", "cancelled"})
 
 
 @dataclass(frozen=True)
@@ -86,8 +100,8 @@ class JobRow:
     since: datetime | None = None
     until: datetime | None = None
     doing: str = ""
-    tasks: tuple[int, int] | None = None
-    """Finished and total tasks of the running Spark stages."""
+    progress: StageProgress | None = None
+    """How far the running Spark stages are."""
     rows_written: int | None = None
 
     def seconds(self, now: datetime) -> float | None:
@@ -111,8 +125,8 @@ class JobRows:
 
 def _after(row: JobRow, event: Event) -> JobRow:
     if event.kind == "job-note":
-        return _noted(row, event.data)
-    status = _STATUS[event.kind]
+        return _noted(row, event.data, event.at)
+    status: RowStatus = "kept" if event.data.get("kept") else _STATUS[event.kind]
     return replace(
         row,
         status=status,
@@ -120,24 +134,24 @@ def _after(row: JobRow, event: Event) -> JobRow:
         since=row.since or (event.at if status == "running" else None),
         until=event.at if status in OVER else None,
         doing="",
-        tasks=None,
+        progress=None,
         rows_written=_total(event.data.get("outputs", ())),
     )
 
 
-def _noted(row: JobRow, data: Mapping[str, Any]) -> JobRow:
+def _noted(row: JobRow, data: Mapping[str, Any], at: datetime) -> JobRow:
     what, name = data.get("event"), data.get("name", "")
     if what == "progress":
-        return replace(row, tasks=(int(data.get("done", 0)), int(data.get("total", 0))))
+        return replace(row, progress=progressed(row.progress, data, at))
     if what == "output":
-        return replace(row, rows_written=_total([data, {"rows": row.rows_written}]), doing="", tasks=None)
+        return replace(row, rows_written=_total([data, {"rows": row.rows_written}]), doing="", progress=None)
     if what in {"waiting-for-memory", "admitted"}:
         return replace(row, doing="waiting for memory" if what == "waiting-for-memory" else "")
     if what == "batch":
-        return replace(row, doing=f"batch {data['batch']}, {data['rows_per_second']:,.0f} rows/s", tasks=None)
+        return replace(row, doing=f"batch {data['batch']}, {data['rows_per_second']:,.0f} rows/s", progress=None)
     if what in {"input", "step", "writing"}:
         verb = {"input": "reading", "step": "step", "writing": "writing"}[what]
-        return replace(row, doing=f"{verb} {name}".strip(), tasks=None)
+        return replace(row, doing=f"{verb} {name}".strip(), progress=None)
     return row
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -18,11 +19,14 @@ MARKS: dict[RowStatus, tuple[str, str]] = {
     "queued": ("·", "dim"),
     "running": ("", "cyan"),
     "retrying": ("↻", "yellow"),
+    "kept": ("✓", "dim"),
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
     "skipped": ("-", "yellow"),
     "cancelled": ("■", "yellow"),
 }
+BAR = 20
+"""The width of a bar."""
 LOUD = {"job-failed", "job-retrying", "job-note", "engine-lost", "engine-preparing", "run-started", "run-finished"}
 
 
@@ -72,25 +76,43 @@ class LiveRows:
 
 
 def _importance(row: JobRow) -> tuple[int, int]:
-    order: tuple[RowStatus, ...] = ("failed", "running", "retrying", "queued", "cancelled", "skipped", "succeeded")
+    order: tuple[RowStatus, ...] = (
+        "failed",
+        "running",
+        "retrying",
+        "queued",
+        "cancelled",
+        "skipped",
+        "succeeded",
+        "kept",
+    )
     return order.index(row.status), row.number
 
 
-def _cells(row: JobRow, now: datetime) -> tuple[Text, ...]:
+def _cells(row: JobRow, now: datetime) -> tuple[Text | ProgressBar, ...]:
     taken = row.seconds(now)
     return (
         Text(row.name, no_wrap=True),
         Text(row.status, style=MARKS[row.status][1]),
         Text(f"attempt {row.attempt}" if row.attempt > 1 else ""),
         Text("" if taken is None else seconds(taken), justify="right"),
-        Text(_progress(row), no_wrap=True, overflow="ellipsis"),
+        _bar(row),
+        Text(_progress(row, now), no_wrap=True, overflow="ellipsis"),
     )
 
 
-def _progress(row: JobRow) -> str:
+def _bar(row: JobRow) -> Text | ProgressBar:
+    """How many tasks of the running stages are done."""
+    progress = row.progress
+    return ProgressBar(progress.total, progress.done, width=BAR) if progress and progress.total else Text("")
+
+
+def _progress(row: JobRow, now: datetime) -> str:
     parts = [row.doing]
-    if row.tasks and row.tasks[1]:
-        parts.append(f"{row.tasks[0]}/{row.tasks[1]} tasks")
+    if row.progress:
+        parts.append(row.progress.words())
+        left = row.progress.seconds_left(now)
+        parts.append("" if left is None else f"about {seconds(left)} left in this stage")
     if row.rows_written is not None:
         parts.append(f"{row.rows_written:,} rows")
     return " · ".join(part for part in parts if part)

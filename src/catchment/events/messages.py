@@ -96,6 +96,8 @@ def _retrying(event: Event) -> str:
 
 def _succeeded(event: Event) -> str:
     what = written(event.data["outputs"])
+    if event.data.get("kept"):
+        return "kept, as it succeeded before" + (f": {what}" if what else "")
     return f"succeeded in {seconds(event.data['seconds'])}" + (f": {what}" if what else "")
 
 
@@ -108,12 +110,16 @@ def _run_started(event: Event) -> str:
     return f"{event.data['workflow']}: run {event.run_id} {verb}, {_count(len(event.data['jobs']), 'job')}"
 
 
+def _ready(event: Event) -> str:
+    return f"engine {event.engine}: ready after {seconds(event.data['seconds'])}"
+
+
 _MESSAGES: Mapping[EventKind, Callable[[Event], str | None]] = {
     "run-started": _run_started,
     "run-finished": lambda event: f"run {event.run_id} {event.data['status']} in {seconds(event.data['seconds'])}",
     "engine-starting": lambda event: f"engine {event.engine}: starting Spark {event.data['spark']}",
     "engine-preparing": lambda event: f"engine {event.engine}: {event.data['message']}",
-    "engine-ready": lambda event: f"engine {event.engine}: ready",
+    "engine-ready": _ready,
     "engine-lost": lambda event: f"engine {event.engine}: {error_paragraph(event.data['error'])}",
     "job-started": _started,
     "job-note": _note,

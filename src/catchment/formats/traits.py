@@ -227,6 +227,8 @@ class Traits:
     """The properties that a rewrite of its files accepts."""
     changes: frozenset[str] = frozenset()
     """The names of the metadata changes that its tables support."""
+    drops: bool = False
+    """Its tables can be dropped."""
     questions: frozenset[str] = frozenset()
     """The inspection questions that its tables answer."""
 

@@ -59,6 +59,12 @@ def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()
         raise _with_reason(spark, from_spark(error, otherwise="query-failed"), sql, depots) from error
 
 
+def first_rows(frame: DataFrame, count: int) -> list[list[Any]]:
+    """The first rows of a frame as values of JSON."""
+    kinds = [field.dataType for field in frame.schema.fields]
+    return [json.loads(_text_of(row, kinds)) for row in _fetched(frame, count)][:count]
+
+
 _MAY_BE_UNPUBLISHED = ("table-or-view-not-found", "query-failed")
 """The second one if the catalog has no database yet."""
 

@@ -22,9 +22,10 @@ from catchment.job.bad_rows import BAD_ROWS, as_quarantined, explained, has_bad_
 from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input, reading
+from catchment.job.job_session import prepare_session
 from catchment.job.links import check_links
 from catchment.job.places import refusal, with_space_left
-from catchment.job.statements import Allowed, check_setting
+from catchment.job.statements import Allowed
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.job.streams import StreamRun
@@ -39,7 +40,6 @@ from catchment.who import who
 
 MAX_RERUNS = 3
 """How often a job starts again because others changed the partitions that it replaces."""
-SESSION_VARIABLES_SINCE = 4
 
 
 @dataclass(frozen=True)
@@ -268,27 +268,7 @@ def _prepare(attempt: _Attempt) -> None:
         "job %s of workflow %s, run %s, attempt %d, reference time %s",
         *(attempt.job.name, command.workflow, command.run_id, command.number, command.request.reference_time),
     )
-    for key, value in attempt.job.conf.items():
-        story.log.info("setting %s = %s", key, value)
-        _set(attempt, key, value)
-    if int(attempt.spark.version.partition(".")[0]) >= SESSION_VARIABLES_SINCE:
-        # The run's reference time is the same on every attempt, so that a retry after midnight writes the same rows.
-        attempt.spark.sql(f"DECLARE VARIABLE run_time TIMESTAMP DEFAULT TIMESTAMP '{command.request.reference_time}'")
-
-
-def _set(attempt: _Attempt, key: str, value: str) -> None:
-    check_setting(key, published_catalogs(attempt.depots))
-    try:
-        attempt.spark.conf.set(key, value)
-    except Exception as error:
-        problem = from_spark(error)
-        raise JobError(
-            f"job {attempt.job.name}: Spark refuses the setting {key}={value}: {problem.message}",
-            code="setting-refused",
-            where=attempt.job.where,
-            hint="settings of the whole application belong in `conf` of the engine",
-            detail=problem.detail,
-        ) from error
+    prepare_session(attempt.spark, attempt.job, command.request.reference_time, attempt.depots, story.log)
 
 
 def _read(attempt: _Attempt, views: dict[str, DataFrame], bad: dict[str, int]) -> None:

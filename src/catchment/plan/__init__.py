@@ -9,18 +9,29 @@ from typing import TYPE_CHECKING
 from catchment.errors import Diagnostic
 from catchment.plan.model import Plan
 from catchment.project.model import Project
+from catchment.run_model import Choices
 from catchment.spec.model import Workflow
 
 if TYPE_CHECKING:
     from catchment.plan.preparation import Prepared
 
 
-def prepare(file: Path, *, env: Mapping[str, str] | None = None, project: Project | None = None) -> Prepared:
-    """Read a workflow and its project, unless that is given, and plan it; collects all problems of both."""
+def prepare(
+    file: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    project: Project | None = None,
+    choices: Choices | None = None,
+    recorded: Choices | None = None,
+) -> Prepared:
+    """Read a workflow and its project, unless that is given, and plan it; collects all problems of both.
+
+    `choices` say what of it is run and with which values; the `recorded` ones of a run hold where no others are made.
+    """
     # Imported here, so that engines, which need only the model, do not load the YAML parser.
     from catchment.plan import preparation
 
-    return preparation.prepare(file, env=env, project=project)
+    return preparation.prepare(file, env=env, project=project, choices=choices, recorded=recorded)
 
 
 def build(workflow: Workflow, project: Project) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

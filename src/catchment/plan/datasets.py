@@ -12,7 +12,7 @@ from catchment.formats.registry import held_by, traits_of
 from catchment.plan.model import Dataset, FileAddress
 from catchment.project import depots
 from catchment.project.address import LOCALHOST, BadAddress, is_identifier, is_path, parse, parse_path
-from catchment.project.model import Address, Depot, Project
+from catchment.project.model import Address, Depot, Project, home_in
 
 _COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
 
@@ -205,7 +205,7 @@ def _check_overlap(dataset: Dataset, project: Project) -> None:
         return  # in a catalog, or embedded
     others = (depot for depot in project.depots.values() if depots.holds_tables(depot) and depot.name != dataset.depot)
     tables = {f"depot `{depot.name}`": depot.warehouse for depot in others}
-    for what, place in {**tables, "Catchment itself": str(project.home)}.items():
+    for what, place in {**tables, "Catchment itself": str(home_in(project.root, None))}.items():
         if place and (nested(dataset.path, place) or nested(place, dataset.path)):
             raise RequestError(
                 f"`{dataset.address}` would write files into the location of {what}",

@@ -23,9 +23,9 @@ def with_embedded(workflow: Workflow, project: Project) -> Project:
     kinds = {name: traits.name for traits in depots.embedded_kinds() for name in traits.formats}
     asked = {name: kinds[format] for name, format in _formats(workflow) if format in kinds}
     made = {
-        name: depots.embedded_of_kind(project.root, name, kind)
+        name: depots.embedded_of_kind(project.home, name, kind)
         for name, kind in asked.items()
-        if name not in project.depots and not depots.home_of(project.root, name).exists()
+        if name not in project.depots and not depots.home_of(project.home, name).exists()
     }
     return replace(project, depots={**project.depots, **made})
 

@@ -140,6 +140,8 @@ class Resolver:
             return None
         if datasets.address_of(given.dataset, self.project).acl is None and not is_path(given.dataset):
             self._warn_no_acl(given)
+        if dataset.depot in self.project.shared_depots:
+            self._warn_shared(given, dataset.depot)
         self._check_traits(given, dataset.format)
         return _output_plan(given, dataset, self._linger(given, dataset))
 
@@ -246,6 +248,12 @@ class Resolver:
                 message = f"output `{output.name}` writes over the files that input `{source.name}` reads"
                 hint = "write to another dataset, or keep the data in a table"
                 self.findings.error("overwrites-own-input", message, output.where, hint)
+
+    def _warn_shared(self, given: Output, depot: str) -> None:
+        message = f"output `{given.name}` writes to depot `{depot}`, which is not the own one of environment "
+        message += f"`{self.project.environment}`: writers of other environments do not know of each other"
+        hint = "give the environment a depot of this name with another location, or write it from one environment only"
+        self.findings.warning("shared-depot", message, given.dataset_where, hint)
 
     def _warn_no_acl(self, given: Output) -> None:
         message = f"`{given.dataset}` does not say how it is used; an output is taken as `acl=rw`"

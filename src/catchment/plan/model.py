@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from catchment.errors import Position
 from catchment.project.model import Depot, Engine, Settings
+from catchment.run_model import Choices
 from catchment.spec.model import BadRows as BadRows
 from catchment.spec.model import ChangeName as ChangeName
 from catchment.spec.model import Clause as Clause
@@ -283,3 +284,7 @@ class Plan:
     engines: tuple[EnginePlan, ...]
     shared: tuple[SharedTable, ...] = ()
     placed: tuple[Placement, ...] = ()
+    choices: Choices = field(default_factory=Choices)
+    """What is run of the workflow, and with which values."""
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    """What all jobs of the workflow do, also those that are left out; see `plan.definition`."""

@@ -18,11 +18,23 @@ from catchment.project.grammar import (
     DepotEntry,
     EngineEntry,
     MaintainEntry,
+    NotifyEntry,
     ProjectFile,
     SettingsEntry,
 )
-from catchment.project.model import Address, Catalog, Depot, Engine, Project, Settings, Thresholds, Upkeep
-from catchment.project.places import absolute, metastore_url, server_list, servers_of
+from catchment.project.model import (
+    Address,
+    Catalog,
+    Depot,
+    Engine,
+    Hook,
+    Project,
+    Settings,
+    Thresholds,
+    Upkeep,
+    home_in,
+)
+from catchment.project.places import absolute, default_metastore, metastore_url, server_list, servers_of
 from catchment.project.spark_versions import installed_at
 from catchment.spec.findings import Findings
 from catchment.spec.tree import Found, Node, follow
@@ -38,6 +50,7 @@ class Canonical:
     file: Path
     node: Node
     findings: Findings
+    environment: str | None = None
 
     @property
     def root(self) -> Path:
@@ -55,12 +68,14 @@ class Canonical:
         return Project(
             self.root,
             self.file,
-            self._metastore(entry.metastore),
+            self._metastore(entry.metastore or default_metastore(self.environment)),
             depots,
             engines,
             settings=_settings(entry.settings),
             include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
             maintain={self._maintained(name, depots): _upkeep(each) for name, each in entry.maintain.items()},
+            notify=tuple(self._hook(name, hook) for name, hook in entry.notify.items()),
+            environment=self.environment,
         )
 
     def _maintained(self, name: str, depots: Mapping[str, Depot]) -> str:
@@ -80,6 +95,25 @@ class Canonical:
             message = f"`{name}` may only be read, and maintenance changes it"
             self.findings.error("read-only-input", message, where, "leave the acl out")
         return str(address) if is_address(name) else name
+
+    def _hook(self, name: str, entry: NotifyEntry) -> Hook:
+        found = self._at("notify", name)
+        if not re.fullmatch(ENGINE_NAME, name):
+            self.findings.error(
+                "bad-hook-name", f"`{name}` is not a valid name for a hook", found.key_where, _NAME_HINT
+            )
+        if (entry.webhook is None) == (entry.command is None):
+            message = f"hook `{name}` needs either a `webhook` or a `command`"
+            self.findings.error("bad-hook", message, found.key_where, "give exactly one of them")
+        if entry.webhook is not None and not entry.webhook.startswith(("http://", "https://")):
+            hint = "write an address that begins with https://"
+            where = self._at("notify", name, "webhook").node.where
+            self.findings.error("bad-hook", f"the webhook of `{name}` is not a web address", where, hint)
+        if ("run-late" in entry.on) != (entry.late_after is not None):
+            message = f"hook `{name}`: `run-late` and `late_after` belong together"
+            hint = "add `late_after: 30m`" if entry.late_after is None else "add `run-late` to `on`"
+            self.findings.error("bad-hook", message, found.key_where, hint)
+        return Hook(name, entry.webhook, tuple(entry.command or ()), tuple(entry.on), entry.late_after)
 
     def _include_path(self, text: str, index: int) -> Path:
         where = self._at("include_paths", index).node.where
@@ -252,7 +286,8 @@ class Canonical:
         database = None
         if entry.type == "jdbc" and entry.uri is None:
             # Next to the tables, so that all projects on this lake share the catalog; a remote store cannot hold it.
-            keeper = home_of(self.root, name) if is_uri(location) else Path(location)
+            home = home_in(self.root, self.environment)
+            keeper = home_of(home, name) if is_uri(location) else Path(location)
             database = str(keeper / "catalog.db")
         return Catalog(entry.type, entry.uri, database, entry.properties)
 

@@ -38,16 +38,16 @@ def find(project: Project, name: str) -> Depot:
         return Depot(LOCALHOST, next(each.name for each in held_by(EMBEDDED) if not each.is_table), "/")
     if project.file is None:
         _refuse_published(name)
-        return embedded(project.root, name)
+        return embedded(project.home, name)
     hint = did_you_mean(name, project.depots) or f"add it to `depots` in {project.file.name}"
     raise UnknownDepot(f"the project has no depot `{name}`", hint=hint)
 
 
-def embedded(root: Path, name: str) -> Depot:
+def embedded(home: Path, name: str) -> Depot:
     """The depot that needs no configuration: tables on an SQLite catalog and plain files under `.catchment/`."""
-    home = home_of(root, name)
-    catalog = Catalog("jdbc", database=str(home / "catalog.db"))
-    return Depot(name, EMBEDDED, str(home), catalog, publish=f"{name}{PUBLISHED}")
+    place = home_of(home, name)
+    catalog = Catalog("jdbc", database=str(place / "catalog.db"))
+    return Depot(name, EMBEDDED, str(place), catalog, publish=f"{name}{PUBLISHED}")
 
 
 def takes_paths(project: Project) -> bool:
@@ -60,17 +60,17 @@ def embedded_kinds() -> tuple[Traits, ...]:
     return tuple(each for each in all_traits() if each.is_table and each.by_path and not each.catalog_required)
 
 
-def embedded_of_kind(root: Path, name: str, kind: str) -> Depot:
+def embedded_of_kind(home: Path, name: str, kind: str) -> Depot:
     """An embedded depot that holds the tables of one format and nothing else."""
-    return Depot(name, kind, str(home_of(root, name) / kind))
+    return Depot(name, kind, str(home_of(home, name) / kind))
 
 
-def kinds_on_disk(root: Path) -> dict[str, Depot]:
+def kinds_on_disk(home: Path) -> dict[str, Depot]:
     """The embedded depots of one format that earlier runs have created, by name."""
     kinds = [each.name for each in embedded_kinds()]
-    homes = sorted(home_of(root, "x").parent.glob("*"))
-    found = [(home.name, kind) for home in homes for kind in kinds if (home / kind).is_dir()]
-    return {name: embedded_of_kind(root, name, kind) for name, kind in found if is_depot_name(name)}
+    places = sorted(home_of(home, "x").parent.glob("*"))
+    found = [(place.name, kind) for place in places for kind in kinds if (place / kind).is_dir()]
+    return {name: embedded_of_kind(home, name, kind) for name, kind in found if is_depot_name(name)}
 
 
 def _refuse_published(name: str) -> None:
@@ -86,7 +86,7 @@ def embedded_on_disk(project: Project) -> tuple[Depot, ...]:
     """The embedded depots that earlier runs have created, in order of name."""
     catalogs = sorted((project.home / "depots").glob("*/catalog.db"))
     names = (catalog.parent.name for catalog in catalogs)
-    return tuple(embedded(project.root, name) for name in names if is_depot_name(name) and name not in project.depots)
+    return tuple(embedded(project.home, name) for name in names if is_depot_name(name) and name not in project.depots)
 
 
 def known(project: Project) -> tuple[Depot, ...]:
@@ -104,9 +104,9 @@ def is_servers(depot: Depot) -> bool:
     return any(traits.servers for traits in held_by(depot.kind))
 
 
-def home_of(root: Path, name: str) -> Path:
+def home_of(home: Path, name: str) -> Path:
     """The directory in which Catchment keeps the data of one depot."""
-    return root / ".catchment" / "depots" / name
+    return home / "depots" / name
 
 
 def is_uri(location: str) -> bool:

@@ -6,19 +6,20 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
-from catchment.project.model import Settings, Thresholds
+from catchment.project.model import Hook, HookEvent, Settings, Thresholds
 from catchment.project.sizes import parse_size
 from catchment.project.spark_versions import SPARK_LINES
 from catchment.spec.grammar.fields import Duration
+from catchment.spec.grammar.variables import Variable, Variables
 from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
-DEFAULT_METASTORE = "sqlite:///.catchment/metastore.db"
 
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|yarn|(spark|k8s)://\S+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
@@ -230,15 +231,56 @@ class MaintainEntry(_Entry):
     )
 
 
+class NotifyEntry(_Entry):
+    """A command or a webhook that is told what happens."""
+
+    webhook: Text | None = Field(
+        None, description="An http or https address that gets the message as JSON, as ${secret:NAME} or ${file:PATH}."
+    )
+    command: list[Text] | None = Field(
+        None,
+        min_length=1,
+        description="A program and its arguments, run in the project's directory; it gets the message as JSON on "
+        "standard input.",
+    )
+    on: list[HookEvent] = Field(
+        default=list(Hook.on),
+        description="What it is told of: run-failed, run-late, service-dead. `run --notify NAME` tells it of more.",
+    )
+    late_after: Duration | None = Field(
+        None, description="With run-late: a run is late if it has not ended so long after it was due, or began: 30m."
+    )
+
+
 def _names(pattern: str) -> dict[str, Any]:
     return {"propertyNames": {"pattern": f"^{pattern}$"}}
+
+
+class EnvironmentEntry(_Entry):
+    """What is different in an environment: its entries take the place of those of the same name outside."""
+
+    metastore: Text | None = Field(
+        None, description="The environment's own database; without it, an SQLite file of its own."
+    )
+    engines: Annotated[dict[str, EngineEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Engines by name.", json_schema_extra=_names(ENGINE_NAME)
+    )
+    depots: Annotated[dict[str, DepotEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Depots by name.", json_schema_extra=_names(DEPOT_NAME)
+    )
+    notify: Annotated[dict[str, NotifyEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Who is told what happens, by name.", json_schema_extra=_names(ENGINE_NAME)
+    )
+    vars: Annotated[dict[str, Text], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict, description="Values of variables that `vars` of the project declares."
+    )
 
 
 class ProjectFile(_Entry):
     """A Catchment project: where the lake is and which engines work on it."""
 
-    metastore: Text = Field(
-        DEFAULT_METASTORE,
+    metastore: Text | None = Field(
+        None,
         description="Catchment's own database: sqlite:///PATH (relative to this file), for engines on one machine, "
         "or postgresql://user:password@host/database.",
     )
@@ -255,6 +297,21 @@ class ProjectFile(_Entry):
         description="Engines by name; `default` exists without being named here.",
         json_schema_extra=_names(ENGINE_NAME),
     )
+    vars: Annotated[Variables, BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Variables by name, which `${NAME}` stands for in this file and in workflows: a default, or type "
+        "and default.",
+    )
+    environments: Annotated[dict[str, EnvironmentEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Environments by name, chosen with --env: their own depots, engines, metastore and variables.",
+        json_schema_extra=_names(ENGINE_NAME),
+    )
+    notify: Annotated[dict[str, NotifyEntry], BeforeValidator(_nothing_as_empty)] = Field(
+        default_factory=dict,
+        description="Who is told of failed and late runs and of dead services, by name.",
+        json_schema_extra=_names(ENGINE_NAME),
+    )
     maintain: Annotated[dict[str, MaintainEntry], BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,
         description="How tables are looked after, by the name of a depot or the address of a table.",
@@ -268,8 +325,10 @@ class ProjectFile(_Entry):
 
 def project_schema() -> dict[str, Any]:
     """The JSON Schema of `catchment.yaml`."""
-    root = ProjectFile.model_json_schema(ref_template="#/definitions/{model}")
-    parts = root.pop("$defs")
+    models: list[type[BaseModel]] = [ProjectFile, Variable]
+    _, whole = models_json_schema([(each, "validation") for each in models], ref_template="#/definitions/{model}")
+    parts = whole["$defs"]
+    root = parts.pop("ProjectFile")
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         **tidy(root),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from catchment.errors import Diagnostic, Position
+from catchment.spec.model import Value
 
 EMBEDDED = "embedded"
 """The kind of depots without configuration: tables and plain files under `.catchment/`."""
@@ -108,6 +109,24 @@ class Upkeep:
     """Snapshots older than so many seconds are expired; None to expire only those of tables whose writers never do."""
 
 
+HookEvent = Literal["run-failed", "run-late", "service-dead"]
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Somebody who is told what happens: a command or a webhook."""
+
+    name: str
+    webhook: str | None = None
+    """The URL; a secret."""
+    command: tuple[str, ...] = ()
+    """Given if and only if there is no webhook."""
+    on: tuple[HookEvent, ...] = ("run-failed", "service-dead")
+    """What the hook is told of by itself."""
+    late_after: float | None = None
+    """A run is late if it has not ended so many seconds after it was due, or began; given if and only if it is told."""
+
+
 @dataclass(frozen=True)
 class Project:
     root: Path
@@ -128,11 +147,27 @@ class Project:
     """Directories outside the root from which workflows may include files."""
     maintain: Mapping[str, Upkeep] = field(default_factory=dict)
     """Upkeep by the name of a depot, or by the address of a table, which goes first."""
+    notify: tuple[Hook, ...] = ()
+    """Who is told what happens."""
+    environment: str | None = None
+    """The environment that was chosen."""
+    environments: tuple[str, ...] = ()
+    """All environments of the project file."""
+    variables: Mapping[str, Value] = field(default_factory=dict)
+    """The variables of the project file, with their values in this environment."""
+    shared_depots: frozenset[str] = frozenset()
+    """Depots that are the same outside the environment."""
 
     @property
     def home(self) -> Path:
-        """The directory of Catchment's own files."""
-        return self.root / ".catchment"
+        """The directory of Catchment's own files; an environment has one of its own."""
+        return home_in(self.root, self.environment)
+
+
+def home_in(root: Path, environment: str | None) -> Path:
+    """The directory of Catchment's own files, of a project or of one of its environments."""
+    whole = root / ".catchment"
+    return whole / "environments" / environment if environment else whole
 
 
 @dataclass(frozen=True)

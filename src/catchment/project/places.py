@@ -8,6 +8,12 @@ from urllib.parse import unquote, urlsplit
 
 from catchment.errors import RequestError
 from catchment.project.depots import is_uri
+from catchment.project.model import home_in
+
+
+def default_metastore(environment: str | None) -> str:
+    """The metastore of a project, or of one of its environments, that names none."""
+    return f"{_SQLITE}{home_in(Path(), environment) / 'metastore.db'}"
 
 
 def absolute(text: str, root: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from catchment.engine.launcher import EngineProcess
 from catchment.events.hub import Sink
@@ -11,6 +11,7 @@ from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.engine_pool import Launch
 from catchment.run.execution import start_run
+from catchment.run.notify.sending import check_hooks
 from catchment.run.results import Run
 from catchment.run.run_options import RunOptions, Timing
 from catchment.run_model import RunRequest
@@ -29,12 +30,15 @@ def start(
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
     run_id: str | None = None,
+    notify: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Run:
     """Run a plan to its end; setting `stop` cancels it. At most `jobs` jobs run at once.
 
-    With a run id, a run that has begun under it goes on.
+    With a run id, a run that has begun under it goes on. The hooks named by `notify` are told how it ends.
     """
-    options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing())
+    options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
+    check_hooks(project, options.notify)
     if run_id is None:
         return start_run(plan, project, request or RunRequest(), options)
     from catchment.run.chosen_id import start_or_resume
@@ -51,8 +55,15 @@ def resume(
     stop: threading.Event | None = None,
     launch: Launch = EngineProcess.start,
     timing: Timing | None = None,
+    notify: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """Run what did not succeed in an earlier run; raises LeaseHeld if that run is still alive."""
+    """Run what did not succeed in an earlier run; raises LeaseHeld if that run is still alive.
+
+    A run whose process has died on this machine is taken over at once; on another, when its lease has ended.
+    """
     from catchment.run.execution import resume_run
 
-    return resume_run(run_id, project, RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))
+    options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
+    check_hooks(project, options.notify)
+    return resume_run(run_id, project, options)

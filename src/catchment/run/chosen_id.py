@@ -6,12 +6,15 @@ are the same, and jobs that succeeded are kept. Only the holder of the run's lea
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from catchment.errors import RequestError
+from catchment.plan import prepare
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.execution import Execution
 from catchment.run.identity import RunFacts
-from catchment.run.leases import held_lease
+from catchment.run.leases import inherited_lease
 from catchment.run.results import ErrorReport, Run
 from catchment.run.run_history import job_results, read_run
 from catchment.run.run_options import RunOptions
@@ -24,9 +27,9 @@ def start_or_resume(run_id: str, plan: Plan, project: Project, request: RunReque
     """Run a plan under an id, or what did not succeed of it; raises LeaseHeld if another process is running it."""
     with (
         open_store(project.metastore) as store,
-        held_lease(store, run_id, options.timing.lease) as heartbeat,
+        inherited_lease(store, run_id, options) as heartbeat,
     ):
-        facts = facts_of(store, run_id, plan, request)
+        project, facts = facts_of(store, run_id, plan, project, request)
         if facts.resumed and read_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
         if (error := interrupted(facts)) is not None:
@@ -34,12 +37,16 @@ def start_or_resume(run_id: str, plan: Plan, project: Project, request: RunReque
         return carry_out(facts, project, options, store, heartbeat)
 
 
-def facts_of(store: Store, run_id: str, plan: Plan, request: RunRequest) -> RunFacts:
-    """The run as it is to be executed now; one that has begun keeps what it was asked for."""
+def facts_of(store: Store, run_id: str, plan: Plan, project: Project, request: RunRequest) -> tuple[Project, RunFacts]:
+    """The run as it is to be executed now; one that has begun keeps what it was asked for, and its variables."""
     begun = store.runs.find(run_id)
     if begun is None:
-        return RunFacts(run_id, plan, request)
-    return RunFacts(run_id, plan, begun.request, resumed=True, earlier=job_results(store, run_id))
+        return project, RunFacts(run_id, plan, request)
+    if begun.choices != plan.choices:
+        prepared = prepare(Path(plan.file), project=project, recorded=begun.choices)
+        project, plan = prepared.require()
+    earlier = job_results(store, run_id)
+    return project, RunFacts(run_id, plan, begun.request, resumed=True, earlier=earlier)
 
 
 def interrupted(facts: RunFacts) -> ErrorReport | None:

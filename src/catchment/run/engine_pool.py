@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -38,6 +39,7 @@ class RunningEngine:
 
     plan: EnginePlan
     process: Process
+    since: float = field(default_factory=time.monotonic)
     ready: bool = False
     exhausted: bool = False
     """Whether an attempt reported that the engine ran out of memory."""

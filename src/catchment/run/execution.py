@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from catchment import private_files
-from catchment.errors import SetupError
+from catchment.errors import CatchmentError, SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
 from catchment.os_errors import explained
@@ -38,6 +38,7 @@ class Execution:
 
     def __init__(self, facts: RunFacts, project: Project, options: RunOptions) -> None:
         self._facts = facts
+        self._project = project
         self._options = options
         self._redactor = Redactor(project.secrets)
         self._home = project.home
@@ -65,12 +66,24 @@ class Execution:
 
     def carry_out(self, store: Store, heartbeat: HeldLease) -> Run:
         """Run every unfinished job, as the holder of the run's lease."""
-        from catchment.events.sinks import MetastoreSink
+        from catchment.run.notify.run_watch import RunWatch
         from catchment.run.recorder import RunRecorder
 
         recorder = RunRecorder(
             self._facts, store.progress(heartbeat.lease, self._facts.run_id), self._hub, self._redactor
         )
+        with RunWatch(self._project, recorder.result, named=self._options.notify, due=self._options.due) as watch:
+            try:
+                self._carry_out(store, heartbeat, recorder)
+            except CatchmentError as error:
+                watch.broke_off(error)
+                raise
+            watch.ended()
+        return recorder.result()
+
+    def _carry_out(self, store: Store, heartbeat: HeldLease, recorder: RunRecorder) -> None:
+        from catchment.events.sinks import MetastoreSink
+
         recorder.begin()
         lines = JsonLines(self._log_dir / "events.jsonl")
         self._hub.open([*self._options.sinks, lines, MetastoreSink(store.events, heartbeat.lease)])
@@ -80,7 +93,6 @@ class Execution:
             # The event stream must end before the lease is released and the store is closed.
             self._engines.close(0.0)
             self._hub.close()
-        return recorder.result()
 
     def _execute(self, recorder: RunRecorder, heartbeat: HeldLease) -> None:
         executor = self._executor(recorder, heartbeat)
@@ -144,14 +156,14 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
 
 def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
-    from catchment.run.leases import held_lease
+    from catchment.run.leases import inherited_lease
     from catchment.run.run_history import known_run, read_run
     from catchment.store import PATIENCE_SECONDS, open_store
 
     with open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store:
         if known_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
-        with held_lease(store, run_id, options.timing.lease) as heartbeat:
+        with inherited_lease(store, run_id, options) as heartbeat:
             # Read again: the previous holder of the lease may have made progress until now.
             return _take_up(known_run(store, run_id), project, options, store, heartbeat)
 
@@ -160,7 +172,7 @@ def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Sto
     from catchment.plan import prepare
     from catchment.run.run_history import job_results
 
-    project, plan = prepare(Path(found.file), project=project).require()
+    project, plan = prepare(Path(found.file), project=project, recorded=found.choices).require()
     earlier = job_results(store, found.id)
     facts = RunFacts(found.id, plan, found.request, resumed=True, earlier=earlier)
     with Execution(facts, project, options) as execution:

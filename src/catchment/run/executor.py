@@ -167,8 +167,9 @@ class Executor:
         engine.ready = True
         for attempt in self._on(engine):
             self._send(attempt)
-        data = {"spark": ready.spark_version, "application": ready.application_id, "ui": ready.ui}
-        self._hub.emit("engine-ready", engine=engine.key, data=data)
+        started = {"spark": ready.spark_version, "application": ready.application_id, "ui": ready.ui}
+        seconds = time.monotonic() - engine.since
+        self._hub.emit("engine-ready", engine=engine.key, data={**started, "seconds": seconds})
 
     def _engine_lost(self, engine: RunningEngine, lost: EngineLost) -> None:
         self._engines.forget(engine)

@@ -19,6 +19,7 @@ from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     AskHealth,
     Change,
+    DropTable,
     Facts,
     Failed,
     Inspect,
@@ -30,13 +31,14 @@ from catchment.engine.protocol import (
     Reply,
     Rows,
     RunQuery,
+    TryJobs,
 )
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.formats.registry import supporting, traits_of
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
-from catchment.plan.model import ChangePlan, Dataset, Maintenance
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
 from catchment.plan.sql_depots import depots_in
 from catchment.project import depots
 from catchment.project.address import parse
@@ -44,6 +46,7 @@ from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import Launch
 from catchment.run.query_result import QueryResult
+from catchment.run_model import RunRequest
 from catchment.table_health import TableHealth
 
 QUESTION = "question"
@@ -66,17 +69,20 @@ class LakeSession:
         engine: str | None = None,
         tables: Collection[str] = (),
         files: Collection[str] = (),
+        planned: EnginePlan | None = None,
         tell: Tell = lambda _: None,
         launch: Launch = EngineProcess.start,
     ) -> None:
-        """Without a name, the engine is one that fits the depots in question.
+        """Without a name, the engine is one that fits the depots in question, unless it is `planned` already.
 
         `tables` names those whose tables are meant. `files` names those whose files are to be reached, too.
         """
         self._project, self._tell, self._launch = project, tell, launch
-        choice = choose_reader(project, engine, {*tables, *files})
-        self._plan = reading_engine(project, choice.engine, files)
-        self._reason = choice.reason
+        self._reason: str | None = None
+        if planned is None:
+            choice = choose_reader(project, engine, {*tables, *files})
+            planned, self._reason = reading_engine(project, choice.engine, files), choice.reason
+        self._plan = planned
         self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
 
     def __enter__(self) -> LakeSession:
@@ -116,6 +122,13 @@ class LakeSession:
         texts = tuple(row for message in messages for row in message.rows)
         return QueryResult(last.columns, last.types, texts, last.truncated)
 
+    def try_jobs(
+        self, jobs: Sequence[JobPlan], workflow: str, request: RunRequest, *, sample: int | None, rows: int
+    ) -> Mapping[str, Any]:
+        """Run jobs up to their outputs, on a sample of their inputs or without data, and write nothing."""
+        self._process.send(TryJobs(QUESTION, tuple(jobs), workflow, request, sample, rows))
+        return self._await(Facts).data
+
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
         self._process.send(_question(what, address, self._project))
@@ -129,6 +142,11 @@ class LakeSession:
     def change(self, change: ChangePlan, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Change a table beside writing rows into it, or look what that would come to."""
         self._process.send(Change(QUESTION, change, by, dry_run))
+        return self._await(Facts).data
+
+    def drop(self, table: Dataset, published: str | None, *, dry_run: bool) -> Mapping[str, Any]:
+        """Drop a table with its files, or look what that would mean."""
+        self._process.send(DropTable(QUESTION, table, published, dry_run))
         return self._await(Facts).data
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:

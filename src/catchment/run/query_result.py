@@ -11,6 +11,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from catchment.errors import SetupError
+
 Convert = Callable[[Any], Any]
 
 
@@ -34,6 +36,22 @@ class QueryResult:
             tuple(convert(value) for convert, value in zip(converts, json.loads(text), strict=True))
             for text in self.texts
         )
+
+    def to_arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`, with the types that they have in Spark."""
+        from catchment.run.arrow_result import to_arrow
+
+        return to_arrow(self.columns, self.types, self.rows)
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame` whose columns have Arrow's types, also where there are nulls."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise SetupError(
+                "pandas is not installed", code="library-missing", hint="pip install pandas, or use to_arrow()"
+            ) from error
+        return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
 
 
 def _from_json(kind: str | Mapping[str, Any]) -> Convert:

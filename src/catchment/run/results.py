@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from catchment.errors import JobError, Position
 from catchment.run_model import InputResult, OutputResult
 
 JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
 RunStatus = Literal["succeeded", "failed", "cancelled", "running", "dead"]
+
+
+class RunFailed(JobError):
+    """A run did not succeed."""
+
+    code = "run-failed"
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,12 @@ class ErrorReport:
     line: int | None = None
     column: int | None = None
 
+    @property
+    def where(self) -> Position | None:
+        """The position in the workflow, if it is known."""
+        known = self.file is not None and self.line is not None and self.column is not None
+        return Position(str(self.file), int(self.line or 0), int(self.column or 0)) if known else None
+
 
 @dataclass(frozen=True)
 class JobResult:
@@ -31,6 +45,10 @@ class JobResult:
     error: ErrorReport | None
     outputs: tuple[OutputResult, ...]
     inputs: tuple[InputResult, ...] = ()
+    engine_seconds: float = 0.0
+    """How long the job waited for its engine to start; not part of `seconds`."""
+    kept: bool = False
+    """Whether the job succeeded before the run was resumed, and was not run again."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +58,23 @@ class Run:
     status: RunStatus
     seconds: float
     jobs: tuple[JobResult, ...]
+    environment: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The values of all variables."""
+    left_out: tuple[str, ...] = ()
+    """Jobs of the workflow that were not selected."""
+
+    def require_success(self) -> Run:
+        """The run itself; raises RunFailed, which names the jobs and their errors, if it did not succeed."""
+        if self.status == "succeeded":
+            return self
+        failed = "; ".join(f"{job.name}: {job.error.message} [{job.error.code}]" for job in self.jobs if job.error)
+        first = next((job.error for job in self.jobs if job.error), None)
+        raise RunFailed(
+            f"run {self.run_id} of {self.workflow}: {self.status}" + (f": {failed}" if failed else ""),
+            hint=f"to go on: project.resume({self.run_id!r})",
+            where=first.where if first else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -55,3 +90,4 @@ class RunSummary:
     seconds: float
     jobs: int
     succeeded: int
+    environment: str | None = None

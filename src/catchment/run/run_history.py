@@ -1,23 +1,43 @@
-"""Reads the results of runs from the metastore, and their logs from the log directory."""
+"""Reads the results of runs from the metastore."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import cast
 
 from catchment.errors import RequestError
 from catchment.project.model import Project
-from catchment.run.identity import log_directory
 from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
+from catchment.run.services.processes import is_gone
 from catchment.store import Store, read_store
 from catchment.store.records import JobRecord, RunRecord
+
+LOOK_SECONDS = 1.0
+"""How often somebody who watches looks."""
 
 
 def runs(project: Project, limit: int) -> list[RunSummary]:
     """The latest runs, newest first; a run whose process died has the status `dead`."""
     with read_store(project.metastore) as store:
         return [_summary(record) for record in store.runs.newest(limit)]
+
+
+def watch(project: Project, limit: int) -> Iterator[list[RunSummary]]:
+    """The latest runs again and again, with a pause between."""
+    while True:
+        yield runs(project, limit)
+        time.sleep(LOOK_SECONDS)
+
+
+def watch_run(project: Project, run_id: str) -> Iterator[Run]:
+    """One run again and again, with a pause between, until it has ended."""
+    with read_store(project.metastore) as store:
+        yield (run := read_run(store, run_id))
+        while run.status == "running":
+            time.sleep(LOOK_SECONDS)
+            yield (run := read_run(store, run_id))
 
 
 def show(project: Project, run_id: str) -> Run:
@@ -41,29 +61,14 @@ def newest(project: Project) -> RunRecord:
     return found[0]
 
 
-def log_files(project: Project, run_id: str, job: str | None = None) -> list[Path]:
-    """The log files of a run: those of its jobs, oldest first, then those of its engines. With a job, only its own."""
-    with read_store(project.metastore) as store:
-        known_run(store, run_id)
-        names = [record.name for record in store.runs.jobs(run_id)]
-    directory = log_directory(project, run_id)
-    if job is None:
-        of_engines = set(directory.glob("engine-*.log"))
-        return sorted(directory.glob("*.log"), key=lambda path: (path in of_engines, path.stat().st_mtime))
-    if job not in names:
-        raise RequestError(
-            f"run {run_id} has no job `{job}`", code="job-not-found", hint=f"its jobs are: {', '.join(names)}"
-        )
-    attempts = directory.glob(f"{job}.*.log")
-    return sorted(attempts, key=lambda path: int(path.suffixes[-2][1:]))
-
-
 def known_run(store: Store, run_id: str) -> RunRecord:
     """The record of one run from an open metastore; raises RequestError if there is no such run."""
     record = store.runs.find(run_id)
     if record is None:
         raise RequestError(
-            f"there is no run {run_id!r} in this project", code="run-not-found", hint="`catchment runs` lists them"
+            f"there is no run {run_id!r} in this project",
+            code="run-not-found",
+            hint="`catchment runs` lists them; each environment (`--env`) has its own",
         )
     return record
 
@@ -71,7 +76,18 @@ def known_run(store: Store, run_id: str) -> RunRecord:
 def read_run(store: Store, run_id: str) -> Run:
     """One run from an open metastore."""
     record = known_run(store, run_id)
-    return Run(record.id, record.workflow, _status(record), _seconds(record), job_results(store, run_id))
+    jobs = tuple(_job(job, record.resumed) for job in store.runs.jobs(run_id))
+    chosen = record.choices
+    return Run(
+        record.id,
+        record.workflow,
+        _status(record),
+        _seconds(record),
+        jobs,
+        chosen.environment,
+        chosen.variables,
+        chosen.left_out,
+    )
 
 
 def job_results(store: Store, run_id: str) -> tuple[JobResult, ...]:
@@ -89,19 +105,31 @@ def _summary(record: RunRecord) -> RunSummary:
         seconds=_seconds(record),
         jobs=record.jobs,
         succeeded=record.succeeded,
+        environment=record.choices.environment,
     )
 
 
-def _job(record: JobRecord) -> JobResult:
+def _job(record: JobRecord, resumed: float | None = None) -> JobResult:
+    """The result of a job; one that succeeded before the run was last resumed was kept."""
     began, ended = record.started, record.finished
-    seconds = ended - began if began is not None and ended is not None else 0.0
-    error = ErrorReport(**record.error) if record.error else None
-    status = cast(JobStatus, record.status)
-    return JobResult(record.name, status, record.attempts, seconds, error, record.outputs, record.inputs)
+    seconds = ended - began - record.engine_seconds if began is not None and ended is not None else 0.0
+    return JobResult(
+        record.name,
+        cast(JobStatus, record.status),
+        record.attempts,
+        max(seconds, 0.0),
+        ErrorReport(**record.error) if record.error else None,
+        record.outputs,
+        record.inputs,
+        record.engine_seconds,
+        kept=record.status == "succeeded" and (ended or 0.0) < (resumed or 0.0),
+    )
 
 
 def _status(record: RunRecord) -> RunStatus:
-    return cast(RunStatus, record.status)
+    """The status of a run; one whose process was killed on this machine is dead at once."""
+    killed = record.status == "running" and record.process is not None and is_gone(record.process)
+    return "dead" if killed else cast(RunStatus, record.status)
 
 
 def _seconds(record: RunRecord) -> float:

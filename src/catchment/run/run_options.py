@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
@@ -36,6 +37,12 @@ class RunOptions:
     stop: threading.Event = field(default_factory=threading.Event)
     launch: Launch = EngineProcess.start
     timing: Timing = Timing()
+    tell: Callable[[str], None] = lambda _: None
+    """Hears what happens before the run has events."""
+    notify: tuple[str, ...] = ()
+    """Hooks that are told how the run ends, however it does."""
+    due: datetime | None = None
+    """When the run should have begun, if that was not now."""
 
     @property
     def limit(self) -> int:

@@ -43,6 +43,31 @@ def change(
         return reader.change(plan, by=who(), dry_run=dry_run)
 
 
+def drop(
+    project: Project,
+    address: str,
+    *,
+    dry_run: bool = False,
+    agree: Callable[[Mapping[str, Any]], None] | None = None,
+    tell: Tell = lambda _: None,
+    launch: Launch = EngineProcess.start,
+) -> Mapping[str, Any]:
+    """Drop a table with its files; `agree` is shown what goes, and raises if it does not."""
+    table = of_input(address, None, project)
+    if not traits_of(table.format).drops:
+        raise RequestError(
+            f"`{table.address}` is of format {table.format}, and cannot be dropped",
+            code="unsupported-change",
+            hint=f"it works on {supporting('drops')}; files are removed with the tools of their store",
+        )
+    check_depot(project, table.depot)
+    published = depots.find(project, table.depot).publish
+    with LakeSession(project, tables={table.depot}, tell=tell, launch=launch) as reader:
+        if agree is not None and not dry_run:
+            agree(reader.drop(table, published, dry_run=True))
+        return reader.drop(table, published, dry_run=dry_run)
+
+
 _VERBS: Mapping[str, str] = {
     "rewrite_dataset": "compact",
     "rewrite_manifest": "rewrite the manifests of",

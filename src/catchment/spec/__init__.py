@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catchment.spec.model import Loaded
+from catchment.spec.model import Loaded, Value
 
 if TYPE_CHECKING:
     from catchment.spec.boundary import Boundary
@@ -14,12 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["Loaded", "load"]
 
 
-def load(path: Path, *, env: Mapping[str, str] | None = None, boundary: Boundary | None = None) -> Loaded:
+def load(
+    path: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    boundary: Boundary | None = None,
+    variables: Mapping[str, Value] | None = None,
+    given: Mapping[str, str] | None = None,
+) -> Loaded:
     """Read a workflow file. Problems become diagnostics; bad input never raises.
 
-    The files that it includes must be within the boundary: by default, the directory of the workflow.
+    The files that it includes must be within the boundary: by default, the directory of the workflow. `variables` are
+    those of its project; `given` are values for variables that it declares itself.
     """
     # Engines import the canonical model through this package; they must not pay for YAML and its grammar.
     from catchment.spec.workflow_file import load as load_file
 
-    return load_file(path, env=env, boundary=boundary)
+    return load_file(path, env=env, boundary=boundary, variables=variables, given=given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from catchment.errors import Diagnostic, InvalidFiles, Position
@@ -16,6 +16,8 @@ class Boundary:
     """Directories without symbolic links in their paths. A link counts as the file that it leads to."""
 
     directories: tuple[Path, ...]
+    asked: set[Path] = field(default_factory=set, compare=False)
+    """Files that were asked for, whether they are there or not."""
 
     @classmethod
     def around(cls, root: Path, more: Iterable[Path] = ()) -> Boundary:
@@ -24,6 +26,7 @@ class Boundary:
 
     def read(self, path: Path, asked_at: Position) -> str:
         """The text of a file that another file names; a file outside is not even opened."""
+        self.asked.add(path)
         if not self._contains(path):
             hint = f"move it below {self.directories[0]}, or allow its directory in `include_paths` of catchment.yaml"
             message = f"{path} is outside the project, or is a link that leads out"

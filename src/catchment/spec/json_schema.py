@@ -21,6 +21,7 @@ from catchment.spec.grammar.table_actions import (
     RewriteOptions,
     ToolboxSpec,
 )
+from catchment.spec.grammar.variables import Variable
 from catchment.spec.grammar.workflow import DagNode, Resource, Spec
 
 Schema = dict[str, Any]
@@ -28,6 +29,7 @@ Schema = dict[str, Any]
 _MODELS: tuple[type[BaseModel], ...] = (
     *(Resource, DagNode, Spec, FlareSpec, FlareJob, Input, Sequence, StepItem, Output, Action, ToolboxSpec),
     Streaming,
+    Variable,
     CompactionSpec,
     *(RewriteOptions, ManifestOptions, ExpireOptions, OrphanOptions),
 )

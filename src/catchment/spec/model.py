@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
@@ -327,6 +328,8 @@ class Job:
     title: str | None = None
     description: str | None = None
     tags: tuple[str, ...] = ()
+    part_of: tuple[str, ...] = ()
+    """The nodes that include the file of the job."""
     dependencies: tuple[tuple[str, Position], ...] = ()
     retry: Retry = field(default_factory=Retry)
     log_level: LogLevel = "INFO"
@@ -373,6 +376,15 @@ class Workflow:
 
 
 @dataclass(frozen=True)
+class Value:
+    """The value of a variable."""
+
+    text: str
+    plain: str | int | float | bool | None
+    """The same as a number or a boolean, for fields that want one."""
+
+
+@dataclass(frozen=True)
 class Secret:
     """A value that must not be shown, and the reference that stands for it."""
 
@@ -391,3 +403,7 @@ class Loaded:
     secrets: tuple[Secret, ...] = ()
     settled: tuple[tuple[Position, Position], ...] = ()
     """Where a value begins and ends whose problem is among the diagnostics: no other is reported about it."""
+    variables: Mapping[str, str | None] = field(default_factory=dict)
+    """The variables that the workflow declares, with their values; None for one whose value is wrong or missing."""
+    files: tuple[Path, ...] = ()
+    """The workflow file and all files that it names."""

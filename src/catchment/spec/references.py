@@ -1,8 +1,9 @@
-"""Fills in references to the environment and to files: one rule for workflows and for the project file.
+"""Fills in references to variables, to the environment and to files: one rule for workflows and for the project file.
 
 | written | becomes | secret |
 |---|---|---|
-| `${env:NAME}`, and `${NAME}` in workflows | the environment variable NAME | no |
+| `${NAME}` | the variable NAME, if `vars` declares it; otherwise, in workflows, the environment variable NAME | no |
+| `${env:NAME}` | the environment variable NAME | no |
 | `${secret:NAME}` | the environment variable NAME | yes |
 | `${file:PATH}` | the text of a file | yes |
 
@@ -20,12 +21,12 @@ from dataclasses import dataclass, field, replace
 
 from catchment.errors import InvalidFiles, Position
 from catchment.spec.findings import Findings
-from catchment.spec.model import Secret, SourceLine
+from catchment.spec.model import Secret, SourceLine, Value
 from catchment.spec.source_positions import extent, position_at, source_lines
-from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode
+from catchment.spec.tree import Entry, ListNode, MapNode, Node, Plain, ScalarNode
+from catchment.spec.variables import LOOKS_SECRET
 
 _REFERENCE = re.compile(r"\$?\$\{(?:(?P<kind>env|secret|file):(?P<name>[^{}]*)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))\}")
-_LOOKS_SECRET = re.compile(r"(?:.*_)?(?:PASSWORD|TOKEN|KEY|SECRET)", re.IGNORECASE)
 
 IDENTITIES = frozenset({"name", "dataset", "location", "publish"})
 """Keys whose values name something in the metastore, in tables and on disk, so that they cannot be masked."""
@@ -42,8 +43,10 @@ class References:
     findings: Findings
     read_file: ReadFile
     bare_names: bool = True
-    """Whether `${NAME}` means `${env:NAME}`; otherwise it is an error."""
+    """Whether `${NAME}` means `${env:NAME}` if there is no such variable; otherwise it is an error."""
     secrets: list[Secret] = field(default_factory=list)
+    variables: Mapping[str, Value | None] = field(default_factory=dict)
+    """What `vars` declares; None for a variable whose value is wrong or missing, which is reported there."""
 
     def fill(self, node: Node) -> Node:
         """The same tree with every reference replaced by its value."""
@@ -79,32 +82,45 @@ class References:
         text = "".join([*pieces, node.text[ends[-1] :]])
         moved = [replace(line, offset=line.offset + shifts[bisect_right(ends, line.offset) - 1]) for line in written]
         lines = tuple(sorted([*moved, *behind], key=lambda line: line.offset))
-        return replace(node, value=text, text=text, lines=lines)
+        return replace(node, value=self._plain(node.text, text), text=text, lines=lines)
+
+    def _plain(self, written: str, text: str) -> Plain:
+        """The value of a scalar: a number or a boolean if it is nothing but a variable of such a type."""
+        match = _REFERENCE.fullmatch(written)
+        value = self.variables.get(match["bare"] or "") if match and not written.startswith("$$") else None
+        return value.plain if value else text
 
     def _value(self, match: re.Match[str], where: Position) -> str | None:
         if match[0].startswith("$$"):
             return match[0][1:]
+        if match["bare"] in self.variables:
+            known = self.variables[match["bare"]]
+            return known.text if known else None
         kind, name = ("env", match["bare"]) if match["bare"] and self.bare_names else (match["kind"], match["name"])
         if not name:
             example = match["bare"] or "NAME"
-            hint = f"write ${{env:{example}}}, ${{secret:{example}}} or ${{file:PATH}}"
+            declare = f", or declare `{example}` in `vars`" if match["bare"] else ""
+            hint = f"write ${{env:{example}}}, ${{secret:{example}}} or ${{file:PATH}}{declare}"
             self.findings.error("bad-reference", f"`{match[0]}` refers to nothing", where, hint)
             return None
-        value = self._content(name, where) if kind == "file" else self._variable(name, where)
+        bare = match["bare"] is not None
+        value = self._content(name, where) if kind == "file" else self._environment(name, where, bare=bare)
         if kind == "env":
             self._warn_if_secret(name, where)
         elif value is not None:
             self.secrets.append(Secret(value, match[0], where))
         return value
 
-    def _variable(self, name: str, where: Position) -> str | None:
+    def _environment(self, name: str, where: Position, *, bare: bool) -> str | None:
         if name not in self.env:
             hint = f"set {name} before you start; `$${{…}}` stands for a literal `${{…}}`"
+            if bare:
+                hint = f"declare it in `vars`, or {hint}"
             self.findings.error("unset-variable", f"the environment variable {name} is not set", where, hint)
         return self.env.get(name)
 
     def _warn_if_secret(self, name: str, where: Position) -> None:
-        if name in self.env and _LOOKS_SECRET.fullmatch(name):
+        if name in self.env and LOOKS_SECRET.fullmatch(name):
             message = f"{name} looks like a secret, and `${{env:{name}}}` is shown as it is in plans, logs and messages"
             self.findings.warning("plain-secret", message, where, f"write ${{secret:{name}}}, which is masked")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os.path import realpath
@@ -15,23 +16,39 @@ from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import workflow as grammar
 from catchment.spec.includes import Includes
-from catchment.spec.model import Job, Loaded, Retry, Schedule, Secret, Workflow
+from catchment.spec.model import Job, Loaded, Retry, Schedule, Secret, Value, Workflow
 from catchment.spec.reading.dag import DagItem, link
 from catchment.spec.reading.jobs import read_job, retry_of
 from catchment.spec.references import References
 from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
 from catchment.spec.validation import parse
+from catchment.spec.variables import filled, names_in, read_variables, values_of
 
 MAX_FILES_DEEP = 32
 
 
-def load(path: Path, *, env: Mapping[str, str] | None = None, boundary: Boundary | None = None) -> Loaded:
+def load(
+    path: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    boundary: Boundary | None = None,
+    variables: Mapping[str, Value] | None = None,
+    given: Mapping[str, str] | None = None,
+) -> Loaded:
     """Read a workflow file; its problems become diagnostics, all of them at once."""
     findings = Findings()
-    surroundings = _Surroundings(os.environ if env is None else env, boundary or Boundary.around(path.parent), findings)
+    surroundings = _Surroundings(
+        os.environ if env is None else env,
+        boundary or Boundary.around(path.parent),
+        findings,
+        outer=variables or {},
+        given=given or {},
+    )
     workflow = _Loading(path, surroundings).workflow()
     secrets = tuple(dict.fromkeys(surroundings.secrets))
-    return Loaded(workflow, findings.in_order(str(path)), secrets, findings.settled)
+    values = {name: value.text if value else None for name, value in surroundings.variables.items()}
+    files = (path, *sorted(surroundings.boundary.asked))
+    return Loaded(workflow, findings.in_order(str(path)), secrets, findings.settled, values, files)
 
 
 @dataclass
@@ -44,6 +61,22 @@ class _Surroundings:
     secrets: list[Secret] = field(default_factory=list)
     seen: set[Path] = field(default_factory=set)
     """The workflow files that were read."""
+    outer: Mapping[str, Value] = field(default_factory=dict)
+    """The variables of the project."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Values that the run gives to variables."""
+    variables: dict[str, Value | None] = field(default_factory=dict)
+    """The variables that the files declare; None for one whose value is wrong or missing."""
+
+    def declare(self, node: Node | None, references: References) -> None:
+        """Add the variables of a file. An included file shares those of the files that include it."""
+        declared = read_variables(filled(node, references), self.findings)
+        for name in (each for each in declared if each in self.outer):
+            message = f"catchment.yaml declares the variable `{name}` for all workflows"
+            self.findings.error("duplicate-variable", message, declared[name].where, "remove it here, or there")
+        new = {name: each for name, each in declared.items() if name not in self.variables}
+        values = values_of(new, self.given, self.findings)
+        self.variables |= {name: values.get(name) for name in names_in(node) if name not in self.variables}
 
     def references(self, base: Path) -> References:
         """Fills in the references of a file whose relative paths start at `base`."""
@@ -52,6 +85,7 @@ class _Surroundings:
             self.findings,
             lambda name, where: self.boundary.read(base / name, where),
             secrets=self.secrets,
+            variables=ChainMap(self.variables, {**self.outer}),
         )
 
 
@@ -73,6 +107,8 @@ class _Loading:
             if asked_at and self._is_refused(asked_at):
                 return None
             root = read_text(text, str(self._path), self._findings).root
+            if isinstance(root, MapNode) and "vars" in root.entries:
+                self._surroundings.declare(root.get("vars"), self._references)
         except InvalidFiles as error:
             self._findings.extend(error.diagnostics)
             return None
@@ -181,7 +217,16 @@ class _Loading:
         for job in (each for each in jobs if each.side_effects and retry.count):
             message = f"`retry` has no effect on job `{job.name}`: it has side effects"
             self._findings.warning("ignored-key", message, node.key_where("retry"))
-        return tuple(replace(job, retry=retry) if _takes(job, retry) else job for job in jobs)
+        tags, names = (given.tags or [], [given.name]) if given else ([], [])
+        return tuple(
+            replace(
+                job,
+                retry=retry if _takes(job, retry) else job.retry,
+                tags=tuple(dict.fromkeys((*tags, *job.tags))),
+                part_of=(*names, *job.part_of),
+            )
+            for job in jobs
+        )
 
     def _sub_workflow(self, path: Path, asked_at: Position) -> tuple[Job, ...]:
         found = _Loading(path, self._surroundings, self).workflow(asked_at)

@@ -11,7 +11,7 @@ from threading import Event, Thread
 from types import TracebackType
 
 from catchment.errors import CatchmentError, LeaseLost, MetastoreUnavailable
-from catchment.store.leases import Lease, Leases
+from catchment.store.leases import Lease, Leases, ProcessIdentity
 
 log = logging.getLogger(__name__)
 
@@ -94,9 +94,10 @@ class HeldLease:
         every: float | None = None,
         stalled: float = math.inf,
         progress: Callable[[], object] = lambda: None,
+        process: ProcessIdentity | None = None,
     ) -> HeldLease:
         """Take a lease that nobody holds; raises LeaseHeld if somebody does."""
-        lease = leases.acquire(name, owner, seconds)
+        lease = leases.acquire(name, owner, seconds, process)
         return cls(leases, lease, seconds, every=every, stalled=stalled, progress=progress)
 
     def check(self, trust: float = math.inf) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Double, FromClause, and_, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, Double, FromClause, Row, and_, bindparam, select, update
 
 from catchment.errors import LeaseHeld, LeaseLost
 from catchment.store.database import Database, database_time, insert_missing, repeatable
@@ -26,12 +27,25 @@ class Lease:
 
 
 @dataclass(frozen=True)
+class ProcessIdentity:
+    """A process, so that others on its machine can tell whether it is still alive."""
+
+    machine: str | None
+    """One boot of one machine, or of one container; None where that cannot be told."""
+    pid: int
+    born: int | None
+    """When the process was started, by the machine's own count: a number that is used again has another."""
+
+
+@dataclass(frozen=True)
 class Holder:
     """Who holds a lease, and for how many seconds more."""
 
     owner: str
     fence: int
     seconds_left: float
+    process: ProcessIdentity | None = None
+    """The process that holds it, if it has said so."""
 
 
 class Leases:
@@ -41,11 +55,14 @@ class Leases:
         self._database = database
 
     @repeatable
-    def acquire(self, name: str, owner: str, seconds: float) -> Lease:
-        """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
+    def acquire(self, name: str, owner: str, seconds: float, process: ProcessIdentity | None = None) -> Lease:
+        """Take a lease that nobody holds; raises LeaseHeld where somebody does.
+
+        Where the process of the holder is given, others on its machine need not wait for the lease when it has died.
+        """
         with self._database.fleeting() as connection:
             insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0, "seconds": seconds})
-            taken = {"of_lease": name, "new_owner": owner, "given": seconds}
+            taken = {"of_lease": name, "new_owner": owner, "given": seconds, **_parameters(process)}
             if (fence := connection.scalar(_TAKE, taken)) is not None:
                 return Lease(name, owner, fence)
             _limit(connection, name)
@@ -79,6 +96,12 @@ class Leases:
         """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""
         with self._database.fleeting() as connection:
             give_back(connection, lease)
+
+    @repeatable
+    def end(self, name: str, holder: Holder) -> None:
+        """End the lease of a holder that is known to be dead; does nothing where it is no longer the holder."""
+        with self._database.fleeting() as connection:
+            give_back(connection, Lease(name, holder.owner, holder.fence))
 
     @repeatable
     def holder(self, name: str) -> Holder | None:
@@ -115,10 +138,12 @@ def give_back(connection: Connection, lease: Lease) -> None:
 _THIS = leases.c.name == bindparam("of_lease")
 _FROM_NOW = {"expires": database_time() + bindparam("given", type_=Double()), "seconds": bindparam("given")}
 _HELD = select(leases.c.name).where(_THIS, is_held(leases))
+_PROCESS = ("machine", "pid", "born")
+_NEW_HOLDER: dict[str, Any] = {column: bindparam(f"new_{column}") for column in ("owner", *_PROCESS)}
 _TAKE = (
     update(leases)
     .where(_THIS, leases.c.expires <= database_time())
-    .values(owner=bindparam("new_owner"), fence=leases.c.fence + 1, **_FROM_NOW)
+    .values(fence=leases.c.fence + 1, **_NEW_HOLDER, **_FROM_NOW)
     .returning(leases.c.fence)
 )
 _RENEW = update(leases).where(_THIS).values(_FROM_NOW)
@@ -150,9 +175,19 @@ def _lock(connection: Connection, lease: Lease) -> None:
 def _holder(connection: Connection, name: str) -> Holder | None:
     left = (leases.c.expires - database_time()).label("left")
     row = connection.execute(
-        select(leases.c.owner, leases.c.fence, left).where(leases.c.name == name, leases.c.expires > database_time())
+        select(leases, left).where(leases.c.name == name, leases.c.expires > database_time())
     ).one_or_none()
-    return Holder(row.owner, row.fence, row.left) if row else None
+    return Holder(row.owner, row.fence, row.left, process_of(row)) if row else None
+
+
+def process_of(row: Row[Any]) -> ProcessIdentity | None:
+    """The process that holds the lease of a row, if it has said so."""
+    return None if row.pid is None else ProcessIdentity(row.machine, row.pid, row.born)
+
+
+def _parameters(process: ProcessIdentity | None) -> dict[str, Any]:
+    known = asdict(process) if process else {}
+    return {f"new_{column}": known.get(column) for column in _PROCESS}
 
 
 def _held(name: str, holder: Holder | None) -> LeaseHeld:

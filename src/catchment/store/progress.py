@@ -5,16 +5,20 @@ Each step may be repeated: a run with patience waits for a metastore that does n
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from catchment.run_model import InputResult, OutputResult, RunRequest
+from catchment.run_model import Choices, InputResult, OutputResult, RunRequest
 from catchment.store.database import Database, insert_missing, repeatable
 from catchment.store.leases import Lease, Leases
-from catchment.store.schema import attempts, inputs, jobs, outputs, runs
+from catchment.store.schema import attempts, definitions, inputs, jobs, outputs, runs
+
+_QUEUED_AGAIN = {"status": "queued", "started": None, "finished": None, "engine_seconds": None, "error": None}
 
 
 class Progress:
@@ -27,28 +31,44 @@ class Progress:
         self._run_id = run_id
 
     @repeatable
-    def begin(self, request: RunRequest, *, workflow: str, file: str, job_names: Sequence[str], at: float) -> None:
+    def begin(
+        self,
+        request: RunRequest,
+        *,
+        workflow: str,
+        file: str,
+        job_names: Sequence[str],
+        at: float,
+        choices: Choices | None = None,
+        definition: Mapping[str, Any] | None = None,
+    ) -> None:
         """The run begins: its row and one for each of its jobs."""
         asked: dict[str, Any] = {"reference_time": request.reference_time, "windows": request.windows}
         if request.backfill:
             asked |= {"backfill_first": request.backfill.first, "backfill_last": request.backfill.last}
-        row = {"workflow": workflow, "file": file, "started": at}
+        row = {"workflow": workflow, "file": file, "started": at, **_chosen(choices or Choices())}
         with self._leases.holding(self._lease) as connection:
-            insert_missing(connection, runs, {"id": self._run_id, "status": "running", **row, **asked})
+            said = _recorded(connection, definition)
+            insert_missing(connection, runs, {"id": self._run_id, "status": "running", **row, **asked, **said})
             self._queue(connection, job_names)
 
     @repeatable
-    def take_up(self, *, job_names: Sequence[str], at: float) -> None:
+    def take_up(
+        self,
+        *,
+        job_names: Sequence[str],
+        at: float,
+        choices: Choices | None = None,
+        definition: Mapping[str, Any] | None = None,
+    ) -> None:
         """The run is resumed: what did not succeed is queued again, under the plan of today."""
+        now = {"status": "running", "resumed": at, "finished": None, **(_chosen(choices) if choices else {})}
         with self._leases.holding(self._lease) as connection:
-            connection.execute(
-                update(runs).where(runs.c.id == self._run_id).values(status="running", resumed=at, finished=None)
-            )
+            now |= _recorded(connection, definition)
+            connection.execute(update(runs).where(runs.c.id == self._run_id).values(now))
             unfinished = (jobs.c.run_id == self._run_id, jobs.c.status != "succeeded")
             connection.execute(delete(jobs).where(*unfinished, jobs.c.name.not_in(job_names)))
-            connection.execute(
-                update(jobs).where(*unfinished).values(status="queued", started=None, finished=None, error=None)
-            )
+            connection.execute(update(jobs).where(*unfinished).values(_QUEUED_AGAIN))
             self._close_attempts(connection, "lost", at)
             self._queue(connection, job_names)
 
@@ -78,14 +98,19 @@ class Progress:
         status: str,
         *,
         at: float,
+        engine_seconds: float = 0.0,
         error: Mapping[str, Any] | None = None,
         written: Iterable[OutputResult] = (),
         read: Iterable[InputResult] = (),
     ) -> None:
-        """A job came to its end; `number` is its last attempt, 0 where it never had one."""
+        """A job came to its end; `number` is its last attempt, 0 where it never had one.
+
+        `engine_seconds` is how long it waited for its engine to start.
+        """
         with self._leases.holding(self._lease) as connection:
             self._end_attempt(connection, job, number, status, error, at)
-            connection.execute(update(jobs).where(*self._job(job)).values(status=status, finished=at, error=error))
+            ended = {"status": status, "finished": at, "error": error, "engine_seconds": engine_seconds}
+            connection.execute(update(jobs).where(*self._job(job)).values(ended))
             for position, output in enumerate(written):
                 insert_missing(connection, outputs, self._output(job, position, output))
             for position, source in enumerate(read):
@@ -137,3 +162,23 @@ class Progress:
             "files_written": output.files,
             "snapshot_id": None if output.snapshot_id is None else int(output.snapshot_id),
         }
+
+
+def _chosen(choices: Choices) -> dict[str, Any]:
+    return {
+        "environment": choices.environment,
+        "variables": dict(choices.variables),
+        "selected": list(choices.select),
+        "excluded": list(choices.exclude),
+        "left_out": list(choices.left_out),
+    }
+
+
+def _recorded(connection: Connection, definition: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Record what a workflow says, unless another run of the same has done so."""
+    if not definition:
+        return {}
+    text = json.dumps(definition, sort_keys=True)
+    known = hashlib.sha256(text.encode()).hexdigest()
+    insert_missing(connection, definitions, {"id": known, "content": definition})
+    return {"definition": known}

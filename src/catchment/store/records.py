@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from catchment.run_model import InputResult, OutputResult, RunRequest
+from catchment.run_model import Choices, InputResult, OutputResult, RunRequest
+from catchment.store.leases import ProcessIdentity
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class RunRecord:
     """When it finished; for a dead run when its lease ran out, for a running one now."""
     jobs: int
     succeeded: int
+    choices: Choices = field(default_factory=Choices)
+    """What is run of its workflow, and with which values."""
+    process: ProcessIdentity | None = None
+    """The process that executes it, or that did so last."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class JobRecord:
     error: Mapping[str, Any] | None
     outputs: tuple[OutputResult, ...] = ()
     inputs: tuple[InputResult, ...] = ()
+    engine_seconds: float = 0.0
+    """How long it waited for its engine to start."""
 
 
 @dataclass(frozen=True)

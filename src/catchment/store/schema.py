@@ -18,7 +18,15 @@ runs: TableClause = table(
     column("windows", Integer),
     column("backfill_first", String),
     column("backfill_last", String),
+    column("environment", String),
+    column("variables", JSON(none_as_null=True)),
+    column("selected", JSON(none_as_null=True)),
+    column("excluded", JSON(none_as_null=True)),
+    column("left_out", JSON(none_as_null=True)),
+    column("definition", String),
 )
+
+definitions: TableClause = table("definitions", column("id", String), column("content", JSON))
 
 jobs: TableClause = table(
     "jobs",
@@ -30,6 +38,7 @@ jobs: TableClause = table(
     column("started", Double),
     column("finished", Double),
     column("error", JSON(none_as_null=True)),
+    column("engine_seconds", Double),
 )
 
 attempts: TableClause = table(
@@ -88,6 +97,9 @@ leases: TableClause = table(
     column("fence", BigInteger),
     column("expires", Double),
     column("seconds", Double),
+    column("machine", String),
+    column("pid", Integer),
+    column("born", BigInteger),
 )
 
 engines: TableClause = table(
@@ -268,4 +280,5 @@ services: TableClause = table(
     column("exit_code", Integer),
     column("error", String),
     column("stop_requested", Boolean),
+    column("reported", Boolean),
 )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, Select, and_, case, delete, func, insert, select, update
 
 from catchment.store.database import Database, database_time, repeatable
-from catchment.store.leases import Lease, Leases, give_back, is_held
+from catchment.store.leases import Lease, Leases, ProcessIdentity, give_back, is_held
 from catchment.store.schema import leases, services
 
 PREFIX = "service/"
@@ -43,17 +43,12 @@ class ServiceOrder:
 
 
 @dataclass(frozen=True)
-class SupervisorProcess:
+class SupervisorProcess(ProcessIdentity):
     """The process that looks after a service."""
 
     owner: str
     """The owner of the service's lease."""
     host: str
-    machine: str | None
-    """One boot of one machine, or of one container; None where that cannot be told."""
-    pid: int
-    born: int | None
-    """When the process was started, by the machine's own count: a number that is used again has another."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +92,7 @@ class Services:
             "started": database_time(),
             "restarts": 0,
             "stop_requested": False,
+            "reported": False,
         }
         with self._leases.holding(lease) as connection:
             connection.execute(delete(services).where(services.c.name == order.name))
@@ -136,6 +132,18 @@ class Services:
         with self._database.reading() as connection:
             return connection.scalar(asked) is not None
 
+    def unreported(self) -> list[ServiceRecord]:
+        """Services whose end was not recorded, and of which nobody has told yet that they have died."""
+        open_ = services.c.finished.is_(None), ~services.c.reported
+        with self._database.reading() as connection:
+            return [_record(row) for row in connection.execute(_records().where(*open_))]
+
+    def report(self, record: ServiceRecord) -> bool:
+        """Take it upon oneself to tell that a service has died; False if somebody else has done so."""
+        this = services.c.name == record.order.name, services.c.owner == record.supervisor.owner, ~services.c.reported
+        with self._database.writing() as connection:
+            return connection.execute(update(services).where(*this).values(reported=True)).rowcount == 1
+
     @repeatable
     def all(self) -> list[ServiceRecord]:
         """Every service, those that started last first."""
@@ -168,7 +176,7 @@ def _records() -> Select[Any]:
 
 def _record(row: Row[Any]) -> ServiceRecord:
     order = ServiceOrder(row.name, row.kind, tuple(row.command), row.directory, row.log, row.restart)
-    supervisor = SupervisorProcess(row.owner, row.host, row.machine, row.pid, row.born)
+    supervisor = SupervisorProcess(row.machine, row.pid, row.born, row.owner, row.host)
     return ServiceRecord(
         order,
         supervisor,

@@ -21,6 +21,7 @@ from catchment.engine.protocol import (
     AskHealth,
     Change,
     Done,
+    DropTable,
     Facts,
     Inspect,
     Maintain,
@@ -31,23 +32,27 @@ from catchment.engine.protocol import (
     RunJob,
     RunQuery,
     Start,
+    TryJobs,
     Work,
     failure,
 )
 from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory, SetupError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Requester
+from catchment.job.dry_run import DryRun
 from catchment.job.lingering import Lingering
 from catchment.job.rows import run_query
 from catchment.job.running import run_job
 from catchment.job.story import Story, job_log
 from catchment.maintain.actions import health, maintain_by_hand
 from catchment.maintain.changes import make_change
+from catchment.maintain.dropping import drop_table
 from catchment.project.secrets import Redactor
 from catchment.worker.admission import Full, MemoryGate
 from catchment.worker.channel import Channel
 from catchment.worker.questions import inspect, recover_tables
 from catchment.worker.session import Application
+from catchment.worker.stage_progress import stage_progress
 
 
 class Attempt:
@@ -96,11 +101,10 @@ class Attempt:
 
     def send_progress(self, context: SparkContext) -> None:
         """Report the progress of the attempt's Spark jobs."""
-        progress = _progress(context, self.id) if isinstance(self.work, RunJob) else None
+        progress = stage_progress(context, self.id) if isinstance(self.work, RunJob) else None
         with self._sending:
             if progress and not self._answered:
-                done, total = progress
-                self._channel.send(Note(self.id, "progress", {"done": done, "total": total}))
+                self._channel.send(Note(self.id, "progress", progress))
 
     def _place(self, gate: MemoryGate) -> AbstractContextManager[None]:
         """A place in the engine's memory. Only jobs wait for one; the other commands are small, or somebody watches."""
@@ -128,6 +132,9 @@ class Attempt:
                 reads = self.work.job.reads and self.work.job.stream is None
                 with application.reading(self.work.job.name) if reads else nullcontext():
                     return self._run_job(session, self.work, application)
+            case TryJobs():
+                with self._registered(application):
+                    return Facts(self.id, self._try_jobs(self.work, application))
             case RunQuery():
                 with self._registered(application):
                     return self._run_query(session, self.work)
@@ -137,6 +144,8 @@ class Attempt:
                 return Facts(self.id, recover_tables(session, self.work, application.writer))
             case Change():
                 return Facts(self.id, self._change_table(session, self.work, application.writer))
+            case DropTable():
+                return Facts(self.id, self._drop_table(session, self.work, application.writer))
             case Maintain():
                 return Facts(self.id, self._maintain_table(session, self.work, application.writer))
             case AskHealth():
@@ -152,6 +161,10 @@ class Attempt:
             self._channel.send(Note(self.id, "warning", {"message": message}))
             return nullcontext()
 
+    def _try_jobs(self, work: TryJobs, application: Application) -> Mapping[str, Any]:
+        sessions, depots = self._sessions(application), self._start.engine.depots
+        return DryRun(work, sessions, application.writer.store, depots, self._story()).run()
+
     def _run_query(self, session: SparkSession, work: RunQuery) -> Reply:
         """Send all messages with rows except the last one, which is the answer."""
         messages = run_query(session, work, self._start.engine.depots)
@@ -161,6 +174,9 @@ class Attempt:
 
     def _change_table(self, session: SparkSession, work: Change, writer: Writer) -> Mapping[str, Any]:
         return make_change(session, work.change, Requester(work.by), writer, self._story(), dry_run=work.dry_run)
+
+    def _drop_table(self, session: SparkSession, work: DropTable, writer: Writer) -> Mapping[str, Any]:
+        return drop_table(session, work.table, work.published, writer, self._story(), dry_run=work.dry_run)
 
     def _maintain_table(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
         table, operation = work.table, work.operation
@@ -213,12 +229,3 @@ def _join_job_group(context: SparkContext, work: Work) -> None:
     name = work.job.name if isinstance(work, RunJob) else work.kind
     context.setJobGroup(work.attempt, name, interruptOnCancel=True)
     context.setLocalProperty("spark.scheduler.pool", name)
-
-
-def _progress(context: SparkContext, group: str) -> tuple[int, int] | None:
-    """Finished tasks and all tasks of the Spark jobs that the group is running."""
-    tracker = context.statusTracker()
-    jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number))]
-    stages = {stage for job in jobs if job.status == "RUNNING" for stage in job.stageIds}
-    known = [stage for number in stages if (stage := tracker.getStageInfo(number))]
-    return (sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)) if known else None

@@ -22,7 +22,7 @@ from catchment.plan import prepare
 from catchment.run.run_options import RunOptions
 from catchment.run.schedule import scheduler, tick_process
 from catchment.run.schedule.calendar import calendar_of
-from catchment.run.schedule.scheduled_workflows import read
+from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow, read
 from catchment.run.schedule.scheduler import Pace, Scheduler
 from catchment.run.schedule.tick_process import run_tick
 from catchment.store import open_store
@@ -49,8 +49,8 @@ class Clock(datetime):
         return cls.fromtimestamp(began + (time.time() - began) * speed + forward, tz)
 
 
-def command(file: Path, tick: datetime) -> Sequence[str]:
-    return (sys.executable, "-m", __spec__.name, "tick", str(file), tick.isoformat())
+def command(each: ScheduledWorkflow, tick: datetime) -> Sequence[str]:
+    return (sys.executable, "-m", __spec__.name, "tick", str(each.file), tick.isoformat())
 
 
 def schedule(file: Path, pace: str) -> None:

@@ -16,6 +16,7 @@ from tests.spark.lake import LiveEngine, delta_table, files, paimon_table, table
 BEFORE_SEAL = ("before-data-written", "data-written", "before-sealed")
 NO_SNAPSHOTS = "plain files have no snapshots: a reader sees what lies in the directories at that moment"
 NO_HISTORY = "earlier states cannot be read"
+NO_TABLE = "directories of files have no name that could be dropped"
 NO_SCHEMA = "the schema of a dataset cannot grow: Spark takes that of one of its files"
 NO_COMPACTION = "its files do not say which columns they have, so they cannot be merged without knowing more"
 SWAPPED = "plain files are swapped under the lease of the dataset"
@@ -55,6 +56,7 @@ class Kind:
         needs = (
             ("test_readers_see_the_old_state_or_the_new_one", traits.is_table, NO_SNAPSHOTS),
             ("test_the_way_back", traits.history, NO_HISTORY),
+            ("test_a_dropped_table_is_gone_and_its_name_is_free", traits.drops, NO_TABLE),
             ("test_columns_are_added", self.name in traits.evolving, NO_SCHEMA),
             *((test, traits.supports("rewrite_dataset", self.name), NO_COMPACTION) for test in OF_COMPACTION),
             (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from unittest.mock import ANY
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -11,6 +14,7 @@ from sqlalchemy import delete, text, update
 from catchment.errors import LeaseHeld, LeaseLost
 from catchment.run_model import RunRequest
 from catchment.store import Lease, Store
+from catchment.store.leases import ProcessIdentity
 from catchment.store.runs import lease_name
 from catchment.store.schema import leases
 
@@ -35,6 +39,18 @@ def test_the_holder_is_known_with_the_time_that_is_left(store: Store) -> None:
     assert holder is not None
     assert (holder.owner, holder.fence) == ("me", 1)
     assert LONG - 60 < holder.seconds_left <= LONG
+
+
+def test_the_process_of_a_holder_is_known_if_it_has_said_so(store: Store) -> None:
+    process = ProcessIdentity("boot", 4711, 2**40)
+    store.leases.acquire("run/a", "me", LONG, process)
+    holder = store.leases.holder("run/a")
+    assert holder is not None
+    assert holder.process == process
+    store.leases.end("run/a", holder)
+    store.leases.acquire("run/a", "you", LONG)
+    store.leases.end("run/a", holder)  # that one is gone, and this one is another
+    assert store.leases.holder("run/a") == replace(holder, owner="you", fence=2, seconds_left=ANY, process=None)
 
 
 def test_a_lease_that_ran_out_goes_to_the_next_with_a_higher_fence(store: Store) -> None:

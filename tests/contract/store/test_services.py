@@ -16,7 +16,7 @@ ORDER = ServiceOrder("nightly", "schedule", ("schedule", "größe.yaml"), "/some
 
 
 def supervisor(owner: str) -> SupervisorProcess:
-    return SupervisorProcess(owner, "host", "boot", 4711, 2**40)
+    return SupervisorProcess("boot", 4711, 2**40, owner, "host")
 
 
 def begin(store: Store, owner: str = "me", name: str = "nightly") -> Lease:

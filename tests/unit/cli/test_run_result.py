@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import click
 import pytest
@@ -26,8 +27,8 @@ def context() -> object:
 def test_json_has_the_documented_shape(capsys: pytest.CaptureFixture[str]) -> None:
     run_result.echo(a_run("failed"), "json")
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"run_id", "workflow", "status", "seconds", "jobs"}
-    fields = {"name", "status", "attempts", "seconds", "error", "outputs", "inputs"}
+    assert set(answer) == {"run_id", "workflow", "status", "seconds", "jobs", "environment", "variables", "left_out"}
+    fields = {"name", "status", "attempts", "seconds", "error", "outputs", "inputs", "engine_seconds", "kept"}
     assert [set(job) for job in answer["jobs"]] == [fields] * 2
     assert answer["jobs"][0]["inputs"][0] == {"name": "rows", "dataset": "dataos://drop:none/a.csv", "bad_rows": 3}
     assert answer["jobs"][0]["outputs"][0] == {
@@ -52,6 +53,14 @@ def test_text_has_a_line_per_output(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert [line.split() for line in lines[8:] if "dataos" in line] == [["one", "dataos://drop:none/a.csv", "3"]]
     assert str(2**62 + 1) in lines[4]
+
+
+def test_text_tells_the_start_of_engines_and_kept_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = (replace(DONE, kept=True, engine_seconds=30.0), replace(BROKEN, engine_seconds=9.06))
+    run_result.echo(Run("r1", "taxi", "failed", 12.0, jobs), "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "run r1 of taxi: failed after 12.0 s, 9.1 s of it to start Spark"
+    assert lines[4].split()[:2] == ["one", "kept"]
 
 
 def test_errors_are_told_with_job_place_and_hint(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def invoke(root: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 
 def record(root: Path, name: str, *, host: str | None = None, dead: bool = False, log: str = "/no/such.log") -> None:
     """A service of another machine, as its supervisor records it."""
-    process = SupervisorProcess("supervisor", host or socket.gethostname(), "another boot", 1, 1)
+    process = SupervisorProcess("another boot", 1, 1, "supervisor", host or socket.gethostname())
     command = ("schedule", "daily.yaml", "--jobs", "2")
     with open_store(METASTORE.format(root)) as store:
         lease = store.leases.acquire(service_lease(name), process.owner, 600.0)

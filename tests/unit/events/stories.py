@@ -32,7 +32,7 @@ def story() -> list[Event]:
         event("run-started", workflow="taxi", file="taxi.yaml", jobs=["one", "two"], resumed=False),
         event("engine-starting", engine="default", spark="4.1", master="local[*]"),
         event("engine-preparing", engine="default", message="downloading 3 packages"),
-        event("engine-ready", engine="default", spark="4.1.2"),
+        event("engine-ready", engine="default", spark="4.1.2", seconds=0.9),
         event("job-started", "one", 1.0),
         event("job-started", "two", 1.0),
         event("job-note", "one", 1.5, event="warning", message="no acl"),

@@ -18,7 +18,7 @@ PLAIN = """\
 taxi: run 20240501-120000-abcdef started, 2 jobs
 engine default: starting Spark 4.1
 engine default: downloading 3 packages
-engine default: ready
+engine default: ready after 0.9 s
 [1/2] one: started
 [2/2] two: started
 [1/2] one: warning: no acl
@@ -173,13 +173,42 @@ def test_rows_follow_the_notes() -> None:
     rows.apply(event("job-note", "a", event="writing", name="out"))
     rows.apply(event("job-note", "a", event="progress", done=3, total=8))
     row = rows.jobs["a"]
-    assert (row.status, row.doing, row.tasks) == ("running", "writing out", (3, 8))
+    assert row.progress
+    assert (row.status, row.doing, row.progress.words()) == ("running", "writing out", "3/8 tasks")
     assert row.seconds(NOON + timedelta(seconds=4)) == 4.0
     rows.apply(event("job-note", "a", event="output", **OUTPUT))
     rows.apply(event("job-note", "a", event="output", name="more", rows=3))
-    assert (rows.jobs["a"].rows_written, rows.jobs["a"].tasks) == (1234570, None)
+    assert (rows.jobs["a"].rows_written, rows.jobs["a"].progress) == (1234570, None)
     rows.apply(event("job-started", "a", attempt=2))
     assert rows.jobs["a"].rows_written is None
+
+
+PROGRESS: dict[str, Any] = {
+    "event": "progress", "done": 50, "total": 200, "stages": [7], "stages_done": 1, "stages_total": 3,
+    "rows": 1_234_567, "bytes": 95_400_000,
+}  # fmt: skip
+
+
+def test_a_job_that_is_silent_for_long_says_how_far_it_is() -> None:
+    stream = io.StringIO()
+    console = Console(stream)
+    console.emit(event("run-started", workflow="w", jobs=["a"], resumed=False))
+    console.emit(event("job-started", "a"))
+    for after in (1.0, 59.0, 60.0, 61.0, 119.0, 121.0):
+        console.emit(event("job-note", "a", after, **PROGRESS))
+    line = "[1/1] a: stage 2/3, 50/200 tasks, 1,234,567 rows and 95 MB written"
+    assert stream.getvalue().splitlines()[2:] == [line, line]
+
+
+def test_a_terminal_shows_a_bar() -> None:
+    stream, live = _terminal()
+    live.emit(event("run-started", workflow="w", jobs=["a"], resumed=False))
+    live.emit(event("job-started", "a"))
+    live.emit(event("job-note", "a", **{**PROGRESS, "done": 100}))
+    live.close()
+    (row,) = [line for line in _last_screen(stream).splitlines() if "running" in line]
+    assert "━" in row
+    assert "stage 2/3, 100/200 tasks, 1,234,567 rows" in row
 
 
 def test_events_of_unknown_jobs_change_nothing() -> None:

@@ -72,8 +72,12 @@ def test_the_reading_engine_knows_every_table_depot(tmp_path: Path) -> None:
     project = Project(tmp_path, None, "", {"lake": LAKE, "drop": DROP}, {"default": DEFAULT})
     plan = engines.reading_engine(project)
     assert (plan.key, plan.engine, plan.conf) == ("default", DEFAULT, DEFAULT.conf)
-    assert plan.depots == (LAKE, embedded(tmp_path, "old"))
-    assert engines.reading_engine(project, files={"drop"}).depots == (DROP, LAKE, embedded(tmp_path, "old"))
+    assert plan.depots == (LAKE, embedded(tmp_path / ".catchment", "old"))
+    assert engines.reading_engine(project, files={"drop"}).depots == (
+        DROP,
+        LAKE,
+        embedded(tmp_path / ".catchment", "old"),
+    )
 
 
 def test_every_engine_is_told_where_the_ledger_is_and_what_limits_hold(tmp_path: Path) -> None:

@@ -158,6 +158,10 @@ def answer(command: dict[str, Any]) -> None:
         head = {"attempt": attempt, "columns": ["a"], "types": ['"string"']}
         say("rows", **head, rows=[json.dumps([command["sql"]])], more=True)
         say("rows", **head, rows=[json.dumps([command["limit"]])])
+    elif command["kind"] == "try-jobs":
+        nothing: dict[str, Any] = {"reason": None, "error": None, "views": [], "outputs": []}
+        jobs = [{**nothing, "name": job["name"], "sample": command["sample"]} for job in command["jobs"]]
+        say("facts", attempt=attempt, data={"jobs": jobs})
     elif command["kind"] == "recover":
         keys = ("address", "depot", "namespace", "table")
         tables = [{key: table[key] for key in keys} for table in command["tables"]]

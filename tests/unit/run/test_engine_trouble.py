@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catchment.run import run_history
+from catchment.run import run_logs
 from catchment.spec.model import Retry
 from tests.unit.run.conftest import Lab, Recorder, job, statuses
 
@@ -97,9 +97,9 @@ def test_logs_of_a_run_are_found(lab: Lab) -> None:
     directory = lab.root / ".catchment" / "runs" / result.run_id
     for name in ("a.1.log", "a.10.log", "a.2.log"):
         (directory / name).write_text("")
-    assert {path.name for path in run_history.log_files(lab.project, result.run_id)} >= {
+    assert {path.name for path in run_logs.log_files(lab.project, result.run_id)} >= {
         "engine-default.log",
         "a.1.log",
     }
-    told = run_history.log_files(lab.project, result.run_id, "a")
+    told = run_logs.log_files(lab.project, result.run_id, "a")
     assert [path.name for path in told] == ["a.1.log", "a.2.log", "a.10.log"]

@@ -39,6 +39,15 @@ def test_what_is_in_the_metastore_is_what_was_returned(lab: Lab) -> None:
     assert (summary.run_id, summary.status, summary.jobs, summary.succeeded) == (result.run_id, "failed", 3, 1)
 
 
+def test_the_start_of_an_engine_is_no_time_of_its_jobs(lab: Lab, recorder: Recorder) -> None:
+    result = lab.run(job("a"), envs={"STARTS_IN": "1"}, sinks=[recorder])
+    shown = run_history.show(lab.project, result.run_id)
+    for (each,) in (result.jobs, shown.jobs):
+        assert each.engine_seconds > 0
+        assert each.seconds + each.engine_seconds <= result.seconds
+    assert recorder.of("engine-ready")[0].data["seconds"] >= 1
+
+
 def test_events_are_kept_without_the_ticks_of_progress(lab: Lab, recorder: Recorder) -> None:
     result = lab.run(job("a", "note"), sinks=[recorder])
     with open_store(lab.project.metastore) as store:

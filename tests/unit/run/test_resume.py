@@ -19,8 +19,10 @@ from catchment.errors import InvalidFiles, LeaseHeld, LeaseLost, RequestError
 from catchment.plan import prepare
 from catchment.project.model import Project
 from catchment.run import run_history
+from catchment.run.services import processes
 from catchment.run_model import Backfill, RunRequest
 from catchment.store import Store, open_store
+from catchment.store.holding import HeldLease
 from catchment.store.runs import lease_name
 from tests.concurrency.waiting import until
 from tests.unit.run.conftest import QUICK, Lab, Recorder, job, launch, statuses
@@ -58,8 +60,11 @@ def test_only_what_did_not_succeed_runs_again(lab: Lab, recorder: Recorder) -> N
         f"{first.run_id}/{name}/s" for name in "abc"
     ]
     assert recorder.of("run-started")[0].data["resumed"] is True
+    assert [event.data["kept"] for event in recorder.of("job-succeeded")] == [True, False, False]
     shown = run_history.show(lab.project, first.run_id)
     assert (shown.status, statuses(shown)) == ("succeeded", statuses(second))
+    for each in (second, shown):
+        assert [job.kept for job in each.jobs] == [True, False, False]
 
 
 def test_a_run_that_succeeded_is_left_as_it_is(lab: Lab) -> None:
@@ -125,11 +130,33 @@ def test_a_workflow_that_got_worse_is_refused_and_the_run_is_as_before(lab: Lab)
 def test_a_run_that_is_alive_is_not_resumed(lab: Lab) -> None:
     first = _start(lab, {"a": ("fail job", [])})
     with open_store(lab.project.metastore) as store:
-        store.leases.acquire(lease_name(first.run_id), "another process", 60)
+        store.leases.acquire(lease_name(first.run_id), "another process", 60, processes.identity())
     with pytest.raises(LeaseHeld) as caught:
         _resume(lab, first.run_id)
     assert caught.value.code == "lease-held"
     assert len(lab.trace("start")) == 1
+
+
+def test_a_run_that_died_on_another_machine_is_waited_for(lab: Lab) -> None:
+    first = _start(lab, {"a": ("fail job", [])})
+    _write(lab, {"a": ("", [])})
+    with open_store(lab.project.metastore) as store:
+        store.leases.acquire(lease_name(first.run_id), "elsewhere:1", 1, replace(processes.identity(), machine="b"))
+    told: list[str] = []
+    assert _resume(lab, first.run_id, tell=told.append).status == "succeeded"
+    assert len(told) == 1
+    assert "held by elsewhere:1; waiting up to 1 s" in told[0]
+
+
+def test_a_run_that_is_alive_on_another_machine_is_not_resumed(lab: Lab) -> None:
+    first = _start(lab, {"a": ("fail job", [])})
+    there = replace(processes.identity(), machine="b")
+    with (
+        open_store(lab.project.metastore) as store,
+        HeldLease.acquire(store.leases, lease_name(first.run_id), "elsewhere:1", 60, every=0.1, process=there),
+        pytest.raises(LeaseHeld),
+    ):
+        _resume(lab, first.run_id)
 
 
 def test_a_run_that_is_taken_over_stops_and_writes_no_more(lab: Lab) -> None:
@@ -184,20 +211,18 @@ def test_a_run_that_was_killed_is_dead_to_readers_and_can_be_resumed(lab: Lab) -
     assert summary.status == "running"
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with pytest.raises(LeaseHeld):
-        _resume(lab, summary.run_id)
-    with open_store(project.metastore) as store, store.database.writing() as connection:
-        connection.exec_driver_sql("UPDATE leases SET expires = 0")  # time would do that
     dead = run_history.show(project, summary.run_id)
     assert (dead.status, statuses(dead)) == ("dead", {"a": "succeeded", "b": "running"})
     assert run_history.runs(project, 1)[0].status == "dead"
     until(lambda: len(lab.trace("stop")) == 1)  # the worker does not outlive the run
     _write(lab, {"a": ("", []), "b": ("", ["a"])})
-    resumed = _resume(lab, summary.run_id)
+    told: list[str] = []
+    resumed = _resume(lab, summary.run_id, tell=told.append)
+    assert told == [f"the process of run {summary.run_id} has died; this one takes it over"]
     assert [(each.name, each.status, each.attempts) for each in resumed.jobs] == [
         ("a", "succeeded", 1),
         ("b", "succeeded", 2),
     ]
     with open_store(project.metastore) as store:
-        told = [(attempt.job, attempt.number, attempt.status) for attempt in store.runs.attempts(summary.run_id)]
-    assert told == [("a", 1, "succeeded"), ("b", 1, "lost"), ("b", 2, "succeeded")]
+        tried = [(attempt.job, attempt.number, attempt.status) for attempt in store.runs.attempts(summary.run_id)]
+    assert tried == [("a", 1, "succeeded"), ("b", 1, "lost"), ("b", 2, "succeeded")]

@@ -12,6 +12,7 @@ from catchment.cli import options, printing
 from catchment.cli.compact import compact
 from catchment.cli.table import inspect
 from catchment.cli.table.alter import column, partition, properties
+from catchment.cli.table.drop import drop
 from catchment.cli.table.health import health
 from catchment.cli.table.maintenance import expire, remove_orphans, rewrite_manifests
 from catchment.cli.table.publish import publications, publish
@@ -23,7 +24,7 @@ def table() -> None:
     """Inspect, publish, change and maintain the tables of the lake."""
 
 
-_CHANGES = (publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition)
+_CHANGES = (drop, publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition)
 _UPKEEP = (compact, rewrite_manifests, expire, remove_orphans)
 for command in (*_CHANGES, *_UPKEEP, health):
     table.add_command(command)

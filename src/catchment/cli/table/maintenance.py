@@ -28,7 +28,7 @@ def _destructive(command: Command) -> Command:
     for option in (
         click.option("--yes", is_flag=True, help="Do it without asking."),
         click.option("--dry-run", is_flag=True, help="Show what would go, and do nothing."),
-        click.option("--older-than", metavar="MOMENT", help="Only what is older: 2026-01-31 or 2026-01-31T12:00:00Z."),
+        click.option("--older-than", metavar="MOMENT", help="Only what is older: 7d, or 2026-01-31T12:00:00Z."),
         click.option("--deletes", type=click.IntRange(min=1), help="Remove so many files at the same time."),
     ):
         command = option(command)
@@ -160,9 +160,10 @@ def _echo(facts: Mapping[str, Any]) -> None:
 
 
 def _moment(text: str | None) -> int | None:
-    from catchment.timestamps import EXAMPLE, milliseconds
+    from catchment.timestamps import EXAMPLE, milliseconds_or_ago
 
     try:
-        return None if text is None else milliseconds(text)
+        return None if text is None else milliseconds_or_ago(text)
     except ValueError as error:
-        raise RequestError(f"`{text}` is no moment", code="bad-timestamp", hint=EXAMPLE) from error
+        hint = f"{EXAMPLE}, or how old: `7d`, `12h`"
+        raise RequestError(f"`{text}` is no moment", code="bad-timestamp", hint=hint) from error

@@ -11,7 +11,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import RequestError
-from catchment.formats.delta import catalog, history, inspection, log_store, writing
+from catchment.formats.delta import catalog, dropping, history, inspection, log_store, writing
 from catchment.formats.delta.catalog import located
 from catchment.formats.delta.log import require_head
 from catchment.formats.delta.maintenance import MaintainedTable
@@ -80,6 +80,16 @@ class Delta:
     def inspect(self, spark: SparkSession, what: str, dataset: Dataset, published: str | None) -> Facts:
         """Answer one question about a table."""
         return inspection.inspect(spark, what, dataset)
+
+    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
+        """Delta tables are not published."""
+        return False
+
+    def drop(
+        self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener
+    ) -> None:
+        """Drop the table's name and remove its directory."""
+        dropping.drop(spark, dataset, writer, listener)
 
     def maintained(
         self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener

@@ -89,6 +89,7 @@ TRAITS = Traits(
     stream_options=stream_options,
     operations=frozenset({"rewrite_dataset", "expire_snapshots"}),
     rewrite_options=frozenset({"target-file-size-bytes", "min-file-size-bytes"}),
+    drops=True,
     questions=frozenset({"table", "snapshots", "files"}),
     packages={
         # Without dependencies: Spark has them, in the versions that it was built with.

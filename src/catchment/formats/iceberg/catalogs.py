@@ -113,6 +113,11 @@ def drop_table(spark: SparkSession, dataset: Dataset) -> None:
     open_catalog(spark, dataset.depot).dropTable(identifier(spark, dataset), False)  # noqa: FBT003
 
 
+def purge_table(spark: SparkSession, dataset: Dataset) -> None:
+    """Drop a table with all files that its snapshots refer to."""
+    open_catalog(spark, dataset.depot).dropTable(identifier(spark, dataset), True)  # noqa: FBT003
+
+
 def identifier(spark: SparkSession, dataset: Dataset) -> Any:
     """The table's identifier in Iceberg."""
     return Jvm.of(spark).iceberg("catalog.TableIdentifier").parse(_name(dataset))

@@ -12,7 +12,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
-from catchment.formats.iceberg import catalogs, history, inspection, published_names, snapshots, writing
+from catchment.formats.iceberg import catalogs, dropping, history, inspection, published_names, snapshots, writing
 from catchment.formats.iceberg.changes.kinds import make_change
 from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
@@ -93,6 +93,16 @@ class Iceberg:
     ) -> Mapping[str, Any]:
         """Change the table's metadata with one swap."""
         return make_change(spark, change, requester, writer, listener, dry_run=dry_run)
+
+    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
+        """Whether the table has a published version."""
+        return dropping.is_published(spark, dataset, published)
+
+    def drop(
+        self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener
+    ) -> None:
+        """Drop the table and withdraw its published version."""
+        dropping.drop(spark, dataset, published, writer, listener)
 
     def maintained(
         self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener

@@ -61,6 +61,11 @@ class PublishedTable:
         with self._prepared(_MOVE, to, pointer.location, *self._row, pointer.location) as statement:
             return int(statement.executeUpdate()) == 1
 
+    def withdraw(self) -> None:
+        """Remove the pointer: readers see no such table any more. The files stay."""
+        with closing(self._writable()) as catalog:
+            catalog.dropTable(catalogs.identifier(self.spark, self.dataset), False)  # noqa: FBT003
+
     @property
     def _row(self) -> tuple[str, str, str]:
         return self.catalog, str(self.dataset.namespace), str(self.dataset.table)

@@ -204,6 +204,7 @@ TRAITS = Traits(
             *("partition_add", "partition_drop", "partition_replace"),
         }
     ),
+    drops=True,
     questions=frozenset({"table", "snapshots", "files", "versions", "metadata"}),
     packages={
         "4.1": (Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"),),

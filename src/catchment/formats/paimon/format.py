@@ -10,7 +10,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.formats.model import EarlierWrite, Facts, Needs, Requester, Write, Written
-from catchment.formats.paimon import changes, history, inspection, java, writing
+from catchment.formats.paimon import changes, dropping, history, inspection, java, writing
 from catchment.formats.paimon.maintenance import MaintainedTable
 from catchment.formats.paimon.recovery import recover_table
 from catchment.formats.paimon.table import require_table
@@ -84,6 +84,16 @@ class Paimon:
     ) -> Facts:
         """Create or delete a tag, or go back to an earlier snapshot."""
         return changes.change(spark, change, requester, writer, listener, dry_run=dry_run)
+
+    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
+        """Paimon tables are not published."""
+        return False
+
+    def drop(
+        self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener
+    ) -> None:
+        """Drop the table with its files."""
+        dropping.drop(spark, dataset, writer, listener)
 
     def maintained(
         self, spark: SparkSession, dataset: Dataset, writer: Writer, needs: Needs, listener: Listener

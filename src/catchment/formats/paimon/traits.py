@@ -150,6 +150,7 @@ TRAITS = Traits(
     stream_options=stream_options,
     operations=frozenset({"delete_from_dataset", "rewrite_dataset", "expire_snapshots"}),
     changes=frozenset({"rollback", "tag_create", "tag_delete"}),
+    drops=True,
     questions=frozenset({"table", "snapshots", "files"}),
     # Without dependencies: the jar has its own, and Spark has the others.
     packages={"3.5": (Package("org.apache.paimon:paimon-spark-3.5:0.9.0", alone=True),)},

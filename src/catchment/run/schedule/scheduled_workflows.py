@@ -9,9 +9,11 @@ from pathlib import Path
 from catchment.errors import CatchmentError, Diagnostic, InvalidFiles, RequestError
 from catchment.plan import prepare
 from catchment.plan.preparation import Prepared
+from catchment.project import load
 from catchment.project.model import Project
 from catchment.run.results import ErrorReport
 from catchment.run.schedule.calendar import Calendar, calendar_of
+from catchment.run_model import Choices
 from catchment.spec.model import Schedule
 
 Stamp = tuple[int, int]
@@ -34,10 +36,25 @@ class ScheduledWorkflow:
     calendar: Calendar
     stamp: Stamp | None
     """Changes when the file changes."""
+    where: Path | None = None
+    """Where its project is, if it is not the one that the file belongs to."""
+
+    def again(self) -> ScheduledWorkflow:
+        """The same as its files are now; raises as `read` does."""
+        return read(self.file, self._prepared(), self.where)
+
+    def require(self) -> None:
+        """Raise if the workflow could not be run as its files are now."""
+        self._prepared().require()
+
+    def _prepared(self) -> Prepared:
+        environment = self.project.environment
+        project = load(self.where, environment=environment) if self.where else None
+        return prepare(self.file, project=project, choices=Choices(environment=environment))
 
 
-def read(file: Path, prepared: Prepared | None = None) -> ScheduledWorkflow:
-    """Read a file and its schedule; raises InvalidFiles if it could not be run, NoSchedule if it has none."""
+def read(file: Path, prepared: Prepared | None = None, where: Path | None = None) -> ScheduledWorkflow:
+    """The schedule of a file; raises InvalidFiles if it could not be run, NoSchedule if it has none."""
     stamp = stamp_of(file)
     prepared = prepared or prepare(file)
     project, plan = prepared.require()
@@ -47,7 +64,7 @@ def read(file: Path, prepared: Prepared | None = None) -> ScheduledWorkflow:
             f"the workflow `{plan.workflow}` in {file} has no schedule",
             hint=f"give it `workflow.schedule.cron`, or run it once with `catchment run {file}`",
         )
-    return ScheduledWorkflow(file, plan.workflow, project, schedule, calendar_of(schedule), stamp)
+    return ScheduledWorkflow(file, plan.workflow, project, schedule, calendar_of(schedule), stamp, where)
 
 
 def check_together(all_of_them: Iterable[ScheduledWorkflow]) -> None:
@@ -70,10 +87,10 @@ def check_together(all_of_them: Iterable[ScheduledWorkflow]) -> None:
         known[each.workflow] = each
 
 
-def trouble(file: Path) -> ErrorReport | None:
-    """Why a file cannot be run now; None if it can."""
+def trouble(followed: ScheduledWorkflow) -> ErrorReport | None:
+    """Why a workflow cannot be run now; None if it can."""
     try:
-        prepare(file).require()
+        followed.require()
     except InvalidFiles as error:
         return _first(error)
     except CatchmentError as error:

@@ -14,8 +14,10 @@ from threading import Event
 
 from catchment.errors import CatchmentError
 from catchment.run.identity import owner
+from catchment.run.notify.dead_services import DeadServices
+from catchment.run.notify.sending import Notifier
 from catchment.run.schedule.due import Pending, ScheduleProgress
-from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together, read
+from catchment.run.schedule.scheduled_workflows import NoSchedule, ScheduledWorkflow, check_together
 from catchment.run.schedule.tick_reports import TickReport, moment
 from catchment.run.schedule.tick_runs import Command, Tell, TickRuns
 from catchment.run_model import new_run_id
@@ -56,6 +58,7 @@ class Scheduler:
         self._pace = pace or Pace()
         self._me = owner()
         self._tick_runs = TickRuns(store, self._me, command, tell=tell, settled=settled)
+        self._services = DeadServices(store, Notifier.of(followed[0].project))
         self._trouble: str | None = None
         self._schedules = [self._progress_of(each) for each in followed]
 
@@ -112,6 +115,7 @@ class Scheduler:
                 self._read_again(progress)
         followed = [progress.followed for progress in self._schedules]
         self._tick_runs.look(followed)
+        self._services.look()
         now = datetime.now(timezone.utc)
         decided = [self._follow(progress, now) for progress in self._schedules]
         if any(decided):
@@ -120,7 +124,7 @@ class Scheduler:
     def _read_again(self, progress: ScheduleProgress) -> None:
         others = [each for each in self._schedules if each is not progress]
         try:
-            found = read(progress.followed.file)
+            found = progress.followed.again()
             check_together([*(each.followed for each in others), found])
         except NoSchedule:
             self._tell(f"{progress.workflow}: {progress.followed.file} has no schedule now; waiting until it has one")

@@ -49,7 +49,7 @@ def run_tick(
             if record.settled:
                 return read_run(store, run_id) if store.runs.find(run_id) else None
             request = RunRequest(tick.astimezone(timezone.utc).isoformat())
-            facts = chosen_id.facts_of(store, run_id, plan, request)
+            project, facts = chosen_id.facts_of(store, run_id, plan, project, request)
             if (error := chosen_id.interrupted(facts)) is not None:
                 store.ticks.give_up(record, heartbeat.lease, "failed", error.message, asdict(error))
                 return read_run(store, run_id)

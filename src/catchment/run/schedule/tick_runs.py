@@ -23,7 +23,9 @@ from catchment import private_files
 from catchment.errors import LeaseHeld
 from catchment.project.secrets import Redactor
 from catchment.run.identity import log_directory
-from catchment.run.results import ErrorReport
+from catchment.run.notify.message import about_run
+from catchment.run.notify.sending import Notifier
+from catchment.run.results import ErrorReport, Run
 from catchment.run.schedule.scheduled_workflows import ScheduledWorkflow, trouble
 from catchment.run.schedule.tick_reports import TickReport, moment, report
 from catchment.store import Store
@@ -36,8 +38,8 @@ LEASE_SECONDS = 10.0
 LOG = "run.log"
 
 Tell = Callable[[str], None]
-Command = Callable[[Path, datetime], Sequence[str]]
-"""The command that runs a tick of a file."""
+Command = Callable[[ScheduledWorkflow, datetime], Sequence[str]]
+"""The command that runs a tick of a workflow."""
 
 
 class TickRuns:
@@ -107,12 +109,12 @@ class TickRuns:
             self._give_up(tick, "cancelled", tick.asked)
         elif tick.tries >= MOST_STARTS:
             self._give_up(tick, "failed", "its process died again and again", _died(tick))
-        elif error := trouble(followed.file):
+        elif error := trouble(followed):
             self._give_up(tick, "failed", "its workflow cannot be run", error)
         elif self._store.ticks.tried(tick):
             self._tell(f"{self._name(tick)}: {'resuming' if tick.tries else 'starting'} run {tick.run_id}")
             log = log_directory(followed.project, str(tick.run_id)) / LOG
-            self._processes.start(tick.key, self._command(followed.file, moment(tick.tick)), log)
+            self._processes.start(tick.key, self._command(followed, moment(tick.tick)), log)
 
     def _give_up(self, tick: TickRecord, outcome: str, reason: str, error: ErrorReport | None = None) -> None:
         """Settle a tick whose run no process executes; a process that wakes up later has lost the lease."""
@@ -125,6 +127,16 @@ class TickRuns:
             self._store.ticks.give_up(tick, lease, outcome, reason, hide.data(asdict(error)) if error else None)
         finally:
             self._store.leases.release(lease)
+        if error is not None:
+            self._notify(tick, error)
+
+    def _notify(self, tick: TickRecord, error: ErrorReport) -> None:
+        """Tell the hooks of a tick whose run could not tell them itself."""
+        project, run_id = self._files[tick.workflow].project, str(tick.run_id)
+        failed = Run(run_id, tick.workflow, "failed", tick.seconds, ())
+        text = f"{self._name(tick)} failed: {error.message}"
+        notifier = Notifier.of(project)
+        notifier.send(about_run("run-failed", failed, project, text), notifier.on("run-failed"))
 
     def _report(self, unsettled: set[Key], mine: set[Key]) -> None:
         self._mine -= unsettled - mine  # another scheduler has adopted these

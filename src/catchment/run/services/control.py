@@ -10,6 +10,7 @@ from pathlib import Path
 from catchment.errors import CatchmentError, RequestError
 from catchment.project.model import Project
 from catchment.run.services import processes
+from catchment.run.services.liveness import current
 from catchment.run.services.starting import launch, log_file
 from catchment.store import Store, read_store
 from catchment.store.services import ACTIVE, RestartPolicy, ServiceRecord, ServiceStatus
@@ -61,15 +62,6 @@ def show(project: Project, name: str) -> ServiceReport:
     """One service; raises RequestError if there is none of this name."""
     with read_store(project.metastore) as store:
         return report(_known(store, name))
-
-
-def current(store: Store, record: ServiceRecord) -> ServiceRecord:
-    """A service as it is now: one whose supervisor was killed on this machine is dead at once."""
-    if not record.is_active or not processes.is_gone(record.supervisor):
-        return record
-    # Read again: it may have ended in the usual way after it was read, and have recorded that.
-    again = store.services.find(record.order.name) or record
-    return replace(again, status="dead") if again.is_active and again.supervisor == record.supervisor else again
 
 
 def report(record: ServiceRecord) -> ServiceReport:

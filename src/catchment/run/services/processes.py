@@ -8,6 +8,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
+from catchment.store.leases import ProcessIdentity
 from catchment.store.services import SupervisorProcess
 
 _ENDED = "ZX"
@@ -16,13 +17,19 @@ _STATE, _START_TIME = 0, 19
 """Positions in `/proc/PID/stat`, counted after the name of the program."""
 
 
-def this_process(owner: str) -> SupervisorProcess:
-    """This process, as others can find it."""
+def identity() -> ProcessIdentity:
+    """This process, as others on its machine can find it."""
     pid = os.getpid()
-    return SupervisorProcess(owner, socket.gethostname(), _machine(), pid, _born(pid))
+    return ProcessIdentity(_machine(), pid, _born(pid))
 
 
-def is_here(process: SupervisorProcess) -> bool:
+def this_process(owner: str) -> SupervisorProcess:
+    """This process as the supervisor of a service."""
+    me = identity()
+    return SupervisorProcess(me.machine, me.pid, me.born, owner, socket.gethostname())
+
+
+def is_here(process: ProcessIdentity) -> bool:
     """Whether the process was started on this machine since it was booted, so that its end can be seen from here."""
     return process.machine is not None and process.machine == _machine()
 
@@ -32,12 +39,12 @@ def is_elsewhere(process: SupervisorProcess) -> bool:
     return process.host != socket.gethostname()
 
 
-def is_gone(process: SupervisorProcess) -> bool:
+def is_gone(process: ProcessIdentity) -> bool:
     """Whether the process is known to have ended; False also if that cannot be told from here."""
     return is_here(process) and _born(process.pid) != process.born
 
 
-def terminate(process: SupervisorProcess) -> None:
+def terminate(process: ProcessIdentity) -> None:
     """Send SIGTERM to the process if it is on this machine and alive."""
     if is_here(process) and not is_gone(process):
         with suppress(ProcessLookupError, PermissionError):  # of another user: the metastore asks it to stop

@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 from catchment import private_files
 from catchment.errors import RequestError, SetupError
 from catchment.project.model import Project
+from catchment.run.notify.sending import Notifier
 from catchment.run.services.supervisor_process import Instructions, NameInUse
 from catchment.store import read_store
 from catchment.store.services import RestartPolicy, ServiceOrder
@@ -60,7 +61,7 @@ def launch(project: Project, order: ServiceOrder) -> None:
         process = subprocess.Popen(
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )
-    _check(_ask(process, Instructions(order, project.metastore, project.secrets)), order)
+    _check(_ask(process, Instructions(order, project.metastore, project.secrets, Notifier.of(project))), order)
 
 
 def log_file(project: Project, name: str) -> Path:

@@ -18,6 +18,9 @@ from typing import IO, cast
 from catchment.engine.pipes import LogFile, LogPump
 from catchment.errors import LeaseLost, MetastoreUnavailable
 from catchment.project.secrets import Redactor
+from catchment.run.notify.dead_services import DeadServices
+from catchment.run.notify.message import about_service
+from catchment.run.notify.sending import Notifier
 from catchment.run.services.restarts import Restarts
 from catchment.store import Store
 from catchment.store.holding import HeldLease, Repeated
@@ -60,10 +63,13 @@ class Supervisor:
         redactor: Redactor,
         *,
         program: Sequence[str] = PROGRAM,
+        notifier: Notifier | None = None,
     ) -> None:
         self._order, self._store, self._heartbeat = order, store, heartbeat
         self._log, self._redactor = log, redactor
         self._program = program
+        self._notifier = notifier
+        self._others = DeadServices(store, notifier) if notifier else None
         self._asked = 0
         self._last_line: str | None = None
         self._last_error: str | None = None
@@ -158,6 +164,9 @@ class Supervisor:
         why = f", after {restarts.quick} quick failures" if restarts.exhausted else ""
         self._tell(f"{outcome} with exit code {ended.exit_code}{why}")
         self._record(lambda lease: self._finish(lease, outcome, ended.exit_code, error))
+        if outcome == "failed" and self._notifier:
+            place = self._notifier.root, self._notifier.environment
+            self._notifier.send(about_service(self._name, outcome, error, *place), self._notifier.on("service-dead"))
 
     def _finish(self, lease: Lease, outcome: Outcome, exit_code: int, error: str | None) -> None:
         if not self._store.services.finish(lease, self._name, outcome, exit_code, error):
@@ -166,6 +175,8 @@ class Supervisor:
     def _look(self) -> None:
         if not self._asked and self._store.services.is_stop_requested(self._name):
             self._asked = max(self._asked, 1)
+        if self._others:
+            self._others.look()
 
     def _record(self, step: Callable[[Lease], None]) -> None:
         """Write something down. If the metastore stays away the service goes on: what it does matters more."""

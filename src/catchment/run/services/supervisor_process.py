@@ -20,6 +20,7 @@ from catchment.engine.pipes import LogFile
 from catchment.errors import CatchmentError, LeaseHeld, RequestError
 from catchment.project.secrets import Redactor
 from catchment.run.identity import owner
+from catchment.run.notify.sending import Notifier
 from catchment.run.services import processes
 from catchment.run.services.supervisor import Supervisor
 from catchment.store import PATIENCE_SECONDS, Lease, Store, open_store
@@ -39,6 +40,7 @@ class Instructions:
     order: ServiceOrder
     metastore: str
     secrets: tuple[str, ...]
+    notifier: Notifier
 
     def encode(self) -> bytes:
         """The instructions as they are sent."""
@@ -49,7 +51,7 @@ class Instructions:
         """The instructions as they were sent."""
         told = json.loads(data)
         order = ServiceOrder(**{**told["order"], "command": tuple(told["order"]["command"])})
-        return cls(order, told["metastore"], tuple(told["secrets"]))
+        return cls(order, told["metastore"], tuple(told["secrets"]), Notifier.decoded(told["notifier"]))
 
 
 class NameInUse(RequestError):
@@ -104,7 +106,7 @@ def _begin(told: Instructions, stack: ExitStack) -> Supervisor:
     log = LogFile(Path(told.order.log), LOG_BYTES)
     # What the metastore's own warnings say in a long outage must not fill the disk either.
     logging.getLogger("catchment.store").addHandler(logging.StreamHandler(log))
-    supervisor = Supervisor(told.order, store, heartbeat, log, Redactor(told.secrets))
+    supervisor = Supervisor(told.order, store, heartbeat, log, Redactor(told.secrets), notifier=told.notifier)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: supervisor.stop())
     store.services.begin(heartbeat.lease, told.order, processes.this_process(heartbeat.lease.owner))

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from catchment.spec.validation import Text, did_you_mean
-from catchment.timestamps import EXAMPLE, as_written, milliseconds
+from catchment.timestamps import EXAMPLE, as_written, duration, milliseconds
 
 
 class Part(BaseModel):
@@ -35,8 +35,6 @@ MAX_NAME = 48
 _DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VIEW = re.compile(r"\w+")
 _OUTPUT = re.compile(r"\w[\w.-]*")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|millis|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|days?)")
 _INTERVAL_SECONDS = {
     **dict.fromkeys(("ms", "millis", "millisecond", "milliseconds"), 0.001),
@@ -92,15 +90,11 @@ def _output_name(value: str) -> str:
 
 
 def _duration(value: object) -> float:
-    text = str(value).strip()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    parts = _DURATION_PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise refusal(
-            "bad-duration", f"`{text}` is not a duration", "write `10s`, `5m`, `1h30m` or a number of seconds"
-        )
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    try:
+        return duration(str(value))
+    except ValueError as error:
+        hint = "write `10s`, `5m`, `1h30m` or a number of seconds"
+        raise refusal("bad-duration", f"`{str(value).strip()}` is not a duration", hint) from error
 
 
 def _trigger_duration(value: object) -> float:

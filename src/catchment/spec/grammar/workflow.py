@@ -18,6 +18,7 @@ from catchment.spec.grammar.fields import (
     optional,
     required,
 )
+from catchment.spec.grammar.variables import Variables
 from catchment.spec.validation import Flag, Text, Whole
 
 
@@ -106,4 +107,5 @@ class Resource(Part):
     owner: Text | None = optional("Who answers for the workflow.")
     layer: Text | None = optional("Layer of the platform: user or system; ignored.")
     workspace: Text | None = optional("Workspace of the workflow; public where none is given.")
+    vars: Variables | None = optional("Variables by name, which `${NAME}` stands for: a default, or type and default.")
     workflow: WorkflowBlock = required("The jobs, and when they run.")

@@ -16,6 +16,7 @@ from catchment.store.migrations import (
     m0005_inputs,
     m0006_engines,
     m0007_services,
+    m0008_run_requests,
 )
 
 Migration = Callable[[Connection], None]
@@ -28,6 +29,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     5: m0005_inputs.apply,
     6: m0006_engines.apply,
     7: m0007_services.apply,
+    8: m0008_run_requests.apply,
 }
 NEWEST = max(MIGRATIONS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ import pytest
 from sqlalchemy import update
 
 from catchment.engine.pipes import LogFile
+from catchment.project.model import Hook
 from catchment.project.secrets import Redactor
-from catchment.run.services import control, processes, restarts, supervisor, supervisor_process
+from catchment.run.notify.sending import Notifier
+from catchment.run.services import control, liveness, processes, restarts, supervisor, supervisor_process
 from catchment.run.services.supervisor import Supervisor
 from catchment.run.services.supervisor_process import NameInUse, take_lease
 from catchment.store import Store, open_store, schema
@@ -123,6 +126,22 @@ def test_a_command_that_succeeds(bench: Bench) -> None:
     assert ("***\n" in told, SECRET in told, "to the log\n" in told) == (True, False, True)
     assert "succeeded with exit code 0" in told.splitlines()[-1]
     assert bench.log.stat().st_mode & 0o777 == 0o600
+
+
+def test_hooks_are_told_of_a_service_that_fails(bench: Bench) -> None:
+    told = bench.root / "told"
+    hook = Hook("oncall", command=("tee", "-a", str(told)))
+    notifier = Notifier((hook,), str(bench.root), "prod", str(bench.root / "notify.log"), ())
+    order = bench.order(FAILS, "0")
+    parts = order, bench.store, bench.begin(order), LogFile(bench.log), Redactor(())
+    Supervisor(*parts, program=(sys.executable, "-c"), notifier=notifier).run()
+    wait_until(lambda: told.exists() and told.read_text().endswith("}"), "the message")
+    message = json.loads(told.read_text())
+    assert (message["event"], message["service"], message["status"]) == ("service-dead", NAME, "failed")
+    assert (message["errors"][0]["message"], message["next"]) == (
+        "error[made-up]: try 1",
+        f"catchment services restart {NAME} --env prod",
+    )
 
 
 def test_a_command_that_fails_is_recorded_with_its_error(bench: Bench) -> None:
@@ -240,7 +259,7 @@ def test_the_name_of_a_service_that_was_killed_here_is_free_at_once(bench: Bench
     gone = processes.this_process(bench.record.supervisor.owner)
     with bench.store.database.writing() as connection:
         connection.execute(update(schema.services).values(machine=gone.machine, pid=gone.pid, born=1))
-    assert control.current(bench.store, bench.record).status == "dead"
+    assert liveness.current(bench.store, bench.record).status == "dead"
     assert bench.record.is_active  # the metastore does not know yet
     with take_lease(bench.store, NAME) as heartbeat:
         assert not bench.record.is_active
@@ -256,4 +275,4 @@ def test_a_service_that_ends_while_it_is_looked_at_is_not_taken_for_dead(bench: 
         connection.execute(update(schema.services).values(machine=gone.machine, pid=gone.pid, born=1))
     seen = bench.record
     bench.store.services.finish(heartbeat.lease, NAME, "stopped", 0, None)
-    assert control.current(bench.store, seen).status == "stopped"
+    assert liveness.current(bench.store, seen).status == "stopped"

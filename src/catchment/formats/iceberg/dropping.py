@@ -1,0 +1,27 @@
+"""Drops an Iceberg table: its published pointer first, then its name and all files that its snapshots refer to."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.leases import table_lease
+from catchment.commit.listener import Listener
+from catchment.commit.spark_progress import spark_progress
+from catchment.commit.writer import Writer
+from catchment.formats.iceberg import catalogs
+from catchment.formats.iceberg.published import PublishedTable
+from catchment.plan.model import Dataset
+
+
+def is_published(spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
+    """Whether readers of the published catalog see a version of the table."""
+    return published is not None and PublishedTable(spark, published, dataset).pointer() is not None
+
+
+def drop(spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener) -> None:
+    """Drop the table, as the only one who commits to it or publishes it."""
+    lease = (writer.store, dataset.address, writer.owner, listener, spark_progress(spark))
+    with table_lease(*lease, right="published"), table_lease(*lease):
+        if published is not None and is_published(spark, dataset, published):
+            PublishedTable(spark, published, dataset).withdraw()
+        catalogs.purge_table(spark, dataset)

@@ -1,0 +1,62 @@
+"""Drops tables on request. A table with unfinished writes stays: rows that somebody was promised would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from catchment.commit.leases import table_lease
+from catchment.commit.listener import Listener
+from catchment.commit.spark_progress import spark_progress
+from catchment.commit.writer import Writer
+from catchment.errors import JobError
+from catchment.formats.failures import from_spark
+from catchment.formats.model import Inspects
+from catchment.formats.registry import open_format
+from catchment.formats.table_drops import Drops
+from catchment.plan.model import Dataset
+
+_REPORTED = ("location", "rows", "files", "bytes", "snapshots")
+
+
+def drop_table(
+    spark: SparkSession,
+    dataset: Dataset,
+    published: str | None,
+    writer: Writer,
+    listener: Listener,
+    *,
+    dry_run: bool,
+) -> Mapping[str, Any]:
+    """Drop a table and its files, or report what would be dropped. `published` is the published catalog, if any."""
+    format = open_format(dataset.format, Drops)
+    try:
+        there = open_format(dataset.format, Inspects).inspect(spark, "table", dataset, published)
+        facts = {key: there.get(key) for key in _REPORTED}
+        # Whoever creates the table anew waits, and so does nobody else: a writer that begins now finds no table.
+        lease = (writer.store, dataset.target, writer.owner, listener, spark_progress(spark))
+        with table_lease(*lease, right="creation"):
+            _require_unused(writer, dataset)
+            is_published = format.is_published(spark, dataset, published)
+            if not dry_run:
+                format.drop(spark, dataset, published, writer, listener)
+                writer.forget(dataset.target)
+    except Exception as error:
+        problem = from_spark(error, otherwise="change-failed")
+        raise problem.changed(message=f"{dataset.address}: {problem.message}") from error
+    return {"address": dataset.address, **facts, "published": is_published, "dropped": not dry_run, "dry_run": dry_run}
+
+
+def _require_unused(writer: Writer, dataset: Dataset) -> None:
+    """Raise if somebody writes the table, or if a sealed write waits to be published to it."""
+    here = [write for write in writer.store.activity.writes() if write.target == dataset.target]
+    busy = [write.write_id for write in here if write.state == "sealed" or write.alive]
+    if busy:
+        more = f" and {len(busy) - 3} more" if len(busy) > 3 else ""
+        raise JobError(
+            f"the table has unfinished writes: {', '.join(busy[:3])}{more}",
+            code="table-in-use",
+            hint="wait until they are done; `catchment writers` shows them, `catchment recover` finishes lost ones",
+        )

@@ -1,0 +1,34 @@
+"""Dropping Iceberg tables: files and published versions go with them, and nobody's unfinished rows do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.ledgers import Filled
+from tests.spark.lake import LiveEngine, changing, table, writing
+
+
+def test_the_files_and_the_published_version_go_too(engine: LiveEngine, fresh: str, root: Path) -> None:
+    place = table(fresh)
+    for number in (1, 2):
+        engine.run(writing(f"SELECT {number} AS id", place, mode="append"))
+    engine.change(changing(place, "set_version", value="latest"))
+    assert engine.drop(place, dry_run=True)["published"] is True
+    assert engine.rows(f"SELECT count(*) FROM lake_published.raw.{fresh}") == [(2,)]
+    dropped = engine.drop(place)
+    assert (dropped["rows"], dropped["files"], dropped["snapshots"]) == (2, 2, 2)
+    assert engine.refused_query(f"SELECT * FROM lake.raw.{fresh}").code == "table-or-view-not-found"
+    assert engine.refused_query(f"SELECT * FROM lake_published.raw.{fresh}").code == "never-published"
+    assert [file for file in (root / "lake" / "raw" / fresh).rglob("*") if file.is_file()] == []
+
+
+def test_a_table_with_unfinished_writes_stays(engine: LiveEngine, fresh: str, filled: Filled) -> None:
+    place = table(fresh)
+    engine.run(writing("SELECT 1 AS id", place))
+    sealed = filled.seal(f"{fresh}/other/out", target=place.target)
+    refused = engine.start_drop(place, dry_run=True).failed()
+    assert (refused.code, f"{fresh}/other/out" in refused.message) == ("table-in-use", True)
+    assert engine.start_drop(place).failed().code == "table-in-use"
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 1
+    filled.ledger.abandon(sealed, {"code": "given-up", "message": "no", "hint": None})
+    engine.drop(place)
