@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from catchment.formats import stamps
 from catchment.formats.delta.catalog import located, named_tables
 from catchment.formats.delta.log import Commit, require_head
-from catchment.formats.model import Facts
+from catchment.formats.facts import Facts, listed_tables
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
@@ -35,8 +35,7 @@ def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
     by_path = {
         (ns, name) for ns, name in _tables_by_path(spark, depot.files) if (ns.lower(), name.lower()) not in known
     }
-    found = sorted(known | by_path)
-    return [{"namespace": ns, "table": name, "address": f"dataos://{depot.name}:{ns}/{name}"} for ns, name in found]
+    return listed_tables(depot.name, known | by_path)
 
 
 def _tables_by_path(spark: SparkSession, location: str) -> Iterator[tuple[str, str]]:

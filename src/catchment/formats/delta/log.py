@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from catchment.commit.own_commit import Committed
+from catchment.commit.committed import Committed
 from catchment.errors import CommitConflict
 from catchment.formats.delta.catalog import located
 from catchment.formats.missing_tables import table_not_found

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.committed import Committed
 from catchment.commit.listener import Listener
-from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats.files.compaction import (

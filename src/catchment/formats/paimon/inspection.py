@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from catchment.formats import stamps
-from catchment.formats.model import Facts
+from catchment.formats.facts import Facts, listed_tables
 from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshots import Snapshot, read_back
@@ -29,8 +29,7 @@ def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
     """The tables of a depot's catalog."""
     catalog = open_catalog(spark, depot.name)
     spaces = {str(name) for name in catalog.listDatabases()}  # a JDBC catalog lists some of them twice
-    found = sorted((space, str(name)) for space in spaces for name in catalog.listTables(space))
-    return [{"namespace": ns, "table": name, "address": f"dataos://{depot.name}:{ns}/{name}"} for ns, name in found]
+    return listed_tables(depot.name, ((space, str(name)) for space in spaces for name in catalog.listTables(space)))
 
 
 def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.own_commit import Committed
+from catchment.commit.committed import Committed
 from catchment.formats.paimon.java import commits
 from catchment.formats.stamps import (
     METASTORE,

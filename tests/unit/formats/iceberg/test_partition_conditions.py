@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from catchment.formats.iceberg.maintenance.health import partition_text
+from catchment.formats.iceberg.file_health import partition_text
 from catchment.formats.iceberg.maintenance.partition_conditions import _in_period
 
 

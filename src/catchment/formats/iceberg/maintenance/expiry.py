@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from catchment.errors import CommitConflict, JobError
-from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg import snapshot_lookup
 from catchment.formats.iceberg.maintenance.compaction import retry_conflicts
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
@@ -177,7 +177,7 @@ def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
     """Choose the snapshots that expire."""
     # Writers and readers that begin after this point begin from the current heads, which are kept.
     maintained.table.refresh()
-    found = History(json.loads(snapshots.metadata(maintained.spark, maintained.table)))
+    found = History(json.loads(snapshot_lookup.metadata(maintained.spark, maintained.table)))
     now = int(time.time() * 1000)
     old = found.expired(operation, now)
     names = {str(snapshot): snapshot for snapshot in found.snapshots}
