@@ -51,6 +51,10 @@ VERBS = {
 }
 
 
+NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
+"""Otherwise pydantic looks for plugins in every package that is installed, whenever a command starts."""
+
+
 class Program(click.Group):
     """A group that imports a verb when it is called, and turns every error into text and exit code."""
 
@@ -111,6 +115,7 @@ def _require_directory() -> None:
 
 def main() -> None:
     """Run the program with this process's arguments and leave with its exit code."""
+    os.environ.setdefault(*NO_PLUGINS)
     streams.prepare()
     color = False if os.environ.get("NO_COLOR") else None
     try:

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catchment.spec.model import Loaded
-
 if TYPE_CHECKING:
     from catchment.spec.boundary import Boundary
-
-__all__ = ["Loaded", "load"]
+    from catchment.spec.model import Loaded
 
 
 def load(path: Path, *, env: Mapping[str, str] | None = None, boundary: Boundary | None = None) -> Loaded:

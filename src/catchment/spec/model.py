@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
+from catchment.spec.secret import Secret as Secret
 from catchment.spec.sql_clause import Clause as Clause
 from catchment.spec.sql_clause import SourceLine as SourceLine
 from catchment.spec.sql_clause import sql_position as sql_position
@@ -370,15 +371,6 @@ class Workflow:
     workspace: str = "public"
     schedule: Schedule | None = None
     jobs: tuple[Job, ...] = ()
-
-
-@dataclass(frozen=True)
-class Secret:
-    """A value that must not be shown, and the reference that stands for it."""
-
-    value: str
-    reference: str
-    where: Position
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, select
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
@@ -65,7 +63,11 @@ def now(connection: Connection) -> float:
 
 def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:
     """Insert a row unless its key is there; waits for whoever is inserting the same key. Says whether it did."""
-    insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
+    # One of the two is enough, and each takes its time to load.
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert  # type: ignore[assignment]
     statement = insert(table).values(dict(row)).on_conflict_do_nothing()
     return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount == 1
 

@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from catchment.spec.grammar.durations import Duration as Duration
+from catchment.spec.grammar.durations import duration, refusal
 from catchment.spec.validation import Text, did_you_mean
 from catchment.timestamps import EXAMPLE, as_written, milliseconds
 
@@ -35,8 +37,6 @@ MAX_NAME = 48
 _DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VIEW = re.compile(r"\w+")
 _OUTPUT = re.compile(r"\w[\w.-]*")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|millis|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|days?)")
 _INTERVAL_SECONDS = {
     **dict.fromkeys(("ms", "millis", "millisecond", "milliseconds"), 0.001),
@@ -55,11 +55,6 @@ _NOT_CRON = re.compile(r"[^ -~]|\b[rRhH]\b")
 _SOME_DAY = datetime(2024, 1, 1)
 _CRON_HINT = "for example `0 3 * * *`, daily at 03:00"
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
-
-
-def refusal(code: str, message: str, hint: str | None = None) -> PydanticCustomError:
-    """The error that a validator raises; `code` and `hint` go into the diagnostic unchanged."""
-    return PydanticCustomError(code, "{message}", {"message": message, "hint": hint})
 
 
 def _dns_name(value: str) -> str:
@@ -91,23 +86,11 @@ def _output_name(value: str) -> str:
     )
 
 
-def _duration(value: object) -> float:
-    text = str(value).strip()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    parts = _DURATION_PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise refusal(
-            "bad-duration", f"`{text}` is not a duration", "write `10s`, `5m`, `1h30m` or a number of seconds"
-        )
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
-
-
 def _trigger_duration(value: object) -> float:
     """A duration as Spark writes it (`10 seconds`), or as durations are written elsewhere."""
     match = _INTERVAL.fullmatch(str(value).strip().lower())
     try:
-        seconds = float(match[1]) * _INTERVAL_SECONDS[match[2]] if match else _duration(value)
+        seconds = float(match[1]) * _INTERVAL_SECONDS[match[2]] if match else duration(value)
     except PydanticCustomError:
         seconds = 0.0
     if seconds <= 0:
@@ -226,7 +209,6 @@ DnsName = Annotated[
 ]
 ViewName = Annotated[Text, AfterValidator(_view_name), WithJsonSchema({"type": "string"})]
 OutputName = Annotated[Text, AfterValidator(_output_name), WithJsonSchema({"type": "string"})]
-Duration = Annotated[float, BeforeValidator(_duration), WithJsonSchema({"type": ["string", "number"]})]
 TriggerDuration = Annotated[
     float,
     BeforeValidator(_trigger_duration),
