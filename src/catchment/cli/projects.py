@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from catchment.cli.options import DEBUG
 from catchment.errors import RequestError
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ def redactor(ctx: click.Context | None = None) -> Redacts:
     from catchment.project.secrets import Redactor
 
     return Redactor((ctx or click.get_current_context()).meta.get(SECRETS, ()))
+
+
+def explain(line: str) -> None:
+    """Print on standard error, with --debug, why something is done as it is."""
+    context = click.get_current_context()
+    if context.meta.get(DEBUG):
+        click.echo(redactor(context).text(line), err=True)
 
 
 def remember(secrets: Sequence[str]) -> None:

@@ -25,9 +25,9 @@ SET_ASIDE = "set aside"
 @options.reporting
 def writers(where: Path, output: str, *, watch: bool) -> None:
     """Show the tables being written: open and sealed buffers, who consolidates, commits per minute."""
-    from catchment.run import tables
+    from catchment.run import table_activity
 
-    looks = tables.watch(projects.open_project(where))
+    looks = table_activity.watch(projects.open_project(where))
     for look in looks if watch else islice(looks, 1):
         if output == "json":
             printing.echo_json({"tables": [asdict(table) for table in look]}, indent=None if watch else 2)

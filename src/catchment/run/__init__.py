@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from catchment.engine.launcher import EngineProcess
-from catchment.events.hub import Sink
-from catchment.plan.model import Plan
 from catchment.project.model import Project
-from catchment.run.engine_pool import Launch
-from catchment.run.execution import start_run
 from catchment.run.results import Run
-from catchment.run.run_options import RunOptions, Timing
+from catchment.run.timing import Timing
 from catchment.run_model import RunRequest
+
+if TYPE_CHECKING:  # whoever only looks at runs does not load what executes them
+    from catchment.events.hub import Sink
+    from catchment.plan.model import Plan
+    from catchment.run.engine_pool import Launch
 
 __all__ = ["Run", "Timing", "resume", "start"]
 
@@ -26,7 +27,7 @@ def start(
     jobs: int | None = None,
     sinks: Sequence[Sink] = (),
     stop: threading.Event | None = None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
     timing: Timing | None = None,
     run_id: str | None = None,
 ) -> Run:
@@ -34,6 +35,9 @@ def start(
 
     With a run id, a run that has begun under it goes on.
     """
+    from catchment.run.execution import start_run
+    from catchment.run.run_options import RunOptions
+
     options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing())
     if run_id is None:
         return start_run(plan, project, request or RunRequest(), options)
@@ -49,10 +53,11 @@ def resume(
     jobs: int | None = None,
     sinks: Sequence[Sink] = (),
     stop: threading.Event | None = None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
     timing: Timing | None = None,
 ) -> Run:
     """Run what did not succeed in an earlier run; raises LeaseHeld if that run is still alive."""
     from catchment.run.execution import resume_run
+    from catchment.run.run_options import RunOptions
 
     return resume_run(run_id, project, RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing()))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -32,17 +31,16 @@ from catchment.engine.protocol import (
     RunQuery,
 )
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
-from catchment.formats.registry import supporting, traits_of
-from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
 from catchment.plan.model import ChangePlan, Dataset, Maintenance
 from catchment.plan.sql_depots import depots_in
 from catchment.project import depots
-from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import Launch
+from catchment.run.inspection import Tell as Tell
+from catchment.run.inspection import What, asked_about
 from catchment.run.query_result import QueryResult
 from catchment.table_health import TableHealth
 
@@ -50,9 +48,6 @@ QUESTION = "question"
 STOP_SECONDS = 5.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
-Tell = Callable[[str], None]
-What = Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
-
 _HEALTH = TypeAdapter(TableHealth)
 
 
@@ -67,13 +62,13 @@ class LakeSession:
         tables: Collection[str] = (),
         files: Collection[str] = (),
         tell: Tell = lambda _: None,
-        launch: Launch = EngineProcess.start,
+        launch: Launch | None = None,
     ) -> None:
         """Without a name, the engine is one that fits the depots in question.
 
         `tables` names those whose tables are meant. `files` names those whose files are to be reached, too.
         """
-        self._project, self._tell, self._launch = project, tell, launch
+        self._project, self._tell, self._launch = project, tell, launch or EngineProcess.start
         choice = choose_reader(project, engine, {*tables, *files})
         self._plan = reading_engine(project, choice.engine, files)
         self._reason = choice.reason
@@ -118,7 +113,8 @@ class LakeSession:
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
-        self._process.send(_question(what, address, self._project))
+        depot = depots.find(self._project, address.depot)
+        self._process.send(Inspect(QUESTION, what, depot, asked_about(what, address, self._project)))
         return self._await(Facts).data
 
     def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
@@ -166,59 +162,11 @@ def query(
     write: bool = False,
     engine: str | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> QueryResult:
     """The rows of one SQL query; `tell` hears what takes time. With `write`, it may be more than a query."""
     with LakeSession(project, engine=engine, tables=depots_in(sql, project), tell=tell, launch=launch) as reader:
         return reader.query(sql, limit=limit, published=published, write=write)
-
-
-def inspect(
-    project: Project,
-    what: What,
-    address: Address | str,
-    *,
-    tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
-) -> Mapping[str, Any]:
-    """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
-    place = _place(address, project)
-    check_depot(project, place.depot)
-    with LakeSession(project, tables={place.depot}, tell=tell, launch=launch) as reader:
-        return reader.inspect(what, place)
-
-
-def _question(what: What, address: Address, project: Project) -> Inspect:
-    depot = depots.find(project, address.depot)
-    if what == "tables":
-        return Inspect(QUESTION, what, depot)
-    dataset = of_input(str(address), None, project)
-    if what not in traits_of(dataset.format).questions:
-        raise RequestError(
-            f"`{address}` is of format {dataset.format}, and has no {what}",
-            code="unsupported-change",
-            hint=f"it works on {supporting('questions', what)}",
-        )
-    return Inspect(QUESTION, what, depot, dataset)
-
-
-def _place(address: Address | str, project: Project) -> Address:
-    """What an address means, with the name that its depot has in this project."""
-    if isinstance(address, str):
-        address = parse(address) if "://" in address else Address(address, None, None, None)
-    return replace(address, depot=depots.find(project, address.depot).name)
-
-
-def check_depot(project: Project, name: str, *, files: bool = False) -> None:
-    """Refuse a depot that does not exist, or has no tables; with `files`, one of plain files will do."""
-    every = depots.known(project)
-    known = sorted(depot.name for depot in every if depots.holds_tables(depot))
-    if name not in known and not (files and name in {depot.name for depot in every}):
-        raise RequestError(
-            f"no depot `{name}` with tables is known here",
-            code="unknown-depot",
-            hint=f"depots with tables: {', '.join(known)}" if known else "no depot with tables exists here yet",
-        )
 
 
 def _log_directory(project: Project) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -83,6 +84,8 @@ def partition_text(transform: str, value: Any) -> str | None:
         return value.isoformat()
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode()
     if transform == "year":
         return str(1970 + value)
     if transform == "month":

@@ -14,6 +14,11 @@ from catchment.formats.iceberg.metadata_files import Version
 from catchment.run_model import snapshot_name
 
 Metadata = Mapping[str, Any]
+_ORDER = (
+    *("id", "name", "required", "type", "doc", "fields", "element-id", "element", "element-required"),
+    *("key-id", "key", "value-id", "value", "value-required"),
+)
+"""The order of the keys of nested types, which is that of Iceberg itself."""
 
 
 def snapshots_facts(metadata: Metadata) -> Facts:
@@ -116,5 +121,15 @@ def metadata_facts(address: str, location: str, metadata: Metadata) -> Facts:
 
 
 def _column(field: Mapping[str, Any]) -> Facts:
-    kind = field["type"] if isinstance(field["type"], str) else json.dumps(field["type"])
+    kind = field["type"] if isinstance(field["type"], str) else json.dumps(_spelled(field["type"]))
     return {"name": field["name"], "type": kind, "required": field["required"], "comment": field.get("doc")}
+
+
+def _spelled(part: Any) -> Any:
+    """A nested type with its keys in one order, whoever has written it."""
+    if isinstance(part, list):
+        return [_spelled(each) for each in part]
+    if not isinstance(part, Mapping):
+        return part
+    named = [key for key in _ORDER if key in part] + [key for key in part if key not in _ORDER]
+    return {key: _spelled(part[key]) for key in named}

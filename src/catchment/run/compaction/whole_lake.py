@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from catchment.engine.launcher import EngineProcess
 from catchment.errors import CatchmentError, EngineLost, LeaseHeld
 from catchment.formats.registry import traits_of
 from catchment.plan.datasets import of_maintained
@@ -40,7 +39,7 @@ def maintain(
     bytes_per_hour: int | None = None,
     stop: threading.Event | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> Mapping[str, Any]:
     """Look after every table of the lake, once or until it is stopped; returns the report."""
     limited = with_cores(project, cores) if cores else project
@@ -68,7 +67,7 @@ class Engines:
     project: Project
     opened: ExitStack
     tell: Tell
-    launch: Launch
+    launch: Launch | None
     _sessions: dict[str, LakeSession] = field(default_factory=dict)
 
     def lake(self, depot: str) -> LakeSession:
