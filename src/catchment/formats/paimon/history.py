@@ -11,7 +11,8 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats import reading_by_commits
 from catchment.formats.model import EarlierWrite, Facts, Write, written
-from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import NO_TABLE, Table, find_table, require_table
 from catchment.formats.paimon.traits import TIME_TRAVEL
 from catchment.formats.stamps import windows_in
