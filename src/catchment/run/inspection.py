@@ -40,16 +40,28 @@ def inspect(
     `tell` hears what takes time, and `explain` why an engine has to answer.
     """
     place = _place(address, project)
-    check_depot(project, place.depot)
-    dataset = asked_about(what, place, project)
     try:
-        return _read(project, what, place.depot, dataset)
+        return read(project, what, place)
     except NeedsEngine as reason:
         explain(f"an engine answers: {reason}")
     from catchment.run.lake import LakeSession
 
     with LakeSession(project, tables={place.depot}, tell=tell, launch=launch) as lake:
         return lake.inspect(what, place)
+
+
+def read(project: Project, what: What, address: Address) -> Mapping[str, Any]:
+    """Facts about a depot or a table from their metadata; raises `NeedsEngine` if only an engine can tell."""
+    check_depot(project, address.depot)
+    depot, dataset = depots.find(project, address.depot), asked_about(what, address, project)
+    if dataset is None:
+        formats = [traits for traits in in_use({depot.kind}) if traits.questions]
+        readers = [_reader(traits, project, depot) for traits in formats]
+        return {"tables": [table for reader in readers for table in reader.tables()]}
+    try:
+        return _reader(traits_of(dataset.format), project, depot).inspect(what, dataset)
+    except JobError as error:
+        raise _request_error(error) from error
 
 
 def health(project: Project, table: Dataset, small_file_bytes: int | None) -> TableHealth:
@@ -86,18 +98,6 @@ def check_depot(project: Project, name: str, *, files: bool = False) -> None:
             code="unknown-depot",
             hint=f"depots with tables: {', '.join(known)}" if known else "no depot with tables exists here yet",
         )
-
-
-def _read(project: Project, what: What, depot_name: str, dataset: Dataset | None) -> Mapping[str, Any]:
-    depot = depots.find(project, depot_name)
-    if dataset is None:
-        formats = [traits for traits in in_use({depot.kind}) if traits.questions]
-        readers = [_reader(traits, project, depot) for traits in formats]
-        return {"tables": [table for reader in readers for table in reader.tables()]}
-    try:
-        return _reader(traits_of(dataset.format), project, depot).inspect(what, dataset)
-    except JobError as error:
-        raise _request_error(error) from error
 
 
 def _reader(traits: Traits, project: Project, depot: Depot, *, files: bool = False) -> MetadataReader:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -17,6 +19,7 @@ from catchment import private_files
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     AskHealth,
+    Cancel,
     Change,
     Facts,
     Failed,
@@ -73,6 +76,7 @@ class LakeSession:
         self._plan = reading_engine(project, choice.engine, files)
         self._reason = choice.reason
         self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
+        self._numbers, self._asked = itertools.count(1), QUESTION
 
     def __enter__(self) -> LakeSession:
         if self._reason:
@@ -92,7 +96,7 @@ class LakeSession:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is None:
+        if error is None or isinstance(error, GeneratorExit):  # whoever watches has seen enough
             self._process.stop(STOP_SECONDS)
             shutil.rmtree(self._log_dir, ignore_errors=True)
         else:
@@ -103,7 +107,7 @@ class LakeSession:
 
         With `write`, the statement may be more than a query.
         """
-        self._process.send(RunQuery(QUESTION, sql, limit, published, write))
+        self._process.send(RunQuery(self._next(), sql, limit, published, write))
         messages = [self._await(Rows)]
         while messages[-1].more:
             messages.append(self._await(Rows))
@@ -114,31 +118,40 @@ class LakeSession:
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
         depot = depots.find(self._project, address.depot)
-        self._process.send(Inspect(QUESTION, what, depot, asked_about(what, address, self._project)))
+        self._process.send(Inspect(self._next(), what, depot, asked_about(what, address, self._project)))
         return self._await(Facts).data
 
     def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
         """Finish or give up what writes have left unfinished in these tables."""
-        self._process.send(Recover(QUESTION, tuple(tables), remove))
+        self._process.send(Recover(self._next(), tuple(tables), remove))
         return self._await(Facts).data
 
     def change(self, change: ChangePlan, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Change a table beside writing rows into it, or look what that would come to."""
-        self._process.send(Change(QUESTION, change, by, dry_run))
+        self._process.send(Change(self._next(), change, by, dry_run))
         return self._await(Facts).data
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Look after a table, or look what that would mean."""
-        self._process.send(Maintain(QUESTION, table, operation, by, dry_run))
+        self._process.send(Maintain(self._next(), table, operation, by, dry_run))
         return self._await(Facts).data
 
     def health(
         self, table: Dataset, small_file_bytes: int | None = None, known: str | None = None
     ) -> TableHealth | None:
         """How well the files of a table serve its readers; None if its newest commit is the known one."""
-        self._process.send(AskHealth(QUESTION, table, small_file_bytes, known))
+        self._process.send(AskHealth(self._next(), table, small_file_bytes, known))
         data = self._await(Facts).data
         return _HEALTH.validate_python(data) if data else None
+
+    def cancel(self) -> None:
+        """End the question that is being answered, which then fails with the code `cancelled`; also from a signal."""
+        self._process.send(Cancel(self._asked))
+
+    def _next(self) -> str:
+        """The id of a new question: the engine may still be tidying up after the one before."""
+        self._asked = f"{QUESTION}-{next(self._numbers)}"
+        return self._asked
 
     def _await(self, answer: type[Answer]) -> Answer:
         while True:
@@ -167,6 +180,24 @@ def query(
     """The rows of one SQL query; `tell` hears what takes time. With `write`, it may be more than a query."""
     with LakeSession(project, engine=engine, tables=depots_in(sql, project), tell=tell, launch=launch) as reader:
         return reader.query(sql, limit=limit, published=published, write=write)
+
+
+def watch(
+    project: Project,
+    sql: str,
+    every: float,
+    *,
+    limit: int | None,
+    published: bool = False,
+    engine: str | None = None,
+    tell: Tell = lambda _: None,
+    launch: Launch | None = None,
+) -> Generator[QueryResult, None, None]:
+    """The rows of one SQL query again and again, with a pause of so many seconds between, by one engine."""
+    with LakeSession(project, engine=engine, tables=depots_in(sql, project), tell=tell, launch=launch) as reader:
+        while True:
+            yield reader.query(sql, limit=limit, published=published)
+            time.sleep(every)
 
 
 def _log_directory(project: Project) -> Path:

@@ -35,6 +35,12 @@ class QueryResult:
             for text in self.texts
         )
 
+    def to_arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`, with the types that they have in Spark."""
+        from catchment.run.arrow_result import to_arrow
+
+        return to_arrow(self.columns, self.types, self.rows)
+
 
 def _from_json(kind: str | Mapping[str, Any]) -> Convert:
     """The function that makes a Python value of a JSON value of this type of Spark."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,14 @@ def test_a_query_is_answered_with_rows(project: Project) -> None:
     rows = lake.query(project, "select 1", limit=7, tell=told.append, launch=launch)
     assert (rows.columns, rows.rows) == (("a",), (("select 1",), (7,)))
     assert told == ["getting ready"]
+
+
+def test_a_watched_query_is_asked_of_one_engine(project: Project) -> None:
+    started: list[str] = []
+    looks = lake.watch(project, "select 1", 0.0, limit=7, launch=launches(started))
+    assert [look.rows for look in islice(looks, 3)] == [(("select 1",), (7,))] * 3
+    looks.close()
+    assert started == ["default"]
 
 
 def test_a_question_that_was_answered_leaves_no_log(project: Project) -> None:
