@@ -39,6 +39,7 @@ VERBS = {
     "logs": Verb("catchment.cli.runs:logs", "Print the log files of a run."),
     "services": Verb("catchment.cli.services:services", "What runs in the background: ls, show, logs, stop, restart."),
     "query": Verb("catchment.cli.query:query", "Query the lake with SQL."),
+    "shell": Verb("catchment.cli.shell.verb:shell", "Query the lake with SQL at a prompt."),
     "table": Verb("catchment.cli.table.group:table", "Inspect, publish, change and maintain tables."),
     "compact": Verb("catchment.cli.compact:compact", "Merge the small files of a table, once or continuously."),
     "maintain": Verb("catchment.cli.maintain:maintain", "Compact and expire all tables of the lake, as they need it."),
