@@ -88,3 +88,10 @@ def test_every_number_is_a_partition_of_its_own(engine: LiveEngine, fresh: str) 
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 6
     assert engine.rows(f"SELECT id FROM lake.raw.{fresh} WHERE isnan(x) AND isnan(y)") == [(1,)]
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}.partitions") == 6
+
+
+def test_texts_with_ends_of_lines_are_partitions_too(engine: LiveEngine, fresh: str) -> None:
+    texts = r"VALUES (1, 'a\u2028b'), (2, 'a\u0085b'), (3, 'a\nb'), (4, 'a\fb'), (5, 'a\"\\b') AS v(id, part)"
+    for mode in ("append", "overwrite-partitions"):
+        engine.run(writing(f"SELECT * FROM {texts}", table(fresh), mode=mode, partitions=(by("identity", "part"),)))
+    assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh} JOIN {texts} USING (id, part)") == 5

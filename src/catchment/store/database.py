@@ -27,6 +27,8 @@ RENEWAL_SECONDS = 2.0
 """How long a sign of life waits for others: less than a third of the shortest lease."""
 WAIT = "catchment_wait"
 """The option of a transaction that says how many seconds it waits for others."""
+FLEETING = "catchment_fleeting"
+"""The option of a transaction of which a database on this machine may lose the end in a power cut."""
 
 LOST_WITH_IT = (
     "bring back a copy of it if you have one. Otherwise what only the metastore knew is lost: sealed writes that were "
@@ -127,12 +129,22 @@ class Database:
             yield connection
 
     @contextmanager
+    def fleeting(self) -> Iterator[Connection]:
+        """A transaction that writes what means nothing after a power cut: who holds a lease, what is being written.
+
+        An SQLite file does not wait for its disk here. A later transaction of `writing` that lasts makes this one last.
+        """
+        options = {**self._writing, FLEETING: True}
+        with self._noting_absence(), self._transaction(self._engine, options) as connection:
+            yield connection
+
+    @contextmanager
     def renewing(self) -> Iterator[Connection]:
         """A transaction that writes a sign of life: it has a connection to itself, and soon stops waiting for others.
 
         A lease must not be lost because every connection waits for a process that stands still.
         """
-        options = {**self._writing, WAIT: RENEWAL_SECONDS}
+        options = {**self._writing, WAIT: RENEWAL_SECONDS, FLEETING: True}
         with self._noting_absence(), self._transaction(self._spare, options) as connection:
             yield connection
 

@@ -44,7 +44,7 @@ class Leases:
     @repeatable
     def acquire(self, name: str, owner: str, seconds: float) -> Lease:
         """Take a lease that nobody holds; raises LeaseHeld where somebody does."""
-        with self._database.writing() as connection:
+        with self._database.fleeting() as connection:
             insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0, "seconds": seconds})
             fence = connection.scalar(
                 update(leases)
@@ -84,7 +84,7 @@ class Leases:
 
     def release(self, lease: Lease) -> None:
         """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""
-        with self._database.writing() as connection:
+        with self._database.fleeting() as connection:
             give_back(connection, lease)
 
     @repeatable

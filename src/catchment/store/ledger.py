@@ -67,7 +67,7 @@ class Ledger:
 
         May be repeated where the answer was lost, as may every step of the ledger.
         """
-        with self._database.writing() as connection:
+        with self._database.fleeting() as connection:
             if insert_missing(connection, writes, row_of(intent)):
                 # Looked up after the insert: whoever removes the old row of a committed write does both at once.
                 if (known_done := _done_before(connection, intent)) is not None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from catchment import private_files
 from catchment.errors import CatchmentError, MetastoreUnavailable, SetupError
 from catchment.os_errors import FREE_SOME, explained, is_full
-from catchment.store.database import LOST_WITH_IT, REBUILD, WAIT
+from catchment.store.database import FLEETING, LOST_WITH_IT, REBUILD, WAIT
 
 BUSY_SECONDS = 60
 WRITING = {"catchment_writes": True}
@@ -96,7 +96,6 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     # fails at once with SQLITE_BUSY when somebody else wrote in between.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = FULL")  # what was recorded stays recorded, a power cut included
     # SQLite does not wait for this one. If it is refused, somebody is at the file and may be switching it himself;
     # everything is right without it too, and the next connection tries again.
     with suppress(sqlite3.OperationalError):
@@ -105,5 +104,13 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 def _begin(connection: Connection) -> None:
     options = connection.get_execution_options()
-    connection.exec_driver_sql(f"PRAGMA busy_timeout = {options.get(WAIT, BUSY_SECONDS) * 1000:.0f}")
+    _set(connection, "busy_timeout", f"{options.get(WAIT, BUSY_SECONDS) * 1000:.0f}")
+    # What was recorded stays recorded, a power cut included, unless all of the machine may forget it.
+    _set(connection, "synchronous", "NORMAL" if options.get(FLEETING) else "FULL")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("catchment_writes") else "BEGIN")
+
+
+def _set(connection: Connection, pragma: str, value: str) -> None:
+    if connection.info.get(pragma) != value:
+        connection.exec_driver_sql(f"PRAGMA {pragma} = {value}")
+        connection.info[pragma] = value

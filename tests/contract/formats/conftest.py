@@ -9,7 +9,7 @@ import pytest
 
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
-from tests.contract.formats.kinds import ALIKE, EVERY_POINT, ICEBERG, QUICK, Kind
+from tests.contract.formats.kinds import ALIKE, EVERY_POINT, ICEBERG, OF_EACH_FILE, QUICK, Kind
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine
 
@@ -30,9 +30,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             ],
         )
         return
-    metafunc.parametrize(
-        "kind", [pytest.param(kind, id=kind.name, marks=_marks(kind, test)) for kind in (*EVERY_POINT, *ALIKE)]
-    )
+    kinds = (*EVERY_POINT, *(ALIKE if test in OF_EACH_FILE else ()))
+    metafunc.parametrize("kind", [pytest.param(kind, id=kind.name, marks=_marks(kind, test)) for kind in kinds])
 
 
 def _marks(kind: Kind, test: str, point: str | None = None) -> list[pytest.MarkDecorator]:

@@ -174,4 +174,13 @@ QUICK = (ICEBERG, PARQUET, TOY)
 EVERY_POINT = (*QUICK, DELTA, PAIMON)
 """Formats with a commit path of their own."""
 ALIKE = (ORC, AVRO, JSON, CSV)
-"""Formats that go the way of Parquet: one kill of each is enough."""
+"""Formats that go the way of Parquet: a kill of each, and what depends on their files, is enough."""
+OF_EACH_FILE = frozenset(
+    {
+        "test_an_append_adds",
+        "test_a_dynamic_overwrite_touches_only_what_it_produced",
+        "test_nothing_to_write",
+        "test_compaction_makes_few_files_of_many_and_keeps_every_row",
+    }
+)
+"""The tests of these."""

@@ -26,6 +26,12 @@ def test_sqlite_is_set_up_for_several_processes(store: Store) -> None:
         assert connection.scalar(text("PRAGMA foreign_keys")) == 1
 
 
+def test_only_what_a_power_cut_may_take_back_does_not_wait_for_the_disk(store: Store) -> None:
+    for open_transaction, waits in ((store.database.fleeting, 1), (store.database.writing, 2)) * 2:
+        with open_transaction() as connection:
+            assert connection.scalar(text("PRAGMA synchronous")) == waits
+
+
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metastore.db").write_text("this is not a database, and it is longer than the header of one. " * 40)
     with pytest.raises(SetupError) as caught:

@@ -91,7 +91,7 @@ class DataFile(NamedTuple):
 
 def data_files(table: Table) -> list[DataFile]:
     """The data files of the newest snapshot, in the order of their paths."""
-    lines = str(commits(table.spark).files(table.java)).splitlines()
+    lines = str(commits(table.spark).files(table.java)).split("\n")[:-1]  # partitions may have other ends of lines
     return sorted((_data_file(*line.split(" ", 5)) for line in lines), key=lambda file: file.path)
 
 

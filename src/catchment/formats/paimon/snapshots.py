@@ -110,7 +110,7 @@ def read_back(spark: SparkSession, java: Any, newest: int, after: int = 0, since
     if newest <= 0:
         return []
     lines = str(commits(spark).snapshots(java, newest, after, since))
-    return [Snapshot.of(line) for line in lines.splitlines()]
+    return [Snapshot.of(line) for line in lines.split("\n")[:-1]]
 
 
 def published_in(found: Snapshot) -> list[Published]:
