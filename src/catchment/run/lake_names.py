@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from catchment.errors import CatchmentError
 from catchment.formats.metadata_reading import NeedsEngine
@@ -13,15 +13,19 @@ from catchment.project.model import Address, Project
 from catchment.run import inspection
 from catchment.run.inspection import What
 
-Ask = Callable[[What, Address], Mapping[str, Any]]
-"""Asks an engine."""
+
+class Engines(Protocol):
+    """What is asked of the engines of a session."""
+
+    def inspect(self, what: What, address: Address) -> Mapping[str, Any]: ...
+    def is_running(self, depot: str) -> bool: ...
 
 
 class LakeNames:
     """The names of one project. May be used from several threads."""
 
-    def __init__(self, project: Project, ask: Ask) -> None:
-        self._project, self._ask = project, ask
+    def __init__(self, project: Project, engines: Engines) -> None:
+        self._project, self._engines = project, engines
         self._known: dict[tuple[str, ...], Mapping[str, Any]] = {}
         self._lock = threading.Lock()
 
@@ -49,15 +53,20 @@ class LakeNames:
         try:
             return inspection.read(self._project, what, address)
         except NeedsEngine:
-            return self._ask(what, address)
+            return self._engines.inspect(what, address)
 
     def _find(self, what: What, address: Address) -> Mapping[str, Any]:
-        """The facts, or none: nobody wants to read an error while writing."""
+        """The facts, or none: nobody wants to read an error while writing, or to wait for the start of an engine."""
         key = (what, address.depot, address.collection or "", address.dataset or "")
         with self._lock:
             if key not in self._known:
                 try:
-                    self._known[key] = self.facts(what, address)
-                except CatchmentError:
+                    self._known[key] = self._quickly(what, address)
+                except (CatchmentError, NeedsEngine):
                     self._known[key] = {}
             return self._known[key]
+
+    def _quickly(self, what: What, address: Address) -> Mapping[str, Any]:
+        if self._engines.is_running(address.depot):
+            return self.facts(what, address)
+        return inspection.read(self._project, what, address)

@@ -46,6 +46,7 @@ class LakeSessions:
 
     def query(self, sql: str, *, limit: int | None, published: bool, write: bool) -> QueryResult:
         """The rows of one statement, on an engine that can read the tables that it names."""
+        self._cancelled.clear()
         with self._lock:
             session = self._session(depots_in(sql, self._project))
             return self._answered(session, lambda: session.query(sql, limit=limit, published=published, write=write))
@@ -55,6 +56,10 @@ class LakeSessions:
         with self._lock:
             session = self._session({address.depot})
             return self._answered(session, lambda: session.inspect(what, address))
+
+    def is_running(self, depot: str) -> bool:
+        """Whether the engine that can read a depot has been started."""
+        return choose_reader(self._project, self._engine, {depot}).engine.name in self._open
 
     def cancel(self) -> None:
         """End the question that is being answered, which then fails with the code `cancelled`; also from a signal."""
@@ -86,4 +91,3 @@ class LakeSessions:
             raise
         finally:
             self._asked = None
-            self._cancelled.clear()

@@ -9,7 +9,7 @@ import click
 
 from catchment.cli import printing, projects
 from catchment.cli.table import inspect
-from catchment.errors import RequestError
+from catchment.errors import CatchmentError, RequestError
 
 if TYPE_CHECKING:
     from catchment.cli.shell.loop import Shell
@@ -64,11 +64,15 @@ def _describe(shell: Shell, argument: str) -> None:
 def _echo_tables(shell: Shell, depots: list[str]) -> None:
     from catchment.project.model import Address
 
-    rows = [
-        (depot, table["namespace"], table["table"])
-        for depot in depots
-        for table in shell.names.facts("tables", Address(depot, None, None, None))["tables"]
-    ]
+    rows: list[tuple[str, str, str]] = []
+    for depot in depots:
+        try:
+            found = shell.names.facts("tables", Address(depot, None, None, None))["tables"]
+            rows += [(depot, table["namespace"], table["table"]) for table in found]
+        except CatchmentError as error:
+            if len(depots) == 1:
+                raise
+            shell.echo_error(error)  # one that cannot be reached does not hide the others
     if rows:
         printing.echo_table(("depot", "collection", "table"), rows)
     else:

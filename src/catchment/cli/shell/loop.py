@@ -60,7 +60,7 @@ class Shell:
             for statement in (*done, *([rest] if rest else [])):
                 self._run(statement)
         except CatchmentError as error:
-            self._echo_error(error)
+            self.echo_error(error)
 
     def _run(self, statement: str) -> None:
         began = time.monotonic()
@@ -72,7 +72,8 @@ class Shell:
         if self.timing:
             printing.tell(f"{took:.3f} s")
 
-    def _echo_error(self, error: CatchmentError) -> None:
+    def echo_error(self, error: CatchmentError) -> None:
+        """Print an error on standard error."""
         if error.code == Cancelled.code:
             printing.tell("cancelled")
         else:

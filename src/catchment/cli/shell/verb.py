@@ -44,7 +44,7 @@ def shell(limit: int, engine: str | None, where: Path, *, published: bool, write
 
     with LakeSessions(project, engine, tell=printing.tell) as lake:
         lake.start()
-        names = LakeNames(project, lake.inspect)
+        names = LakeNames(project, lake)
         click.echo("\\? for help, Ctrl-D to leave" + ("; statements may change tables" if write else ""), err=True)
         Shell(lake, names, limit or None, published, write).run(
             prompt.reader(names, prompt.history_of(project), write=write)

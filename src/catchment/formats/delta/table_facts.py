@@ -10,7 +10,7 @@ from typing import NamedTuple
 from catchment.formats import stamps
 from catchment.formats.delta.commits import Commit
 from catchment.formats.facts import Facts
-from catchment.formats.spark_types import column_type
+from catchment.formats.spark_types import simple_type
 from catchment.plan.model import Dataset
 from catchment.run_model import snapshot_name
 
@@ -43,7 +43,7 @@ def table_facts(dataset: Dataset, state: TableState, totals: Totals, commits: in
         "columns": [
             {
                 "name": field["name"],
-                "type": column_type(field),
+                "type": simple_type(field["type"]),
                 "required": not field["nullable"],
                 "comment": field.get("metadata", {}).get("comment"),
             }

@@ -46,6 +46,16 @@ class Lake:
         self.cancelled = True
 
 
+class Nothing:
+    """No engine."""
+
+    def inspect(self, what: str, address: Address) -> Mapping[str, Any]:
+        raise AssertionError("no engine runs")
+
+    def is_running(self, depot: str) -> bool:
+        return False
+
+
 class Names(LakeNames):
     """One table that only an engine can read."""
 
@@ -67,7 +77,7 @@ def lake() -> Lake:
 def shell(lake: Lake, tmp_path: Path) -> Iterator[Shell]:
     project = Project(tmp_path, None, "", {}, {"default": Engine("default")})
     with click.Context(verb):
-        yield Shell(lake, Names(project, lambda *_: {}), limit=5)
+        yield Shell(lake, Names(project, Nothing()), limit=5)
 
 
 def entered(shell: Shell, *texts: str) -> None:
