@@ -30,7 +30,7 @@ class LakeSessions:
         self._open: dict[str, LakeSession] = {}
         self._lock = threading.Lock()
         self._asked: LakeSession | None = None
-        self._cancelled = threading.Event()
+        self._cancelled = False
 
     def __enter__(self) -> LakeSessions:
         return self
@@ -46,7 +46,7 @@ class LakeSessions:
 
     def query(self, sql: str, *, limit: int | None, published: bool, write: bool) -> QueryResult:
         """The rows of one statement, on an engine that can read the tables that it names."""
-        self._cancelled.clear()
+        self._cancelled = False
         with self._lock:
             session = self._session(depots_in(sql, self._project))
             return self._answered(session, lambda: session.query(sql, limit=limit, published=published, write=write))
@@ -63,7 +63,7 @@ class LakeSessions:
 
     def cancel(self) -> None:
         """End the question that is being answered, which then fails with the code `cancelled`; also from a signal."""
-        self._cancelled.set()
+        self._cancelled = True
         if (asked := self._asked) is not None:
             asked.cancel()
 
@@ -79,7 +79,7 @@ class LakeSessions:
     def _answered(self, session: LakeSession, ask: Callable[[], Answer]) -> Answer:
         self._asked = session
         try:
-            if self._cancelled.is_set():  # while the engine was starting
+            if self._cancelled:  # while the engine was starting
                 raise RequestError("the question was cancelled", code=Cancelled.code)
             return ask()
         except BaseException as error:
