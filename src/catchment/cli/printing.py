@@ -29,6 +29,8 @@ def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
     Lines are never folded: an address that is folded can be neither copied nor read by the next program.
     """
+    if not columns:  # of a statement that returns nothing
+        return
     known = [tuple(row) for row in rows]
     head, body = tuple(map(_cell, columns)), [tuple(_cell(cell_text(value)) for value in row) for row in known]
     widths = [max(_width(line) for row in (head, *body) for line in row[index]) for index in range(len(columns))]

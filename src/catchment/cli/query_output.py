@@ -76,6 +76,8 @@ def _csv(result: QueryResult) -> None:
 
 
 def _markdown(result: QueryResult) -> None:
+    if not result.columns:
+        return
     click.echo(_markdown_line(result.columns))
     click.echo(_markdown_line("---" for _ in result.columns))
     for row in decoded(result):

@@ -49,6 +49,12 @@ def test_markdown_escapes_what_would_end_a_cell(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.splitlines() == ["| a\\|b | c |", "| --- | --- |", "| x\\|y<br>\\\\z |  |"]
 
 
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_a_statement_without_a_result_prints_nothing(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    query_output.echo(QueryResult((), (), (), truncated=False), form)
+    assert capsys.readouterr().out == ""
+
+
 def test_arrow_keeps_the_types(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     types = ('"long"', '"date"', '"decimal(5,2)"', '{"type": "array", "elementType": "timestamp"}')
     row = '[1, "2024-02-29", "1.50", ["2024-02-29T12:00:00Z"]]'
