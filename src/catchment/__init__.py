@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from catchment.plan.preparation import Prepared
     from catchment.project.model import Project as Settings
     from catchment.run.incremental_state import StateChange
-    from catchment.run.lake import LakeSession, What
+    from catchment.run.inspection import What
+    from catchment.run.lake import LakeSession
     from catchment.run.query_result import QueryResult
     from catchment.run.results import Run, RunSummary
     from catchment.run.workflow_changes import WorkflowChanges
@@ -185,9 +186,9 @@ class Project:
 
     def writers(self) -> tuple[TableActivity, ...]:
         """The tables that are being written, and by whom."""
-        from catchment.run import tables
+        from catchment.run import table_activity
 
-        return tables.writers(self.settings)
+        return table_activity.writers(self.settings)
 
     def recover(self, address: str | None = None, *, remove: bool = False) -> Mapping[str, Any]:
         """Finish or abandon the unfinished writes of lost engines; with `remove`, also remove abandoned files."""
@@ -258,6 +259,6 @@ class Project:
 
     def inspect(self, what: What, target: str) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or about the table at an address."""
-        from catchment.run import lake
+        from catchment.run import inspection
 
-        return lake.inspect(self.settings, what, target)
+        return inspection.inspect(self.settings, what, target)

@@ -82,7 +82,7 @@ def table_health(
     last_compaction: float | None = None,
 ) -> TableHealth:
     """The sums over all partitions, with those that have the most to do; `sizes` are the target and the small limit."""
-    every = sorted(partitions, key=lambda each: (-each.burden, -each.small_bytes, str(each.partition)))
+    every = sorted(partitions, key=_order)
     return TableHealth(
         address,
         head,
@@ -100,3 +100,8 @@ def table_health(
         partition_count=len(every),
         partitions=tuple(every[:MOST_PARTITIONS]),
     )
+
+
+def _order(each: PartitionHealth) -> tuple[object, ...]:
+    """The most to do first; the same order whoever has read the files."""
+    return -each.burden, -each.small_bytes, str(each.partition), -each.bytes, -each.files, -(each.changed or 0.0)

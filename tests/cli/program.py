@@ -35,7 +35,7 @@ def call(
     *arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), java: Host | None = None, **env: str
 ) -> Answer:
     """Run the program to its end; where a Java is lent to it, its engines start in a second."""
-    program, way = _program(java)
+    program, way = entry(java)
     command = [*prefix, *program, *map(str, arguments)]
     done = subprocess.run(
         command, cwd=cwd, env=os.environ | env | way, capture_output=True, text=True, timeout=280, check=False
@@ -43,7 +43,7 @@ def call(
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def _program(java: Host | None) -> tuple[list[str], dict[str, str]]:
+def entry(java: Host | None) -> tuple[list[str], dict[str, str]]:
     """What to start, and the variables with which it finds the Java that is lent to it."""
     if java is None:
         return [PROGRAM], {}
@@ -87,7 +87,7 @@ def begin(*arguments: str | Path, cwd: Path, java: Host | None = None) -> Runnin
     """Start the program and leave it running."""
     mark = uuid.uuid4().hex
     log = cwd / f"{mark}.err"
-    program, way = _program(java)
+    program, way = entry(java)
     with log.open("w") as err:
         process = subprocess.Popen(
             [*program, *map(str, arguments)],

@@ -6,7 +6,7 @@ import itertools
 import json
 import queue
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,7 @@ from catchment.spec.reading.incremental import without_end
 from catchment.spec.reading.placeholders import read_template
 from catchment.spec.tree import ScalarNode
 from catchment.table_health import TableHealth
+from tests import both_ways
 
 HERE = Position("workflow.yaml", 1, 1)
 PATIENCE = 200.0
@@ -331,11 +332,25 @@ class LiveEngine:
         return {each["name"]: each for each in reply.data["jobs"]}
 
     def inspect(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
-        depot = next(each for each in self.plan.depots if each.name == dataset.depot)
-        asked = None if what == "tables" else dataset
-        reply = self._send(lambda id: Inspect(id, what, depot, asked)).answer()
+        """The answer of the engine, which is that without one, too, where there is such an answer."""
+        depot, asked = self._asked(what, dataset)
+        return both_ways.check(
+            lambda: self.asked_alone(what, dataset), lambda: both_ways.read(self.plan, what, depot, asked)
+        )
+
+    def asked_alone(self, what: Any, dataset: Dataset) -> Mapping[str, Any]:
+        """The answer of the engine."""
+        reply = self._send(lambda id: Inspect(id, what, *self._asked(what, dataset))).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
+
+    def refused_inspection(self, what: Any, dataset: Dataset) -> Failed:
+        """Why the engine cannot answer."""
+        return self._send(lambda id: Inspect(id, what, *self._asked(what, dataset))).failed()
+
+    def _asked(self, what: str, dataset: Dataset) -> tuple[Depot, Dataset | None]:
+        depot = next(each for each in self.plan.depots if each.name == dataset.depot)
+        return depot, None if what == "tables" else dataset
 
     def recover(self, *tables: Dataset, remove: bool = True) -> list[Mapping[str, Any]]:
         reply = self._send(lambda id: Recover(id, tables, remove)).answer()
@@ -368,9 +383,17 @@ class LiveEngine:
         return reply.data
 
     def health(self, target: Dataset, small_file_bytes: int | None = None) -> TableHealth:
+        """The answer of the engine, which is that without one, too, where there is such an answer."""
+        found = both_ways.check(
+            lambda: self._health(target, small_file_bytes),
+            lambda: asdict(both_ways.read_health(self.plan, target, small_file_bytes)),
+        )
+        return TypeAdapter(TableHealth).validate_python(found)
+
+    def _health(self, target: Dataset, small_file_bytes: int | None) -> Mapping[str, Any]:
         reply = self._send(lambda id: AskHealth(id, target, small_file_bytes)).answer()
         assert isinstance(reply, Facts), reply
-        return TypeAdapter(TableHealth).validate_python(reply.data)
+        return reply.data
 
     def start_forward(self, dataset: Dataset, branch: str, to: str = "main", *, dry_run: bool = False) -> Pending:
         change = changing(dataset, "branch_fast_forward", branch=branch, to=to)

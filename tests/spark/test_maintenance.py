@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from catchment.plan.model import Expire, JobPlan, RemoveOrphans, Rewrite, Rewrit
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled
-from tests.spark.lake import LiveEngine, by, clause, lake_depot, maintaining, table, writing
+from tests.spark.lake import LiveEngine, by, changing, clause, lake_depot, maintaining, table, writing
 
 FAR = 4_000_000_000_000
 """A moment that everything is older than."""
@@ -244,3 +245,23 @@ def test_nothing_is_removed_while_another_table_cannot_be_read(engine: LiveEngin
         away.rename(metadata)
     assert engine.maintain(table(fresh), RemoveOrphans())["spared"] == 0
     assert not mine.exists()
+
+
+def test_an_expiry_removes_the_same_files_in_the_driver_and_in_executors(engine: LiveEngine, fresh: str) -> None:
+    """Rewritten and deleted files of old snapshots go; what main, a branch or a tag has stays."""
+
+    def expired(name: str, *, stream: bool) -> tuple[int, dict[str, int]]:
+        appended(engine, name, 3)
+        engine.change(changing(table(name), "branch_create", branch="side"))
+        engine.change(changing(table(name), "tag_create", tag="then"))
+        engine.ask(f"ALTER TABLE lake.raw.{name} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+        engine.ask(f"DELETE FROM lake.raw.{name} WHERE id = 3")
+        engine.run(maintaining(table(name), Rewrite(properties={"rewrite-all": "true"})))
+        removed = engine.maintain(table(name), Expire(FAR, stream=stream))["removed_files"]
+        place = Path(engine.inspect("table", table(name))["location"])
+        left = Counter(file.suffix for part in ("data", "metadata") for file in (place / part).rglob("*.*"))
+        assert ids(engine, name) == [number for number in range(30) if number != 3]
+        check(engine, name)
+        return removed, dict(left)
+
+    assert expired(fresh, stream=False) == expired(f"{fresh}_again", stream=True)

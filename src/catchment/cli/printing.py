@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -46,21 +46,55 @@ def _as_text(value: object) -> str:
 
 
 def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under their column names; numbers are right-aligned."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print rows under their column names; numbers are right-aligned.
 
-    lines = [tuple(row) for row in rows]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for index, name in enumerate(columns):
-        numeric = bool(lines) and all(_is_number(row[index]) for row in lines if row[index] is not None)
-        table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
-    for row in lines:
-        table.add_row(*(Text(cell_text(value)) for value in row))
-    # Lines are never folded: an address that is folded can be neither copied nor read by the next program.
-    Console(file=sys.stdout, width=1_000_000, highlight=False).print(table, crop=False)
+    Lines are never folded: an address that is folded can be neither copied nor read by the next program.
+    """
+    if not columns:  # of a statement that returns nothing
+        return
+    known = [tuple(row) for row in rows]
+    head, body = tuple(map(_cell, columns)), [tuple(_cell(cell_text(value)) for value in row) for row in known]
+    widths = [max(_width(line) for row in (head, *body) for line in row[index]) for index in range(len(columns))]
+    right = [
+        bool(known) and all(_is_number(row[index]) for row in known if row[index] is not None)
+        for index in range(len(columns))
+    ]
+    click.echo(click.style("\n".join(_table_lines(head, widths, right)), bold=True))
+    click.echo("─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
+    for row in body:
+        click.echo("\n".join(_table_lines(row, widths, right)))
+
+
+GAP = "   "
+"""What is between two columns."""
+_UNSEEN = dict.fromkeys(map(ord, "\a\b\v\f\r"))
+"""Characters that move the cursor of a terminal."""
+_Cell = tuple[str, ...]
+
+
+def _cell(text: str) -> _Cell:
+    """The lines of a cell."""
+    return tuple(text.translate(_UNSEEN).expandtabs().split("\n"))
+
+
+def _table_lines(row: Sequence[_Cell], widths: Sequence[int], right: Sequence[bool]) -> Iterator[str]:
+    for number in range(max(map(len, row))):
+        lines = (cell[number] if number < len(cell) else "" for cell in row)
+        yield GAP.join(map(_padded, lines, widths, right))
+
+
+def _padded(line: str, width: int, right: bool) -> str:  # noqa: FBT001 - mapped over columns
+    blanks = " " * (width - _width(line))
+    return blanks + line if right else line + blanks
+
+
+def _width(line: str) -> int:
+    """The columns of a terminal that a text needs."""
+    if line.isascii():
+        return len(line)
+    from rich.cells import cell_len
+
+    return cell_len(line)
 
 
 def cell_text(value: object) -> str:

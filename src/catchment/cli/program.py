@@ -40,6 +40,7 @@ VERBS = {
     "logs": Verb("catchment.cli.runs:logs", "Print the log files of a run."),
     "services": Verb("catchment.cli.services:services", "What runs in the background: ls, show, logs, stop, restart."),
     "query": Verb("catchment.cli.query:query", "Query the lake with SQL."),
+    "shell": Verb("catchment.cli.shell.verb:shell", "Query the lake with SQL at a prompt."),
     "table": Verb("catchment.cli.table.group:table", "Inspect, publish, change and maintain tables."),
     "compact": Verb("catchment.cli.compact:compact", "Merge the small files of a table, once or continuously."),
     "maintain": Verb("catchment.cli.maintain:maintain", "Compact and expire all tables of the lake, as they need it."),
@@ -51,6 +52,10 @@ VERBS = {
     "doctor": Verb("catchment.cli.doctor:doctor", "Check this machine and this project."),
     "demo": Verb("catchment.cli.demo:demo", "Watch two jobs write one table while a reader queries it."),
 }
+
+
+NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
+"""Otherwise pydantic looks for plugins in every package that is installed, whenever a command starts."""
 
 
 class Program(click.Group):
@@ -117,6 +122,7 @@ def _require_directory() -> None:
 
 def main() -> None:
     """Run the program with this process's arguments and leave with its exit code."""
+    os.environ.setdefault(*NO_PLUGINS)
     streams.prepare()
     if completion.VARIABLE in os.environ:
         completion.register()

@@ -67,6 +67,13 @@ def redactor(ctx: click.Context | None = None) -> Redacts:
     return Redactor((ctx or click.get_current_context()).meta.get(SECRETS, ()))
 
 
+def explain(line: str) -> None:
+    """Print on standard error, with --debug, why something is done as it is."""
+    context = click.get_current_context()
+    if context.meta.get(options.DEBUG):
+        click.echo(redactor(context).text(line), err=True)
+
+
 def remember(secrets: Sequence[str]) -> None:
     """Mask these values in everything that is printed from now on."""
     meta = click.get_current_context().meta

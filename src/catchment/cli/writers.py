@@ -24,9 +24,9 @@ SET_ASIDE = "set aside"
 @options.reporting
 def writers(where: Path, output: str, *, watch: bool) -> None:
     """Show the tables being written: open and sealed buffers, who consolidates, commits per minute."""
-    from catchment.run import tables
+    from catchment.run import table_activity
 
-    looks = tables.watch(projects.open_project(where))
+    looks = table_activity.watch(projects.open_project(where))
     printing.refresh(looks if watch else islice(looks, 1), lambda look: _echo(look, output, watch=watch))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from catchment.commit.abandonment import engine_lost, reason
+from catchment.commit.committed import Committed as Committed
 from catchment.commit.publisher import Tell, behind
 from catchment.commit.recovery import Refusal
 from catchment.errors import JobError
@@ -20,16 +21,6 @@ from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry, Intent
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Committed:
-    """A write as the format's log has it."""
-
-    snapshot_id: int | None
-    rows: int
-    bytes: int
-    files: int
 
 
 Find = Callable[[Entry], Committed | JobError | None]

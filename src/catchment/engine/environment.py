@@ -59,14 +59,18 @@ def environment(
     `passed` names further variables of this process. The engine's Spark comes first on the Python path, and temporary
     files go to the scratch directory.
     """
-    variables = {name: value for name, value in os.environ.items() if _is_passed(name, passed)}
-    variables.update(envs)
+    variables = {**passed_variables(passed), **envs}
     variables["TMPDIR"] = scratch
     if spark_home:
         variables["SPARK_HOME"] = spark_home
     path = (*python_path, variables.get("PYTHONPATH", ""))
     variables["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
     return {**variables, **_utf_8(variables)}
+
+
+def passed_variables(passed: Iterable[str] = ()) -> dict[str, str]:
+    """The variables of this process that engines get; `passed` names further ones."""
+    return {name: value for name, value in os.environ.items() if _is_passed(name, passed)}
 
 
 def _is_passed(name: str, passed: Iterable[str]) -> bool:

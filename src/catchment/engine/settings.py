@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from catchment.engine.coordinates import PACKAGES_SETTING
 from catchment.engine.memory import java_option
-from catchment.engine.protocol import Start
 from catchment.errors import SetupError
 from catchment.formats.registry import held_by, in_use
 from catchment.formats.traits import Traits
@@ -15,6 +15,9 @@ from catchment.plan.model import EnginePlan
 from catchment.project.depots import is_servers
 from catchment.project.model import Depot
 from catchment.project.secrets import Redactor
+
+if TYPE_CHECKING:  # the protocol takes its time to load
+    from catchment.engine.protocol import Start
 
 Settings = Mapping[str, str]
 
@@ -47,7 +50,7 @@ S3_PATIENCE = {
 def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: the defaults, overridden by the depots', overridden by the user's."""
     engine = start.engine
-    settings = {**_defaults(engine), **_of_formats(engine), **_of_depots(engine.depots), **engine.conf}
+    settings = {**_defaults(engine), **lake_settings(engine)}
     settings.pop(PACKAGES_SETTING, None)  # these packages are already among the jars
     extensions = [traits.extension for traits in _formats(engine) if traits.extension]
     _append(settings, "spark.sql.extensions", ",", extensions)
@@ -61,6 +64,11 @@ def spark_settings(start: Start) -> dict[str, str]:
     options = (settings["spark.driver.extraJavaOptions"], *(f'"{option}"' for option in start.java_options))
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings
+
+
+def lake_settings(engine: EnginePlan) -> dict[str, str]:
+    """The settings of catalogs and stores, overridden by the user's."""
+    return {**_of_formats(engine), **_of_depots(engine.depots), **engine.conf}
 
 
 def launch_settings(settings: Settings, secrets: Sequence[str]) -> dict[str, str]:

@@ -6,16 +6,21 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catchment.commit.committed import Committed
 from catchment.commit.listener import Listener
-from catchment.commit.own_commit import Committed
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError, JobError
+from catchment.formats.facts import Facts as Facts
 from catchment.formats.sql_names import Edit
+from catchment.formats.write_model import EarlierWrite as EarlierWrite
+from catchment.formats.write_model import Write as Write
+from catchment.formats.write_model import Written as Written
+from catchment.formats.write_model import written as written
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, Maintenance, OutputPlan
 from catchment.project.model import Depot
 from catchment.run_model import snapshot_name
@@ -23,56 +28,6 @@ from catchment.store.in_flight import InFlight
 from catchment.store.publications import Publication
 from catchment.store.writes import Base, Entry
 from catchment.table_health import TableHealth
-
-Facts = Mapping[str, Any]
-"""A report for users, as plain JSON."""
-
-
-@dataclass(frozen=True)
-class Write:
-    """One output of one job in one run."""
-
-    output: OutputPlan
-    workflow: str
-    job: str
-    run_id: str
-    since: Base | None = None
-    """The state of the dataset when the job began, if later changes of it count as conflicts."""
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    """The versions of the job's inputs by name, if a later attempt may have to compare them."""
-    window: Mapping[str, Any] | None = None
-    """The window of an incremental job that the rows come from; the table's history keeps it."""
-
-    @property
-    def id(self) -> str:
-        """The same on every attempt."""
-        return f"{self.run_id}/{self.job}/{self.output.name}"
-
-
-@dataclass(frozen=True)
-class Written:
-    """The result of a write."""
-
-    rows: int | None
-    files: int | None
-    snapshot_id: int | None = None
-
-
-def written(done: Entry) -> Written:
-    """The result of a write that the ledger knows."""
-    contents = done.contents
-    return Written(contents.rows if contents else 0, contents.files if contents else 0, done.snapshot_id)
-
-
-@dataclass(frozen=True)
-class EarlierWrite:
-    """A write that an earlier attempt has completed: it is durable and must not be computed again."""
-
-    written: Written
-    committed: bool
-    """False if it is sealed but not published yet."""
-    inputs: Mapping[str, str]
-    """The versions of the inputs that it was computed from."""
 
 
 @runtime_checkable

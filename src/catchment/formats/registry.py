@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterator
-from typing import Any, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from catchment.errors import RequestError
 from catchment.formats.traits import Traits
-from catchment.project.model import EMBEDDED
+from catchment.project.model import EMBEDDED, Depot
+
+if TYPE_CHECKING:
+    from catchment.formats.metadata_reading import Access, MetadataReader
 
 PLANNED = ("jdbc",)
 """Kinds of depots that are recognised but not supported yet."""
@@ -99,6 +103,17 @@ def open_all(kinds: Collection[str], ability: type[Ability]) -> Iterator[Ability
         found = _load(traits.formats[0])
         if isinstance(found, ability):
             yield found
+
+
+def open_metadata_reader(traits: Traits, depot: Depot, access: Access) -> MetadataReader:
+    """The reader of a depot's tables that needs no engine; raises `NeedsEngine` if there is none."""
+    from catchment.formats.metadata_reading import NeedsEngine
+
+    module = f"{_folders[traits.name]}.metadata_reader"
+    if find_spec(module) is None:
+        raise NeedsEngine(f"only engines read {traits.name}")
+    reader: MetadataReader = importlib.import_module(module).open_reader(depot, access)
+    return reader
 
 
 def _load(format: str) -> Any:

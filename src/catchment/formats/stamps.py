@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from catchment.formats.model import Write
-from catchment.store.writes import Contents, Entry
+if TYPE_CHECKING:  # whoever reads the history of a table does not load the store
+    from catchment.formats.write_model import Write
+    from catchment.store.writes import Contents, Entry
 
 WORKFLOW, JOB, RUN, WRITES = "catchment.workflow", "catchment.job", "catchment.run-id", "catchment.write-ids"
 WRITE_ROWS, INPUTS = "catchment.write-rows", "catchment.inputs"
@@ -30,15 +31,15 @@ def stamp(write: Write) -> dict[str, str]:
 def group_stamp(group: Sequence[Entry]) -> dict[str, str]:
     """The stamp of a commit that holds several writes, with the counts of each."""
     runs, jobs = zip(*(write.write_id.split("/")[:2] for write in group), strict=True)
-    counts = [write.contents or Contents((), 0, 0, 0) for write in group]
+    rows, sizes, files = zip(*(_counts(write.contents) for write in group), strict=True)
     return {
         WORKFLOW: _listed(dict.fromkeys(write.intent.workflow for write in group)),
         JOB: _listed(dict.fromkeys(jobs)),
         RUN: _listed(dict.fromkeys(runs)),
         WRITES: _listed(write.write_id for write in group),
-        WRITE_ROWS: _listed(str(each.rows) for each in counts),
-        WRITE_BYTES: _listed(str(each.bytes) for each in counts),
-        WRITE_FILES: _listed(str(each.files) for each in counts),
+        WRITE_ROWS: _listed(rows),
+        WRITE_BYTES: _listed(sizes),
+        WRITE_FILES: _listed(files),
         **windows_stamp(write.intent.window for write in group),
     }
 
@@ -57,6 +58,10 @@ def windows_in(stamp: Mapping[str, str]) -> list[dict[str, Any]]:
 def split(listed: str | None) -> tuple[str, ...]:
     """The values of a property that holds one for each write."""
     return tuple(listed.split(",")) if listed else ()
+
+
+def _counts(contents: Contents | None) -> tuple[str, str, str]:
+    return (str(contents.rows), str(contents.bytes), str(contents.files)) if contents else ("0", "0", "0")
 
 
 def _listed(values: Iterable[str]) -> str:

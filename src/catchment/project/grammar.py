@@ -14,9 +14,8 @@ from catchment.project.address import DEPOT_NAME
 from catchment.project.model import Hook, HookEvent, Settings, Thresholds
 from catchment.project.sizes import parse_size
 from catchment.project.spark_versions import SPARK_LINES
-from catchment.spec.grammar.fields import Duration
+from catchment.spec.grammar.durations import Duration
 from catchment.spec.grammar.variables import Variable, Variables
-from catchment.spec.json_schema import tidy
 from catchment.spec.validation import Text, Whole
 
 ENGINE_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
@@ -92,7 +91,7 @@ _CATALOGS = "; ".join(
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class CatalogEntry(_Entry):
@@ -325,6 +324,8 @@ class ProjectFile(_Entry):
 
 def project_schema() -> dict[str, Any]:
     """The JSON Schema of `catchment.yaml`."""
+    from catchment.spec.json_schema import tidy  # with the grammar of workflows, which takes its time to load
+
     models: list[type[BaseModel]] = [ProjectFile, Variable]
     _, whole = models_json_schema([(each, "validation") for each in models], ref_template="#/definitions/{model}")
     parts = whole["$defs"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from catchment.errors import Diagnostic, Position
-from catchment.spec.model import Value
+from catchment.spec.variable_value import Value
 
 EMBEDDED = "embedded"
 """The kind of depots without configuration: tables and plain files under `.catchment/`."""

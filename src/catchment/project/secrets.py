@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 from catchment.errors import Diagnostic, Severity
 
 if TYPE_CHECKING:
-    from catchment.spec.model import Secret
+    from catchment.spec.secret import Secret
 
 MASK = "***"
 SHORTEST = 4

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from catchment.engine.launcher import EngineProcess
-from catchment.events.hub import Sink
-from catchment.plan.model import Plan
 from catchment.project.model import Project
-from catchment.run.engine_pool import Launch
-from catchment.run.execution import start_run
-from catchment.run.notify.sending import check_hooks
 from catchment.run.results import Run
-from catchment.run.run_options import RunOptions, Timing
+from catchment.run.timing import Timing
 from catchment.run_model import RunRequest
+
+if TYPE_CHECKING:  # whoever only looks at runs does not load what executes them
+    from catchment.events.hub import Sink
+    from catchment.plan.model import Plan
+    from catchment.run.engine_pool import Launch
 
 __all__ = ["Run", "Timing", "resume", "start"]
 
@@ -27,7 +27,7 @@ def start(
     jobs: int | None = None,
     sinks: Sequence[Sink] = (),
     stop: threading.Event | None = None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
     timing: Timing | None = None,
     run_id: str | None = None,
     notify: Sequence[str] = (),
@@ -37,6 +37,10 @@ def start(
 
     With a run id, a run that has begun under it goes on. The hooks named by `notify` are told how it ends.
     """
+    from catchment.run.execution import start_run
+    from catchment.run.notify.sending import check_hooks
+    from catchment.run.run_options import RunOptions
+
     options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
     check_hooks(project, options.notify)
     if run_id is None:
@@ -53,7 +57,7 @@ def resume(
     jobs: int | None = None,
     sinks: Sequence[Sink] = (),
     stop: threading.Event | None = None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
     timing: Timing | None = None,
     notify: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
@@ -63,6 +67,8 @@ def resume(
     A run whose process has died on this machine is taken over at once; on another, when its lease has ended.
     """
     from catchment.run.execution import resume_run
+    from catchment.run.notify.sending import check_hooks
+    from catchment.run.run_options import RunOptions
 
     options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
     check_hooks(project, options.notify)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from catchment import private_files
+from catchment.engine.launcher import EngineProcess
 from catchment.errors import CatchmentError, SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
@@ -47,7 +48,7 @@ class Execution:
         self._queue = JobQueue({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
         self._engines = EnginePool(
             facts.plan.engines,
-            launch=options.launch,
+            launch=options.launch or EngineProcess.start,
             log_dir=self._log_dir,
             secrets=project.secrets,
             hub=self._hub,

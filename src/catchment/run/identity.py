@@ -7,11 +7,14 @@ import secrets
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.results import JobResult
 from catchment.run_model import RunRequest
+
+if TYPE_CHECKING:
+    from catchment.plan.model import Plan
 
 
 def owner() -> str:

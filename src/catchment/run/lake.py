@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -18,6 +19,7 @@ from catchment import private_files
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     AskHealth,
+    Cancel,
     Change,
     DropTable,
     Facts,
@@ -34,17 +36,16 @@ from catchment.engine.protocol import (
     TryJobs,
 )
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
-from catchment.formats.registry import supporting, traits_of
-from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
 from catchment.plan.sql_depots import depots_in
 from catchment.project import depots
-from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import Launch
+from catchment.run.inspection import Tell as Tell
+from catchment.run.inspection import What, asked_about
 from catchment.run.query_result import QueryResult
 from catchment.run_model import RunRequest
 from catchment.table_health import TableHealth
@@ -53,9 +54,6 @@ QUESTION = "question"
 STOP_SECONDS = 5.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
-Tell = Callable[[str], None]
-What = Literal["tables", "table", "snapshots", "files", "versions", "metadata"]
-
 _HEALTH = TypeAdapter(TableHealth)
 
 
@@ -71,19 +69,20 @@ class LakeSession:
         files: Collection[str] = (),
         planned: EnginePlan | None = None,
         tell: Tell = lambda _: None,
-        launch: Launch = EngineProcess.start,
+        launch: Launch | None = None,
     ) -> None:
         """Without a name, the engine is one that fits the depots in question, unless it is `planned` already.
 
         `tables` names those whose tables are meant. `files` names those whose files are to be reached, too.
         """
-        self._project, self._tell, self._launch = project, tell, launch
+        self._project, self._tell, self._launch = project, tell, launch or EngineProcess.start
         self._reason: str | None = None
         if planned is None:
             choice = choose_reader(project, engine, {*tables, *files})
             planned, self._reason = reading_engine(project, choice.engine, files), choice.reason
         self._plan = planned
         self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
+        self._numbers, self._asked = itertools.count(1), QUESTION
 
     def __enter__(self) -> LakeSession:
         if self._reason:
@@ -103,7 +102,7 @@ class LakeSession:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is None:
+        if error is None or isinstance(error, GeneratorExit):  # whoever watches has seen enough
             self._process.stop(STOP_SECONDS)
             shutil.rmtree(self._log_dir, ignore_errors=True)
         else:
@@ -114,7 +113,7 @@ class LakeSession:
 
         With `write`, the statement may be more than a query.
         """
-        self._process.send(RunQuery(QUESTION, sql, limit, published, write))
+        self._process.send(RunQuery(self._next(), sql, limit, published, write))
         messages = [self._await(Rows)]
         while messages[-1].more:
             messages.append(self._await(Rows))
@@ -126,41 +125,51 @@ class LakeSession:
         self, jobs: Sequence[JobPlan], workflow: str, request: RunRequest, *, sample: int | None, rows: int
     ) -> Mapping[str, Any]:
         """Run jobs up to their outputs, on a sample of their inputs or without data, and write nothing."""
-        self._process.send(TryJobs(QUESTION, tuple(jobs), workflow, request, sample, rows))
+        self._process.send(TryJobs(self._next(), tuple(jobs), workflow, request, sample, rows))
         return self._await(Facts).data
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
-        self._process.send(_question(what, address, self._project))
+        depot = depots.find(self._project, address.depot)
+        self._process.send(Inspect(self._next(), what, depot, asked_about(what, address, self._project)))
         return self._await(Facts).data
 
     def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
         """Finish or give up what writes have left unfinished in these tables."""
-        self._process.send(Recover(QUESTION, tuple(tables), remove))
+        self._process.send(Recover(self._next(), tuple(tables), remove))
         return self._await(Facts).data
 
     def change(self, change: ChangePlan, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Change a table beside writing rows into it, or look what that would come to."""
-        self._process.send(Change(QUESTION, change, by, dry_run))
+        self._process.send(Change(self._next(), change, by, dry_run))
         return self._await(Facts).data
 
     def drop(self, table: Dataset, published: str | None, *, dry_run: bool) -> Mapping[str, Any]:
         """Drop a table with its files, or look what that would mean."""
-        self._process.send(DropTable(QUESTION, table, published, dry_run))
+        self._process.send(DropTable(self._next(), table, published, dry_run))
         return self._await(Facts).data
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Look after a table, or look what that would mean."""
-        self._process.send(Maintain(QUESTION, table, operation, by, dry_run))
+        self._process.send(Maintain(self._next(), table, operation, by, dry_run))
         return self._await(Facts).data
 
     def health(
         self, table: Dataset, small_file_bytes: int | None = None, known: str | None = None
     ) -> TableHealth | None:
         """How well the files of a table serve its readers; None if its newest commit is the known one."""
-        self._process.send(AskHealth(QUESTION, table, small_file_bytes, known))
+        self._process.send(AskHealth(self._next(), table, small_file_bytes, known))
         data = self._await(Facts).data
         return _HEALTH.validate_python(data) if data else None
+
+    def cancel(self) -> None:
+        """End the question that is being answered, which then fails with the code `cancelled`; also from a signal."""
+        self._process.send(Cancel(self._asked))
+
+    def _next(self) -> str:
+        """The id of a new question: the engine may still be tidying up after the one before."""
+        self._asked = f"{QUESTION}-{next(self._numbers)}"
+        return self._asked
 
     def _await(self, answer: type[Answer]) -> Answer:
         while True:
@@ -184,59 +193,29 @@ def query(
     write: bool = False,
     engine: str | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> QueryResult:
     """The rows of one SQL query; `tell` hears what takes time. With `write`, it may be more than a query."""
     with LakeSession(project, engine=engine, tables=depots_in(sql, project), tell=tell, launch=launch) as reader:
         return reader.query(sql, limit=limit, published=published, write=write)
 
 
-def inspect(
+def watch(
     project: Project,
-    what: What,
-    address: Address | str,
+    sql: str,
+    every: float,
     *,
+    limit: int | None,
+    published: bool = False,
+    engine: str | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
-) -> Mapping[str, Any]:
-    """Facts about a depot (`tables`) or a table, named by its address or, for a depot, by its name."""
-    place = _place(address, project)
-    check_depot(project, place.depot)
-    with LakeSession(project, tables={place.depot}, tell=tell, launch=launch) as reader:
-        return reader.inspect(what, place)
-
-
-def _question(what: What, address: Address, project: Project) -> Inspect:
-    depot = depots.find(project, address.depot)
-    if what == "tables":
-        return Inspect(QUESTION, what, depot)
-    dataset = of_input(str(address), None, project)
-    if what not in traits_of(dataset.format).questions:
-        raise RequestError(
-            f"`{address}` is of format {dataset.format}, and has no {what}",
-            code="unsupported-change",
-            hint=f"it works on {supporting('questions', what)}",
-        )
-    return Inspect(QUESTION, what, depot, dataset)
-
-
-def _place(address: Address | str, project: Project) -> Address:
-    """What an address means, with the name that its depot has in this project."""
-    if isinstance(address, str):
-        address = parse(address) if "://" in address else Address(address, None, None, None)
-    return replace(address, depot=depots.find(project, address.depot).name)
-
-
-def check_depot(project: Project, name: str, *, files: bool = False) -> None:
-    """Refuse a depot that does not exist, or has no tables; with `files`, one of plain files will do."""
-    every = depots.known(project)
-    known = sorted(depot.name for depot in every if depots.holds_tables(depot))
-    if name not in known and not (files and name in {depot.name for depot in every}):
-        raise RequestError(
-            f"no depot `{name}` with tables is known here",
-            code="unknown-depot",
-            hint=f"depots with tables: {', '.join(known)}" if known else "no depot with tables exists here yet",
-        )
+    launch: Launch | None = None,
+) -> Generator[QueryResult, None, None]:
+    """The rows of one SQL query again and again, with a pause of so many seconds between, by one engine."""
+    with LakeSession(project, engine=engine, tables=depots_in(sql, project), tell=tell, launch=launch) as reader:
+        while True:
+            yield reader.query(sql, limit=limit, published=published)
+            time.sleep(every)
 
 
 def _log_directory(project: Project) -> Path:

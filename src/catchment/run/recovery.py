@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from catchment.commit.recovery import Unfinished, unfinished
-from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
 from catchment.formats.registry import held_by
 from catchment.plan.datasets import nested, of_input, place_of_files
@@ -18,7 +17,8 @@ from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Project
 from catchment.run.engine_pool import Launch
-from catchment.run.lake import LakeSession, Tell, check_depot
+from catchment.run.inspection import check_depot
+from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store, read_store
 from catchment.store.decisions import Fate
 from catchment.store.engines import SETTLING_SECONDS
@@ -72,7 +72,7 @@ def rebuild(
     address: str | None = None,
     *,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> Mapping[str, tuple[str, ...]]:
     """Make the ledger anew from the histories of tables: of all of them, or of the one at an address.
 
@@ -128,7 +128,7 @@ def recover(
     *,
     remove: bool,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> Mapping[str, Any]:
     """Recover tables; files of abandoned writes are removed only where `remove` says so."""
     if not found:

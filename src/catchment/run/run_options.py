@@ -7,25 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
 from catchment.events.hub import Sink
 from catchment.run.engine_pool import Launch
+from catchment.run.timing import Timing
 
 MOST_JOBS = 8
 """How many jobs run at once by default."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How long things may take, in seconds."""
-
-    lease: float = 20.0
-    """A run whose lease was not renewed for this long is dead. Workers notice a lost launcher sooner than that."""
-    cancel: float = 4.0
-    """How long Spark may take to cancel a job before its engine is ended."""
-    stop: float = 5.0
-    """How long an engine may take to end by itself."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +23,9 @@ class RunOptions:
     jobs: int | None = None
     sinks: Sequence[Sink] = ()
     stop: threading.Event = field(default_factory=threading.Event)
-    launch: Launch = EngineProcess.start
-    timing: Timing = Timing()
+    launch: Launch | None = None
+    """Starts engines; None for new processes."""
+    timing: Timing = field(default_factory=Timing)
     tell: Callable[[str], None] = lambda _: None
     """Hears what happens before the run has events."""
     notify: tuple[str, ...] = ()

@@ -1,25 +1,21 @@
-"""Tables by hand: changes and maintenance that people ask for, who writes now, and what was published."""
+"""Tables by hand: changes and maintenance that people ask for."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from catchment.engine.launcher import EngineProcess
 from catchment.errors import RequestError
 from catchment.formats.registry import supporting, traits_of
-from catchment.plan.changes import of_change, published_catalog
+from catchment.plan.changes import of_change
 from catchment.plan.datasets import of_input
 from catchment.plan.model import Maintenance
 from catchment.project import depots
 from catchment.project.model import Project
 from catchment.run.engine_pool import Launch
-from catchment.run.lake import LakeSession, Tell, check_depot
+from catchment.run.inspection import check_depot
+from catchment.run.lake import LakeSession, Tell
 from catchment.spec.model import ChangeName
-from catchment.store import read_store
-from catchment.store.activity import TableActivity
-from catchment.store.publications import Publication
 from catchment.who import who
 
 
@@ -32,7 +28,7 @@ def change(
     dry_run: bool = False,
     agree: Callable[[Mapping[str, Any]], None] | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> Mapping[str, Any]:
     """Change a table, or look what that would come to; `agree` is shown that first, and raises if it does not."""
     plan = of_change(address, name, arguments, project)
@@ -50,7 +46,7 @@ def drop(
     dry_run: bool = False,
     agree: Callable[[Mapping[str, Any]], None] | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> Mapping[str, Any]:
     """Drop a table with its files; `agree` is shown what goes, and raises if it does not."""
     table = of_input(address, None, project)
@@ -88,7 +84,7 @@ def maintain(
     dry_run: bool = False,
     agree: Agree | None = None,
     tell: Tell = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> Mapping[str, Any] | None:
     """Look after a table; None where somebody was asked and did not agree."""
     table = of_input(address, None, project)
@@ -108,27 +104,3 @@ def maintain(
             if agree and not agree(looked):
                 return None
         return reader.maintain(table, operation, by=who(), dry_run=False)
-
-
-def publications(project: Project, address: str) -> tuple[Publication, ...]:
-    """All publications of a table, oldest first."""
-    dataset = of_input(address, None, project)
-    published_catalog(depots.find(project, dataset.depot))
-    with read_store(project.metastore) as store:
-        return store.publications.of_table(dataset.address)
-
-
-LOOK_SECONDS = 1.0
-
-
-def writers(project: Project) -> tuple[TableActivity, ...]:
-    """What goes on at every table of the project right now."""
-    return next(watch(project))
-
-
-def watch(project: Project, every: float = LOOK_SECONDS) -> Iterator[tuple[TableActivity, ...]]:
-    """The same again and again, with a pause between."""
-    while True:
-        with read_store(project.metastore) as store:
-            yield store.activity.tables()
-        time.sleep(every)

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catchment.spec.model import Loaded, Value
-
 if TYPE_CHECKING:
     from catchment.spec.boundary import Boundary
-
-__all__ = ["Loaded", "load"]
+    from catchment.spec.model import Loaded
+    from catchment.spec.variable_value import Value
 
 
 def load(

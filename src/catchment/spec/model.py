@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from catchment.errors import Diagnostic, Position
+from catchment.spec.secret import Secret as Secret
 from catchment.spec.sql_clause import Clause as Clause
 from catchment.spec.sql_clause import SourceLine as SourceLine
 from catchment.spec.sql_clause import sql_position as sql_position
@@ -373,24 +374,6 @@ class Workflow:
     workspace: str = "public"
     schedule: Schedule | None = None
     jobs: tuple[Job, ...] = ()
-
-
-@dataclass(frozen=True)
-class Value:
-    """The value of a variable."""
-
-    text: str
-    plain: str | int | float | bool | None
-    """The same as a number or a boolean, for fields that want one."""
-
-
-@dataclass(frozen=True)
-class Secret:
-    """A value that must not be shown, and the reference that stands for it."""
-
-    value: str
-    reference: str
-    where: Position
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ from dataclasses import dataclass, field, replace
 
 from catchment.errors import InvalidFiles, Position
 from catchment.spec.findings import Findings
-from catchment.spec.model import Secret, SourceLine, Value
+from catchment.spec.secret import Secret
 from catchment.spec.source_positions import extent, position_at, source_lines
+from catchment.spec.sql_clause import SourceLine
 from catchment.spec.tree import Entry, ListNode, MapNode, Node, Plain, ScalarNode
+from catchment.spec.variable_value import Value
 from catchment.spec.variables import LOOKS_SECRET
 
 _REFERENCE = re.compile(r"\$?\$\{(?:(?P<kind>env|secret|file):(?P<name>[^{}]*)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))\}")

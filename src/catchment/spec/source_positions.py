@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from catchment.errors import Position
-from catchment.spec.model import SourceLine
+from catchment.spec.sql_clause import SourceLine
 from catchment.spec.tree import ScalarNode
 
 _PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]+)*")

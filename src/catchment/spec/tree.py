@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catchment.errors import Position
-from catchment.spec.model import SourceLine
+from catchment.spec.sql_clause import SourceLine
 
 
 class WrittenInt(int):

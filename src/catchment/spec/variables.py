@@ -17,10 +17,10 @@ from catchment.errors import Diagnostic, Position
 from catchment.spec.findings import Findings
 from catchment.spec.grammar.variables import Variable as Entry
 from catchment.spec.grammar.variables import VariableType
-from catchment.spec.model import Value
 from catchment.spec.tree import Entry as TreeEntry
 from catchment.spec.tree import MapNode, Node, ScalarNode, WrittenFloat, WrittenInt
 from catchment.spec.validation import did_you_mean, parse
+from catchment.spec.variable_value import Value
 from catchment.timestamps import as_written
 
 if TYPE_CHECKING:

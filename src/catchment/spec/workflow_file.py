@@ -16,12 +16,14 @@ from catchment.spec.document import read_file, read_text
 from catchment.spec.findings import Findings
 from catchment.spec.grammar import workflow as grammar
 from catchment.spec.includes import Includes
-from catchment.spec.model import Job, Loaded, Retry, Schedule, Secret, Value, Workflow
+from catchment.spec.model import Job, Loaded, Retry, Schedule, Workflow
 from catchment.spec.reading.dag import DagItem, link
 from catchment.spec.reading.jobs import read_job, retry_of
 from catchment.spec.references import References
+from catchment.spec.secret import Secret
 from catchment.spec.tree import MapNode, Node, ScalarNode, child, follow, items, text
 from catchment.spec.validation import parse
+from catchment.spec.variable_value import Value
 from catchment.spec.variables import filled, names_in, read_variables, values_of
 
 MAX_FILES_DEEP = 32

@@ -9,8 +9,6 @@ from functools import lru_cache, partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, bindparam, select
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
@@ -75,7 +73,11 @@ def insert_missing(connection: Connection, table: TableClause, row: Mapping[str,
 
 @lru_cache(maxsize=64)
 def _insertion(dialect: str, table: TableClause, columns: tuple[str, ...], moments: frozenset[str]) -> Executable:
-    insert = postgresql_insert if dialect == "postgresql" else sqlite_insert
+    # One of the two is enough, and each takes its time to load.
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert  # type: ignore[assignment]
     values = {name: database_time() if name in moments else bindparam(f"new_{name}") for name in columns}
     return insert(table).values(values).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 

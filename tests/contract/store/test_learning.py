@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catchment.commit import own_commit
-from catchment.commit.own_commit import Committed
+from catchment.commit.committed import Committed
 from catchment.store.writes import FATE_UNKNOWN, Contents, Published
 from tests.ledgers import ALIVE, TARGET, Filled, intent
 

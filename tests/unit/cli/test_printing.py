@@ -18,6 +18,18 @@ def test_a_pipe_gets_one_line_per_row_however_wide(capsys: pytest.CaptureFixture
     assert wide in capsys.readouterr().out
 
 
+def test_wide_letters_and_several_lines_stand_in_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    printing.echo_table(("größe", "text"), [("漢", "a\nb"), ("e\u0301x", "🙂\r\a"), (None, "c\td")])
+    assert capsys.readouterr().out.splitlines() == [
+        "größe   text     ",
+        "─────────────────",
+        "漢      a        ",
+        "        b        ",
+        "e\u0301x      🙂       ",
+        "        c       d",
+    ]
+
+
 def test_what_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     printing.echo_table(("[bold]",), [("[red]text[/red]",)])
     out = capsys.readouterr().out

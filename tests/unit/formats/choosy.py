@@ -20,3 +20,4 @@ def register(monkeypatch: pytest.MonkeyPatch) -> None:
         packages = {line: (Package(f"org.example:{name}:1.0"),)}
         traits = replace(TRAITS, name=name, formats=(name,), packages=packages, questions=frozenset({"snapshots"}))
         monkeypatch.setitem(registry._traits, name, traits)
+        monkeypatch.setitem(registry._folders, name, "tests.contract.formats.toy")

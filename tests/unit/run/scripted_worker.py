@@ -9,6 +9,7 @@ only the first N attempts do it. Everything begun and ended goes to the file nam
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -154,6 +155,11 @@ def answer(command: dict[str, Any]) -> None:
     attempt = command["attempt"]
     if command.get("sql") == "bad":
         failed(attempt, "job")
+    elif command.get("sql") == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif command.get("sql") == "hang":
+        cancelled[attempt], published[attempt] = threading.Event(), threading.Event()
+        threading.Thread(target=hang, args=(command,), daemon=True).start()
     elif command["kind"] == "run-query":
         head = {"attempt": attempt, "columns": ["a"], "types": ['"string"']}
         say("rows", **head, rows=[json.dumps([command["sql"]])], more=True)
@@ -168,6 +174,12 @@ def answer(command: dict[str, Any]) -> None:
         say("facts", attempt=attempt, data={"tables": tables, "remove": command["remove"]})
     else:
         say("facts", attempt=attempt, data={key: command[key] for key in ("what", "depot", "dataset")})
+
+
+def hang(command: dict[str, Any]) -> None:
+    trace("hangs")
+    with contextlib.suppress(Over):
+        act(command, ["hang"])
 
 
 def starts() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from catchment.errors import RequestError, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Project, Settings
-from catchment.run import lake
+from catchment.run import inspection, lake
 from catchment.run.engine_pool import Launch, Process
 from tests.unit.formats import choosy
 from tests.unit.formats.choosy import NEW, OLD
@@ -31,6 +32,14 @@ def test_a_query_is_answered_with_rows(project: Project) -> None:
     rows = lake.query(project, "select 1", limit=7, tell=told.append, launch=launch)
     assert (rows.columns, rows.rows) == (("a",), (("select 1",), (7,)))
     assert told == ["getting ready"]
+
+
+def test_a_watched_query_is_asked_of_one_engine(project: Project) -> None:
+    started: list[str] = []
+    looks = lake.watch(project, "select 1", 0.0, limit=7, launch=launches(started))
+    assert [look.rows for look in islice(looks, 3)] == [(("select 1",), (7,))] * 3
+    looks.close()
+    assert started == ["default"]
 
 
 def test_a_question_that_was_answered_leaves_no_log(project: Project) -> None:
@@ -57,26 +66,26 @@ def test_an_engine_that_cannot_start_is_an_error(project: Project, monkeypatch: 
 
 @pytest.mark.parametrize("address", ["lake", "dataos://lake:raw/t", "lake://lake:raw"])
 def test_the_tables_of_a_depot_are_asked_by_its_name_or_an_address(project: Project, address: str) -> None:
-    facts = lake.inspect(project, "tables", address, launch=launch)
+    facts = inspection.inspect(project, "tables", address, launch=launch)
     assert (facts["what"], facts["depot"]["name"], facts["dataset"]) == ("tables", "lake", None)
 
 
 @pytest.mark.parametrize("address", ["icebase", "dataos://icebase:raw/t"])
 def test_the_other_name_of_the_lake_will_do(project: Project, address: str) -> None:
     known = replace(project, depots={"lakehouse": replace(project.depots["lake"], name="lakehouse")})
-    facts = lake.inspect(known, "table" if "/" in address else "tables", address, launch=launch)
+    facts = inspection.inspect(known, "table" if "/" in address else "tables", address, launch=launch)
     assert facts["depot"]["name"] == "lakehouse"
     assert (facts["dataset"] or {}).get("address") in (None, "dataos://lakehouse:raw/t")
 
 
 def test_a_table_is_asked_by_its_address(project: Project) -> None:
-    facts = lake.inspect(project, "snapshots", "dataos://lake:raw/t", launch=launch)
+    facts = inspection.inspect(project, "snapshots", "dataos://lake:raw/t", launch=launch)
     assert (facts["dataset"]["namespace"], facts["dataset"]["table"]) == ("raw", "t")
 
 
 def test_an_unknown_depot_is_refused_before_an_engine_starts(project: Project) -> None:
     with pytest.raises(RequestError) as caught:
-        lake.inspect(project, "tables", "river", launch=launch)
+        inspection.inspect(project, "tables", "river", launch=launch)
     assert caught.value.code == "unknown-depot"
     assert not (project.home / "questions").exists()
 
@@ -112,8 +121,8 @@ def test_a_question_is_asked_of_an_engine_that_can_read_the_depot(choosy_project
     assert (started, told) == (["default"], ["getting ready"])
     lake.query(choosy_project, "select * from old.raw.t", limit=None, tell=told.append, launch=asking)
     assert told[1].startswith("on engine spark-3.5: depot `old` (old-toy) needs Spark 3.5")
-    lake.inspect(choosy_project, "tables", "old", launch=asking)
-    lake.inspect(choosy_project, "tables", "new", launch=asking)
+    inspection.inspect(choosy_project, "tables", "old", launch=asking)
+    inspection.inspect(choosy_project, "tables", "new", launch=asking)
     assert started == ["default", "spark-3.5", "spark-3.5", "default"]
 
 

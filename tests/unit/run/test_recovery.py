@@ -13,7 +13,7 @@ from sqlalchemy import update
 from catchment.errors import RequestError
 from catchment.plan.model import Dataset, EnginePlan
 from catchment.project.model import Catalog, Depot, Project
-from catchment.run import recovery, tables
+from catchment.run import recovery, table_activity
 from catchment.run.engine_pool import Process
 from catchment.store import open_store
 from catchment.store.database import database_time
@@ -144,8 +144,8 @@ def test_nothing_to_recover_starts_no_engine(project: Project) -> None:
 
 
 def test_watching_looks_again(project: Project, filled: Filled) -> None:
-    looks = tables.watch(project, every=0.0)
+    looks = table_activity.watch(project, every=0.0)
     assert next(looks) == ()
     filled.seal("r/j/1")
     assert [table.target for table in next(looks)] == [TARGET]
-    assert [table.target for table in tables.writers(project)] == [TARGET]
+    assert [table.target for table in table_activity.writers(project)] == [TARGET]

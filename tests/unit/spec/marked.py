@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from catchment.spec import Loaded, load
+from catchment.spec import load
+from catchment.spec.model import Loaded
 
 MARK = "§"
 HEAD = """\

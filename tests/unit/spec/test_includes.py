@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from catchment.spec import Loaded, load
-from catchment.spec.model import Job
+from catchment.spec import load
+from catchment.spec.model import Job, Loaded
 from tests.unit.spec.marked import GOOD, HEAD, JOB, changed, load_text
 
 STEPS = "              - sequence:\n                  - {name: clean, sql: select * from trips}\n"

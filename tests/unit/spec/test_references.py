@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from catchment import plan
-from catchment.spec import Loaded
+from catchment.spec.model import Loaded
 from tests.unit.plan.flows import PROJECT, J, flow
 from tests.unit.spec.marked import changed, load_text
 

@@ -7,9 +7,10 @@ from typing import get_args
 
 import pytest
 
-from catchment.spec import Loaded, load
+from catchment.spec import load
 from catchment.spec.grammar.variables import VariableType
-from catchment.spec.model import Value
+from catchment.spec.model import Loaded
+from catchment.spec.variable_value import Value
 from catchment.spec.variables import canonical
 from tests.unit.spec.marked import GOOD, MARK, changed, unmarked
 

@@ -32,7 +32,7 @@ def health(address: str, where: Path, output: str) -> None:
     from catchment.run.compaction import compaction_job
 
     project = projects.open_project(where)
-    found, needs = compaction_job.health(project, address, tell=printing.tell)
+    found, needs = compaction_job.health(project, address, tell=printing.tell, explain=projects.explain)
     facts = projects.redactor().data(_facts(address, found, needs))
     if output == "json":
         printing.echo_json(facts)

@@ -1,4 +1,4 @@
-"""Shared by the verbs that inspect tables: asking an engine and printing its answer."""
+"""Shared by the verbs that inspect tables: asking and printing the answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from catchment.errors import RequestError
 
 if TYPE_CHECKING:
     from catchment.project.model import Address
-    from catchment.run import lake
+    from catchment.run import inspection
 
 Entries = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 
@@ -30,16 +30,16 @@ def parse(text: str) -> Address:
     return parsed
 
 
-def inspect(where: Path, what: lake.What, target: Address | str) -> Mapping[str, Any]:
+def inspect(where: Path, what: inspection.What, target: Address | str) -> Mapping[str, Any]:
     """Facts about a depot or a table, without secrets."""
-    from catchment.run import lake
+    from catchment.run import inspection
 
-    facts = lake.inspect(projects.open_project(where), what, target, tell=printing.tell)
+    facts = inspection.inspect(projects.open_project(where), what, target, tell=printing.tell, explain=projects.explain)
     hidden: Mapping[str, Any] = projects.redactor().data(facts)
     return hidden
 
 
-def report(where: Path, output: str, what: lake.What, target: Address | str, entries: Entries) -> None:
+def report(where: Path, output: str, what: inspection.What, target: Address | str, entries: Entries) -> None:
     """Print facts about a depot or a table: all of them as JSON, or the listed entries as a table."""
     facts = inspect(where, what, target)
     if output == "json":

@@ -42,7 +42,7 @@ def publish(address: str, version: str, where: Path, output: str, *, dry_run: bo
 @options.reporting
 def publications(address: str, where: Path, output: str) -> None:
     """List which versions of a table were published, when, and by whom."""
-    from catchment.run import tables as record
+    from catchment.run import table_activity as record
 
     made = record.publications(projects.open_project(where), address)
     entries = [projects.redactor().data(_entry(each)) for each in made]

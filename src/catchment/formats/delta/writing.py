@@ -11,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit import faults, own_commit
 from catchment.commit.abandonment import reason
+from catchment.commit.committed import Committed
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
-from catchment.commit.own_commit import Committed
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict

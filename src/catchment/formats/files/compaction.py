@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,18 +20,18 @@ from catchment.commit.listener import Listener
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict
 from catchment.formats.files import filling, journal
+from catchment.formats.files.file_health import DEFAULT_TARGET, values_of, visible
 from catchment.formats.files.filling import Shape
 from catchment.formats.files.hadoop import storage_of
 from catchment.formats.files.journal import FileChanges
 from catchment.formats.files.reading import exact_path
-from catchment.formats.files.stage import new_stage, stages_of
+from catchment.formats.files.stage import new_stage
 from catchment.formats.files.storage import FileStatus, Storage
 from catchment.formats.files.writing import NO_BASE, admitted, seal_and_publish
 from catchment.plan.model import Dataset, Partition
 from catchment.spec.model import NULL_PARTITION
 from catchment.store.writes import NO_BRANCH, Contents, Intent
 
-DEFAULT_TARGET = 128 * 1024 * 1024
 MIN_INPUT_FILES = 5
 """So many small files are worth a rewrite, unless somebody says otherwise."""
 BY_HAND = "by hand"
@@ -88,14 +88,6 @@ class Group:
         return sum(1 for _ in self.bins(target))
 
 
-def visible(storage: Storage, dataset: Dataset) -> dict[str, FileStatus]:
-    """The files of finished writes. Those of a write that is half published are its own until it is finished."""
-    found = storage.statuses([""])
-    # In this order: a stage that is gone by now belongs to a write that was published completely.
-    stages = storage.newest(stages_of(new_stage(str(dataset.path), "x")))
-    return {path: status for path, status in found.items() if not any(f"-{stage}-" in path for stage in stages)}
-
-
 def groups(files: Mapping[str, FileStatus], limits: Limits, wanted: Sequence[Partition]) -> list[Group]:
     """The directories that need a rewrite, each with the files that take part in it."""
     chosen = {directory_of(partition) for partition in wanted}
@@ -112,12 +104,6 @@ def groups(files: Mapping[str, FileStatus], limits: Limits, wanted: Sequence[Par
 def columns_of(files: Mapping[str, object]) -> tuple[str, ...]:
     """The partition columns, from the names of directories."""
     return next((tuple(values_of(journal.directory(path))) for path in sorted(files)), ())
-
-
-def values_of(directory: str) -> dict[str, str | None]:
-    """The partition that a directory holds."""
-    parts = (part.partition("=") for part in directory.split("/") if "=" in part)
-    return {unquote(name): None if value == NULL_PARTITION else unquote(value) for name, _, value in parts}
 
 
 def directory_of(partition: Partition) -> str:

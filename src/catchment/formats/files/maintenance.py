@@ -7,31 +7,21 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.committed import Committed
 from catchment.commit.listener import Listener
-from catchment.commit.own_commit import Committed
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
-from catchment.formats.files.compaction import (
-    DEFAULT_TARGET,
-    FilesCompactor,
-    Limits,
-    columns_of,
-    groups,
-    retry_overtaken,
-    values_of,
-    visible,
-)
-from catchment.formats.files.journal import directory
+from catchment.formats.files.compaction import FilesCompactor, Limits, columns_of, groups, retry_overtaken
+from catchment.formats.files.file_health import health_of, required, visible
 from catchment.formats.files.storage import FileStatus
 from catchment.formats.files.traits import COMPACTED
 from catchment.formats.files.writing import NO_BASE
-from catchment.formats.missing_tables import table_not_found
 from catchment.formats.model import MaintenanceResult
 from catchment.formats.partition_values import check_partitions
 from catchment.formats.rewrite_options import check_rewrite
 from catchment.plan.model import Dataset, Maintenance, Rewrite
 from catchment.store.writes import NO_BRANCH, Base, Entry
-from catchment.table_health import PartitionHealth, TableHealth, small_limit, table_health
+from catchment.table_health import TableHealth
 
 
 @dataclass(frozen=True)
@@ -94,20 +84,12 @@ class MaintainedFiles:
 
     def health(self, small_file_bytes: int | None) -> TableHealth:
         """The sizes of the files by directory."""
-        limit = small_limit(DEFAULT_TARGET, small_file_bytes)
-        found: dict[str, list[FileStatus]] = {}
-        for path, status in self._files().items():
-            found.setdefault(directory(path), []).append(status)
-        parts = [_health(values_of(name), statuses, limit) for name, statuses in found.items()]
         last = self.writer.store.activity.last_compaction(self.dataset.target)
-        return table_health(self.dataset.address, None, (DEFAULT_TARGET, limit), parts, last_compaction=last)
+        return health_of(self.dataset, self._files(), small_file_bytes, last)
 
     def _files(self) -> Mapping[str, FileStatus]:
         compactor = FilesCompactor(self.spark, self.dataset, self.writer, self.listener, Limits())
-        found = visible(compactor.storage(), self.dataset)
-        if not found:
-            raise table_not_found(self.dataset)
-        return found
+        return required(self.dataset, visible(compactor.storage(), self.dataset))
 
     def _checked(self, operation: Maintenance) -> tuple[Rewrite, FilesCompactor]:
         if not isinstance(operation, Rewrite) or self.dataset.format not in COMPACTED:
@@ -121,15 +103,3 @@ class MaintainedFiles:
             check_partitions(self.dataset, columns_of(self._files()), operation.partitions)
         limits = Limits.of(operation.properties)
         return operation, FilesCompactor(self.spark, self.dataset, self.writer, self.listener, limits)
-
-
-def _health(values: Mapping[str, str | None], files: list[FileStatus], limit: int) -> PartitionHealth:
-    small = [each.bytes for each in files if each.bytes < limit]
-    return PartitionHealth(
-        values,
-        len(files),
-        sum(each.bytes for each in files),
-        len(small),
-        sum(small),
-        changed=max(each.modified for each in files),
-    )

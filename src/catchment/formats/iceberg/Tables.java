@@ -13,6 +13,10 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.BaseTable;
@@ -20,6 +24,7 @@ import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.ContentFileParser;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.LocationProviders;
 import org.apache.iceberg.OverwriteFiles;
@@ -67,6 +72,31 @@ public final class Tables {
     /** The current state of a table of a catalog. */
     public static Table load(Catalog catalog, String name) {
         return catalog.loadTable(TableIdentifier.parse(name));
+    }
+
+    /** Expires snapshots of a table and removes the files that only they need; returns how many files that were. */
+    public static int expire(final Table table, String snapshots, int threads) {
+        final AtomicInteger removed = new AtomicInteger();
+        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        try {
+            ExpireSnapshots expiry = table.expireSnapshots();
+            expiry.expireOlderThan(0L); // nothing by its age
+            expiry.executeDeleteWith(pool);
+            expiry.deleteWith(new Consumer() {
+                public void accept(Object path) {
+                    table.io().deleteFile((String) path);
+                    removed.incrementAndGet();
+                }
+            });
+            String[] ids = snapshots.split(",");
+            for (int index = 0; index < ids.length; index++) {
+                expiry.expireSnapshotId(Long.parseLong(ids[index]));
+            }
+            expiry.commit();
+        } finally {
+            pool.shutdown();
+        }
+        return removed.get();
     }
 
     /** What a write has to know of a table and of the head of one of its branches, as JSON. */

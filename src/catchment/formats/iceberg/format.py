@@ -12,7 +12,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.recovery import Recovered
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
-from catchment.formats.iceberg import catalogs, dropping, history, inspection, published_names, snapshots, writing
+from catchment.formats.iceberg import catalogs, dropping, history, inspection, published_names, snapshot_lookup, writing
 from catchment.formats.iceberg.changes.kinds import make_change
 from catchment.formats.iceberg.maintenance.operations import Operations
 from catchment.formats.iceberg.recovery import recover_table
@@ -67,7 +67,7 @@ class Iceberg:
     def windows(self, spark: SparkSession, dataset: Dataset, since: float) -> Iterable[Facts]:
         """The windows of incremental jobs in the snapshots since a time."""
         table = catalogs.find_table(spark, dataset)
-        return snapshots.windows_since(spark, table, since) if table is not None else ()
+        return snapshot_lookup.windows_since(spark, table, since) if table is not None else ()
 
     def tables(self, spark: SparkSession, depot: Depot) -> Sequence[Facts]:
         """Every table that the depot's catalog knows."""

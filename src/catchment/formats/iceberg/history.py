@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.commit import own_commit
 from catchment.commit.writer import Writer
 from catchment.formats import reading_by_commits
-from catchment.formats.iceberg import catalogs, snapshots
+from catchment.formats.iceberg import catalogs, snapshot_lookup
+from catchment.formats.iceberg.snapshots import Snapshot
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.formats.model import EarlierWrite, Write, written
 from catchment.plan.model import InputPlan, OutputPlan
@@ -128,12 +129,12 @@ def _in_history(spark: SparkSession, write: Write) -> EarlierWrite | None:
     return _of_snapshot(_snapshot(spark, write))
 
 
-def _snapshot(spark: SparkSession, write: Write) -> snapshots.Snapshot | None:
+def _snapshot(spark: SparkSession, write: Write) -> Snapshot | None:
     table = catalogs.find_table(spark, write.output.dataset)
-    return snapshots.find_write(spark, table, write.id) if table is not None else None
+    return snapshot_lookup.find_write(spark, table, write.id) if table is not None else None
 
 
-def _of_snapshot(made: snapshots.Snapshot | None) -> EarlierWrite | None:
+def _of_snapshot(made: Snapshot | None) -> EarlierWrite | None:
     return EarlierWrite(made.written(), committed=True, inputs=made.inputs) if made else None
 
 

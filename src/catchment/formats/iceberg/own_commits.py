@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.own_commit import Committed
+from catchment.commit.committed import Committed
 from catchment.errors import JobError
-from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg import snapshot_lookup
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.publish_errors import fate_unknown
@@ -16,7 +16,7 @@ from catchment.store.writes import Entry
 def find_commit(spark: SparkSession, table: Table, write: Entry) -> Committed | JobError | None:
     """The commit of a write; the error if the snapshots that would show it have expired; None if it was not made."""
     table.refresh()
-    if (found := snapshots.find_write(spark, table, write.write_id)) is not None:
+    if (found := snapshot_lookup.find_write(spark, table, write.write_id)) is not None:
         return found.committed()
     return fate_unknown(write) if _may_have_expired(LakeTable(spark, table), write) else None
 

@@ -11,15 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, own_commit
 from catchment.commit.abandonment import reason
+from catchment.commit.committed import Committed
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
-from catchment.commit.own_commit import Committed
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, EngineLost, Retryable
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import from_spark
-from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg import snapshot_lookup
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal
 from catchment.formats.iceberg.fitting import fit
@@ -166,7 +166,7 @@ class _RowChange:
 
     def _find(self, write_id: str) -> Committed | None:
         self._table.refresh()
-        found = snapshots.find_write(self._spark, self._table, write_id)
+        found = snapshot_lookup.find_write(self._spark, self._table, write_id)
         return found.committed() if found else None
 
     def _version(self) -> str:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from catchment.commit import faults, own_commit
 from catchment.errors import StorageUnavailable
 from catchment.formats.backoff import attempts
-from catchment.formats.iceberg import buffer, snapshots
+from catchment.formats.iceberg import buffer, snapshot_lookup
 from catchment.formats.iceberg.bulk import add_files
 from catchment.formats.iceberg.catalogs import branch_of
 from catchment.formats.iceberg.conflicts import Fit
@@ -89,7 +89,7 @@ class _Commit:
 
     def _found(self) -> Snapshot | None:
         self.table.refresh()
-        done = snapshots.find_write(self.spark, self.table.java, self.write.write_id)
+        done = snapshot_lookup.find_write(self.spark, self.table.java, self.write.write_id)
         if done is not None and done.id not in self.sent:
             self._remove_files()  # the table has those of another attempt
         return done

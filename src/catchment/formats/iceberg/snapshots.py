@@ -1,21 +1,18 @@
-"""Snapshots of a table, read from its metadata: ancestors, branch heads, and the writes in each snapshot."""
+"""Snapshots of a table, read from its metadata: ancestors, branch heads, and the writes in each snapshot. No Spark."""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from catchment.commit.own_commit import Committed
+from catchment.commit.committed import Committed
 from catchment.errors import JobError
-from catchment.formats.iceberg.catalogs import Table
-from catchment.formats.model import Written
-from catchment.formats.stamps import INPUTS, MODE, WINDOWS, WRITE_ROWS, WRITES, windows_in
+from catchment.formats.stamps import INPUTS, MODE, WRITE_ROWS, WRITES
+from catchment.formats.write_model import Written
 
 
 def current(metadata: Mapping[str, Any]) -> int | None:
@@ -111,33 +108,9 @@ class Snapshot:
         return Committed(self.id, done.rows or 0, size, done.files or 0)
 
 
-def metadata(spark: SparkSession, table: Table) -> str:
-    """The table's metadata as JSON of the table spec, with a single call to the JVM."""
-    current = table.operations().current()
-    return str(spark._jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
-
-
-def snapshots(text: str) -> list[Snapshot]:
+def snapshots(metadata: Mapping[str, Any]) -> list[Snapshot]:
     """All snapshots in table metadata, oldest first."""
-    return [_snapshot(entry) for entry in json.loads(text).get("snapshots", ())]
-
-
-def find_write(spark: SparkSession, table: Table, write_id: str) -> Snapshot | None:
-    """The snapshot with a write; None if it is not committed."""
-    text = metadata(spark, table)
-    if json.dumps(write_id)[1:-1] not in text:
-        return None
-    return next((snapshot for snapshot in reversed(snapshots(text)) if write_id in snapshot.write_ids), None)
-
-
-def windows_since(spark: SparkSession, table: Table, since: float) -> Iterator[Mapping[str, Any]]:
-    """The windows of incremental jobs in the snapshots since a time, the newest first."""
-    text = metadata(spark, table)
-    if WINDOWS not in text:
-        return
-    for entry in reversed(json.loads(text).get("snapshots", ())):
-        if entry["timestamp-ms"] / 1000 >= since:
-            yield from reversed(windows_in(entry.get("summary", {})))
+    return [_snapshot(entry) for entry in metadata.get("snapshots", ())]
 
 
 def _snapshot(entry: Mapping[str, Any]) -> Snapshot:

@@ -1,11 +1,9 @@
-"""Versions of a table: its metadata files, each of which describes the whole table at one moment."""
+"""Versions of a table, through Iceberg's Java API."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,40 +11,13 @@ from pyspark.sql import SparkSession
 from catchment.errors import JobError
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.metadata_files import Version, moment, number_in
 from catchment.formats.iceberg.traits import FILE_MISSING
 from catchment.jvm.causes import is_a
 
 LATEST = "latest"
 MAX_LISTED = 10
 """The most versions that an error message lists."""
-
-_COUNTED = re.compile(r"(\d+)-.*")
-_NUMBERED = re.compile(r"v(\d+)(\.gz)?(\.metadata)?(\.json)?(\.gz)?")
-"""Names with only a version number: `v4`, and the file names of Hadoop tables."""
-
-
-@dataclass(frozen=True)
-class Version:
-    """One metadata file of a table."""
-
-    location: str
-    at: str | None = None
-    """When it was committed: ISO-8601, UTC."""
-    snapshot_id: int | None = None
-    """Its current snapshot; None if it has none, or if the file was not read."""
-    readable: bool = True
-    """False if the file is missing."""
-
-    @property
-    def file(self) -> str:
-        return self.location.rpartition("/")[2]
-
-    @property
-    def number(self) -> int | None:
-        """The version number, from 1; None if the file's name does not contain it."""
-        if counted := _COUNTED.fullmatch(self.file):
-            return int(counted[1]) + 1
-        return _number(self.file)
 
 
 @dataclass(frozen=True)
@@ -60,19 +31,19 @@ class Versions:
     def latest(self) -> Version:
         """The current version."""
         current = self.table.operations().current()
-        return Version(str(current.metadataFileLocation()), _time(current.lastUpdatedMillis()), _snapshot_id(current))
+        return Version(str(current.metadataFileLocation()), moment(current.lastUpdatedMillis()), _snapshot_id(current))
 
     def known(self) -> tuple[Version, ...]:
         """All versions; their files are not read."""
         earlier = self.table.operations().current().previousFiles()
-        return (*(Version(str(entry.file()), _time(entry.timestampMillis())) for entry in earlier), self.latest)
+        return (*(Version(str(entry.file()), moment(entry.timestampMillis())) for entry in earlier), self.latest)
 
     def read_metadata(self, version: Version) -> Version:
         """The same version with the facts from its file."""
         metadata = self._read(version.location)
         if metadata is None:
             return replace(version, readable=False)
-        return replace(version, at=_time(metadata.lastUpdatedMillis()), snapshot_id=_snapshot_id(metadata))
+        return replace(version, at=moment(metadata.lastUpdatedMillis()), snapshot_id=_snapshot_id(metadata))
 
     def find(self, value: str) -> Version:
         """The version named by `latest`, a file, v4, or the id of its current snapshot."""
@@ -91,7 +62,7 @@ class Versions:
             yield from (version for version in looked if version.readable and version.snapshot_id == int(value))
             return
         named = [version for version in newest_first if value in (version.file, version.location)]
-        number = _number(value)
+        number = number_in(value)
         for version in named or [version for version in newest_first if number and version.number == number]:
             read_metadata = self.read_metadata(version)
             if not read_metadata.readable:
@@ -106,15 +77,6 @@ class Versions:
             if is_a(error, FILE_MISSING, "java.io.FileNotFoundException"):
                 return None
             raise
-
-
-def _number(text: str) -> int | None:
-    numbered = _NUMBERED.fullmatch(text)
-    return int(numbered[1]) if numbered else None
-
-
-def _time(millis: int) -> str:
-    return datetime.fromtimestamp(int(millis) / 1000, tz=timezone.utc).isoformat(timespec="milliseconds")
 
 
 def _snapshot_id(metadata: Any) -> int | None:

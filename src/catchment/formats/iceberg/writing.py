@@ -13,7 +13,7 @@ from catchment.commit.listener import Listener
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
 from catchment.formats.frames import sorted_rows
-from catchment.formats.iceberg import catalogs, partitions, snapshots
+from catchment.formats.iceberg import catalogs, partitions, snapshot_lookup
 from catchment.formats.iceberg.buffer import ENCRYPTION_KEY
 from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
@@ -102,7 +102,7 @@ def _directly(
     """Commit at once, in one snapshot."""
     # An earlier attempt may have died after its commit: its rows must not be written twice.
     table.refresh()
-    if done := snapshots.find_write(spark, table, write.id):
+    if done := snapshot_lookup.find_write(spark, table, write.id):
         listener.warn(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
         )
@@ -195,7 +195,7 @@ def _encrypt(spark: SparkSession, frame: DataFrame, write: Write, table: Table) 
         writer.overwrite(F.lit(True))  # noqa: FBT003
     table.refresh()
     # Found by the write id, because the current snapshot may already be another writer's.
-    return snapshots.find_write(spark, table, write.id)
+    return snapshot_lookup.find_write(spark, table, write.id)
 
 
 def _options(spark: SparkSession, write: Write, table: Table) -> dict[str, str]:

@@ -16,7 +16,8 @@ from catchment.formats.model import Write
 from catchment.formats.paimon.consolidate import consolidate
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.new_tables import is_there
-from catchment.formats.paimon.snapshots import CHANGE_ROWS, History
+from catchment.formats.paimon.snapshot_files import CHANGE_ROWS
+from catchment.formats.paimon.snapshots import History
 from catchment.formats.paimon.table import BRANCH, NO_TABLE, Table, require_table
 from catchment.formats.unused_tables import open_on_new_table
 from catchment.plan.model import Dataset

@@ -18,7 +18,8 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats.model import Facts, Requester
 from catchment.formats.paimon.buffered import publisher_of
-from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import Table, require_table
 from catchment.plan.model import ChangePlan
 from catchment.run_model import snapshot_name

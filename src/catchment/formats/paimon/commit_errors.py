@@ -5,7 +5,7 @@ from __future__ import annotations
 from catchment.commit.set_aside import UNREADABLE, set_aside_error, unreadable
 from catchment.errors import CommitConflict, JobError, StorageUnavailable
 from catchment.formats.failures import from_spark
-from catchment.formats.paimon.snapshots import Snapshot
+from catchment.formats.paimon.snapshot_files import Snapshot
 from catchment.store.writes import Entry
 
 OF_THE_STORE = frozenset({"disk-full", "no-permission"})

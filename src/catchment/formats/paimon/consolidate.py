@@ -19,7 +19,8 @@ from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.paimon import commit_errors, sealed_messages
 from catchment.formats.paimon.java import commits, has_moved
-from catchment.formats.paimon.snapshots import CHANGE_ROWS, FENCE, History, Snapshot, user_of
+from catchment.formats.paimon.snapshot_files import CHANGE_ROWS, FENCE, Snapshot
+from catchment.formats.paimon.snapshots import History, user_of
 from catchment.formats.paimon.table import Table
 from catchment.formats.publish_errors import fate_unknown, overtaken
 from catchment.jvm.causes import JVM_ERRORS

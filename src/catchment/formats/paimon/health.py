@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from catchment.formats.paimon.inspection import DataFile, data_files
-from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import Table
 from catchment.plan.model import Dataset
 from catchment.run_model import snapshot_name

@@ -12,7 +12,8 @@ from catchment.errors import JobError
 from catchment.formats import reading_by_commits
 from catchment.formats.model import EarlierWrite, Facts, Write, written
 from catchment.formats.paimon.java import STREAM
-from catchment.formats.paimon.snapshots import CHANGE_ROWS, Snapshot, read_back
+from catchment.formats.paimon.snapshot_files import CHANGE_ROWS, Snapshot
+from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import NO_TABLE, Table, find_table, require_table
 from catchment.formats.paimon.traits import TIME_TRAVEL
 from catchment.formats.stamps import MODE, windows_in

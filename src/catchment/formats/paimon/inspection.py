@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from catchment.formats import stamps
-from catchment.formats.model import Facts
+from catchment.formats.facts import Facts, listed_tables
 from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
-from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.snapshot_facts import snapshot_facts
+from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import Table, require_table
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
@@ -29,8 +28,7 @@ def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
     """The tables of a depot's catalog."""
     catalog = open_catalog(spark, depot.name)
     spaces = {str(name) for name in catalog.listDatabases()}  # a JDBC catalog lists some of them twice
-    found = sorted((space, str(name)) for space in spaces for name in catalog.listTables(space))
-    return [{"namespace": ns, "table": name, "address": f"dataos://{depot.name}:{ns}/{name}"} for ns, name in found]
+    return listed_tables(depot.name, ((space, str(name)) for space in spaces for name in catalog.listTables(space)))
 
 
 def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:
@@ -38,7 +36,7 @@ def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:
     found = require_table(spark, dataset)
     newest = found.newest()
     known = read_back(spark, found.java, newest.id) if newest else []
-    return [_snapshot(each) for each in reversed(known)]
+    return [snapshot_facts(each) for each in reversed(known)]
 
 
 def table(spark: SparkSession, dataset: Dataset) -> Facts:
@@ -99,18 +97,3 @@ def data_files(table: Table) -> list[DataFile]:
 
 def _data_file(rows: str, size: str, level: str, millis: str, format: str, path: str) -> DataFile:
     return DataFile(int(rows), int(size), int(level), int(millis) / 1000, format, path)
-
-
-def _snapshot(found: Snapshot) -> Facts:
-    stamp, write_ids = found.stamp, list(found.write_ids)
-    return {
-        "snapshot_id": snapshot_name(found.id),
-        "committed_at": datetime.fromtimestamp(found.millis / 1000, tz=timezone.utc).isoformat(timespec="milliseconds"),
-        "operation": found.operation,
-        "workflow": stamp.get(stamps.WORKFLOW),
-        "job": stamp.get(stamps.JOB),
-        "run_id": stamp.get(stamps.RUN),
-        "write_ids": write_ids,
-        "writes": [{"write_id": each, "rows": found.committed(each).rows} for each in write_ids],
-        "added_rows": found.added_rows,
-    }

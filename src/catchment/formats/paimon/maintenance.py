@@ -10,16 +10,17 @@ from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
+from catchment.commit.committed import Committed
 from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
-from catchment.commit.own_commit import Committed
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats.model import Facts, MaintenanceResult, Needs
 from catchment.formats.paimon.compaction import Compaction
 from catchment.formats.paimon.health import health_of
-from catchment.formats.paimon.snapshots import Snapshot, read_back
+from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import BRANCH, Table, require_table
 from catchment.plan.model import Dataset, Expire, Maintenance, Rewrite
 from catchment.run_model import snapshot_name

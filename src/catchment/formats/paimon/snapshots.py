@@ -1,114 +1,22 @@
-"""Snapshots of a Paimon table, and the writes in them.
-
-Paimon's snapshots have no properties. They have the name of whoever committed, which may be any text, and Paimon only
-compares it. Catchment's name is its stamp: JSON with the ids of the writes, their seals and their metastore.
-"""
+"""The newest snapshots of a Paimon table, which are read through Paimon's Java API."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from catchment.commit.own_commit import Committed
 from catchment.formats.paimon.java import commits
-from catchment.formats.stamps import (
-    METASTORE,
-    MODE,
-    SEALS,
-    WORKFLOW,
-    WRITE_BYTES,
-    WRITE_FILES,
-    WRITE_ROWS,
-    WRITES,
-    group_stamp,
-    split,
-)
+from catchment.formats.paimon.snapshot_files import CHANGE_ROWS, REARRANGES, Snapshot
+from catchment.formats.stamps import METASTORE, MODE, SEALS, WORKFLOW, WRITE_ROWS, group_stamp, split
 from catchment.store.writes import Entry, Published
 
-ADDS = frozenset({"APPEND"})
-REARRANGES = frozenset({"COMPACT", "ANALYZE"})
-"""Kinds of commits that change no row."""
 MOST_REMEMBERED = 40_000
 """Snapshots of one table that are remembered; with more, the next look begins anew."""
-CHANGE_ROWS = frozenset({"merge", "delete"})
-"""Modes of writes that change rows which they have read."""
-FENCE = "catchment fence"
-"""The name under which a snapshot without changes is committed."""
-_STAMP = '{"catchment.'
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One snapshot."""
-
-    id: int
-    millis: int
-    kind: str
-    user: str
-    manifests: str
-    """The name of the list of its changes, which no other snapshot has."""
-    rows: int
-    """Rows of all data files, before Paimon merges those of one key."""
-    added_rows: int
-
-    @classmethod
-    def of(cls, text: str) -> Snapshot:
-        """A snapshot from Paimon's JSON."""
-        found = json.loads(text)
-        return cls(
-            *(found["id"], found["timeMillis"], found["commitKind"], found["commitUser"], found["deltaManifestList"]),
-            found.get("totalRecordCount") or 0,
-            found.get("deltaRecordCount") or 0,
-        )
-
-    @property
-    def name(self) -> str:
-        """Number and identity: after a rollback, another snapshot may have the number."""
-        return f"{self.id}@{self.manifests}"
-
-    @cached_property
-    def stamp(self) -> Mapping[str, str]:
-        """What Catchment wrote about the commit; empty if somebody else made it."""
-        return dict(json.loads(self.user)) if self.user.startswith(_STAMP) else {}
-
-    @property
-    def write_ids(self) -> tuple[str, ...]:
-        return split(self.stamp.get(WRITES))
-
-    @property
-    def operation(self) -> str:
-        """What was done; to Paimon, changes of rows are appends."""
-        return self.stamp.get(MODE, self.kind.lower())
-
-    @property
-    def changes_rows(self) -> bool:
-        """Whether it does something else than add rows or rearrange files."""
-        return self.kind not in ADDS | REARRANGES or self.operation in CHANGE_ROWS
-
-    def is_foreign_to(self, metastore: str) -> bool:
-        """Whether somebody else committed it: without Catchment, or with another metastore."""
-        return self.user != FENCE and self.stamp.get(METASTORE) != metastore
-
-    def committed(self, write_id: str) -> Committed:
-        """The counts of one of its writes."""
-        at = self.write_ids.index(write_id)
-        rows, size, files = (int(split(self.stamp[key])[at]) for key in (WRITE_ROWS, WRITE_BYTES, WRITE_FILES))
-        return Committed(self.id, rows, size, files)
-
-    def published(self) -> list[Published]:
-        """Its writes, as a ledger that has lost them learns them."""
-        parts = (self.write_ids, split(self.stamp.get(WRITE_ROWS)), split(self.stamp.get(SEALS)))
-        workflow = self.stamp.get(WORKFLOW, "")
-        return [
-            Published(write_id, workflow, self.id, int(rows), int(seal))
-            for write_id, rows, seal in zip(*parts, strict=False)
-        ]
 
 
 def user_of(writes: Sequence[Entry], metastore: str) -> str:
@@ -180,7 +88,7 @@ class History:
     def published(self, metastore: str) -> list[Published]:
         """What was published for a metastore."""
         ours = (each for each in self._newest_first() if each.stamp.get(METASTORE) == metastore)
-        return [write for each in ours for write in each.published()]
+        return [write for each in ours for write in published_in(each)]
 
     def _newest_first(self) -> Iterator[Snapshot]:
         numbers = range(max(self._snapshots, default=0), min(self._snapshots, default=1) - 1, -1)
@@ -203,3 +111,13 @@ def read_back(spark: SparkSession, java: Any, newest: int, after: int = 0, since
         return []
     lines = str(commits(spark).snapshots(java, newest, after, since))
     return [Snapshot.of(line) for line in lines.split("\n")[:-1]]
+
+
+def published_in(found: Snapshot) -> list[Published]:
+    """The writes of a snapshot, as a ledger that has lost them learns them."""
+    parts = (found.write_ids, split(found.stamp.get(WRITE_ROWS)), split(found.stamp.get(SEALS)))
+    workflow = found.stamp.get(WORKFLOW, "")
+    return [
+        Published(write_id, workflow, found.id, int(rows), int(seal))
+        for write_id, rows, seal in zip(*parts, strict=False)
+    ]

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from catchment.formats.missing_tables import table_not_found
 from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
-from catchment.formats.paimon.snapshots import Snapshot
+from catchment.formats.paimon.snapshot_files import Snapshot
 from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset
 from catchment.store.writes import Base

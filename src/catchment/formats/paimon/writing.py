@@ -20,7 +20,7 @@ from catchment.formats.paimon import row_changes, sealed_messages
 from catchment.formats.paimon.buffered import admitted, put
 from catchment.formats.paimon.fitting import fit, grow, grows
 from catchment.formats.paimon.new_tables import check_declared, create, dropped_on_failure
-from catchment.formats.paimon.snapshots import CHANGE_ROWS
+from catchment.formats.paimon.snapshot_files import CHANGE_ROWS
 from catchment.formats.paimon.table import Table, find_table, require_table
 from catchment.formats.row_statements import create_rows_view, delete_statement, merge_statement
 from catchment.formats.unused_tables import TableVanished, creation_lease

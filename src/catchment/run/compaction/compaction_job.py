@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,15 +11,18 @@ from typing import Any, Literal
 
 from catchment.engine.launcher import BackgroundProcess
 from catchment.errors import LeaseHeld, RequestError
+from catchment.formats.metadata_reading import NeedsEngine
 from catchment.formats.registry import supporting, traits_of
 from catchment.plan.datasets import of_maintained
 from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.project.model import Project, Upkeep
+from catchment.run import inspection
 from catchment.run.compaction.compactor import Done, TableCompactor
-from catchment.run.compaction.needs import Need
+from catchment.run.compaction.needs import Need, needs_of
 from catchment.run.engine_pool import Launch
 from catchment.run.identity import owner
-from catchment.run.lake import LakeSession, Tell, check_depot
+from catchment.run.inspection import check_depot
+from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store
 from catchment.store.holding import HeldLease
 from catchment.table_health import TableHealth
@@ -71,12 +75,26 @@ def compact(
 
 
 def health(
-    project: Project, address: str, *, tell: Tell = lambda _: None, launch: Launch = BackgroundProcess.start
+    project: Project,
+    address: str,
+    *,
+    tell: Tell = lambda _: None,
+    explain: Tell = lambda _: None,
+    launch: Launch = BackgroundProcess.start,
 ) -> tuple[TableHealth, tuple[Need, ...]]:
-    """How well the files of a table serve its readers, and what it needs by the project's thresholds."""
+    """How well the files of a table serve its readers, and what it needs by the project's thresholds.
+
+    `explain` hears why an engine has to answer.
+    """
     table = dataset_of(project, address, reading=True)
-    with open_lake(project, table, tell, launch) as lake:
-        return TableCompactor(lake, table, upkeep_of(project, table), who()).look()
+    thresholds = upkeep_of(project, table).thresholds
+    try:
+        found = inspection.health(project, table, thresholds.small_file_bytes)
+    except NeedsEngine as reason:
+        explain(f"an engine answers: {reason}")
+        with open_lake(project, table, tell, launch) as lake:
+            return TableCompactor(lake, table, upkeep_of(project, table), who()).look()
+    return found, needs_of(found, thresholds, time.time())
 
 
 def dataset_of(project: Project, address: str, *, reading: bool = False) -> Dataset:
@@ -97,7 +115,7 @@ def upkeep_of(project: Project, table: Dataset) -> Upkeep:
     return project.maintain.get(table.address) or project.maintain.get(table.depot) or Upkeep()
 
 
-def open_lake(project: Project, table: Dataset, tell: Tell, launch: Launch) -> LakeSession:
+def open_lake(project: Project, table: Dataset, tell: Tell, launch: Launch | None) -> LakeSession:
     """An engine that can compact a dataset."""
     depots = {table.depot}
     if table.is_table:

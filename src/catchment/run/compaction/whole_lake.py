@@ -68,7 +68,7 @@ class Engines:
     project: Project
     opened: ExitStack
     tell: Tell
-    launch: Launch
+    launch: Launch | None
     _sessions: dict[str, LakeSession] = field(default_factory=dict)
 
     def lake(self, depot: str) -> LakeSession:

@@ -11,8 +11,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from catchment.spec.grammar.durations import Duration as Duration
+from catchment.spec.grammar.durations import duration, refusal
 from catchment.spec.validation import Text, did_you_mean
-from catchment.timestamps import EXAMPLE, as_written, duration, milliseconds
+from catchment.timestamps import EXAMPLE, as_written, milliseconds
 
 
 class Part(BaseModel):
@@ -55,11 +57,6 @@ _CRON_HINT = "for example `0 3 * * *`, daily at 03:00"
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 
 
-def refusal(code: str, message: str, hint: str | None = None) -> PydanticCustomError:
-    """The error that a validator raises; `code` and `hint` go into the diagnostic unchanged."""
-    return PydanticCustomError(code, "{message}", {"message": message, "hint": hint})
-
-
 def _dns_name(value: str) -> str:
     if _DNS.fullmatch(value) and len(value) <= MAX_NAME:
         return value
@@ -89,19 +86,11 @@ def _output_name(value: str) -> str:
     )
 
 
-def _duration(value: object) -> float:
-    try:
-        return duration(str(value))
-    except ValueError as error:
-        hint = "write `10s`, `5m`, `1h30m` or a number of seconds"
-        raise refusal("bad-duration", f"`{str(value).strip()}` is not a duration", hint) from error
-
-
 def _trigger_duration(value: object) -> float:
     """A duration as Spark writes it (`10 seconds`), or as durations are written elsewhere."""
     match = _INTERVAL.fullmatch(str(value).strip().lower())
     try:
-        seconds = float(match[1]) * _INTERVAL_SECONDS[match[2]] if match else _duration(value)
+        seconds = float(match[1]) * _INTERVAL_SECONDS[match[2]] if match else duration(value)
     except PydanticCustomError:
         seconds = 0.0
     if seconds <= 0:
@@ -220,7 +209,6 @@ DnsName = Annotated[
 ]
 ViewName = Annotated[Text, AfterValidator(_view_name), WithJsonSchema({"type": "string"})]
 OutputName = Annotated[Text, AfterValidator(_output_name), WithJsonSchema({"type": "string"})]
-Duration = Annotated[float, BeforeValidator(_duration), WithJsonSchema({"type": ["string", "number"]})]
 TriggerDuration = Annotated[
     float,
     BeforeValidator(_trigger_duration),

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from catchment.spec.grammar.fields import Part, optional, refusal
+from catchment.spec.grammar.durations import refusal
+from catchment.spec.grammar.fields import Part, optional
 from catchment.spec.validation import Text
 
 VariableType = Literal["text", "integer", "number", "boolean", "date", "timestamp"]

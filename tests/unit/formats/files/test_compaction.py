@@ -14,9 +14,8 @@ from catchment.formats.files.compaction import (
     columns_of,
     directory_of,
     groups,
-    values_of,
-    visible,
 )
+from catchment.formats.files.file_health import values_of, visible
 from catchment.formats.files.storage import FileStatus, LocalStorage
 from catchment.plan.model import Dataset as Place
 from catchment.plan.model import Partition

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from catchment.errors import JobError
-from catchment.formats.iceberg.maintenance.expiry import DAY_MS, MAX_AGE, History
+from catchment.formats.iceberg.maintenance.expiry import DAY_MS, FILES, MANY_SNAPSHOTS, MAX_AGE, History
 from catchment.plan.model import Expire
 
 NOW = 1000 * DAY_MS
@@ -109,3 +109,14 @@ def test_rules_of_a_branch_take_what_they_take() -> None:
     assert ruled.by_own_rule(NOW) == {1}
     also = history(20, 10, 0, refs={"main": branch(3, max_snapshot_age_ms=15 * DAY_MS), "audit": branch(1)})
     assert also.by_own_rule(NOW) == frozenset()
+
+
+def test_an_expiry_of_few_files_needs_no_spark_jobs() -> None:
+    def with_files(*counts: str | None) -> History:
+        summaries = [{} if count is None else {FILES: count} for count in counts]
+        return History({"snapshots": [{"snapshot-id": n, "summary": each} for n, each in enumerate(summaries)]})
+
+    assert with_files("3", "99999").is_small
+    assert not with_files("3", "100000").is_small
+    assert not with_files("3", None).is_small
+    assert not with_files(*["1"] * MANY_SNAPSHOTS).is_small

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from catchment.formats.iceberg.maintenance.health import partition_text
+from catchment.formats.iceberg.file_health import partition_text
 from catchment.formats.iceberg.maintenance.partition_conditions import _in_period
 
 
@@ -21,6 +21,7 @@ from catchment.formats.iceberg.maintenance.partition_conditions import _in_perio
         ("identity", "eu", "eu"),
         ("identity", True, "true"),
         ("identity", None, None),
+        ("identity", bytearray(b"\x00\xff"), "AP8="),
     ],
 )
 def test_values_are_spelled_as_in_the_names_of_partitions(transform: str, value: Any, text: str | None) -> None:

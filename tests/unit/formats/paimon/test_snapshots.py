@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from catchment.formats.paimon import snapshots
-from catchment.formats.paimon.snapshots import History, Snapshot, user_of
+from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.snapshots import History, published_in, user_of
 from tests.ledgers import Filled
 
 
@@ -21,7 +22,7 @@ def test_a_commit_tells_its_writes_and_their_seals(filled: Filled) -> None:
     made = snapshot(7, user_of(writes, "here"))
     assert made.write_ids == ("r/a/out", "r/b/out")
     assert made.committed("r/b/out").rows == 4
-    assert [(each.write_id, each.rows, each.number) for each in made.published()] == [
+    assert [(each.write_id, each.rows, each.number) for each in published_in(made)] == [
         ("r/a/out", 3, writes[0].number),
         ("r/b/out", 4, writes[1].number),
     ]

