@@ -8,7 +8,7 @@ INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(RUN)/python \
 	--require-hashes --build-constraints requirements-build.txt -r requirements.txt
 PYTEST := $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-engines demo-live test test-slow soak check format schemas lock wheel bench clean
+.PHONY: help setup demo demo-engines demo-live test test-slow test-all soak check format schemas lock wheel bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,11 @@ demo-live: setup ## Streams append to today, batches replace yesterday, a compac
 test: setup ## Run the whole suite, without the long matrices
 	@$(PYTEST) -m "not slow"
 
-test-slow: setup ## Run the long matrices
-	@$(PYTEST) -m slow --timeout=1200
+test-slow: setup ## Run the long matrices, of the longest some points
+	@$(PYTEST) -m "slow and not exhaustive" --timeout=1200
+
+test-all: setup ## Run every test there is, with every point of every matrix (more than an hour)
+	@$(PYTEST) --timeout=1200
 
 soak: setup ## Write thousands of times from engines that are killed at random: on a metastore in trouble, then beside streams
 	@$(RUN)/python -m tests.soak

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 import tests.formats  # noqa: F401 - registers them
@@ -23,6 +24,10 @@ _names = itertools.count(1)
 # Engines of tests live for seconds: what the second compiler and the parallel collector do for long jobs is only a
 # cost here, and there are many of them.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# No test hangs on seconds: an example may take as long as a busy machine lets it.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 FIRST = ("tests/stores/", "tests/cli/", "tests/concurrency/", "tests/spark/", "tests/contract/", "tests/unit/")

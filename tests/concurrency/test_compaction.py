@@ -18,6 +18,7 @@ from catchment.plan.model import Dataset, JobPlan, Rewrite, RewriteManifests
 from tests.concurrency.invariants import check
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.spark.lake import (
     SMALL,
     LiveEngine,
@@ -201,7 +202,7 @@ def counted(engine: LiveEngine, target: Dataset) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["delta", "paimon"])
-@pytest.mark.parametrize("point", ["before-own-commit", "own-commit-applied"])
+@pytest.mark.parametrize("point", ["own-commit-applied", *exhaustive("before-own-commit")])
 def test_a_compaction_that_is_killed_around_its_commit_is_done_once(
     request: pytest.FixtureRequest, root: Path, filled: Filled, fresh: str, format: str, point: str
 ) -> None:

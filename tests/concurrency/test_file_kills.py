@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,18 @@ from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan, Rewrite
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.spark.lake import LiveEngine, by, files, files_depot, lake_depot, writing
 
 Start = Callable[..., LiveEngine]
+LOST = tuple(
+    product(("planned", "partition-published", "stage-cleared"), ("append", "overwrite", "overwrite-partitions"))
+)
+"""What the metastore loses, and when."""
+OFTEN = (LOST[0], LOST[4], LOST[8])
+"""Of these, each moment and each mode once."""
+KILLS = ("data-written", "partition-published", "before-marked")
+OTHER_KILLS = ("sealed", "planned", "old-removed", "stage-cleared")
 
 
 @pytest.fixture
@@ -76,8 +86,7 @@ def test_a_publisher_that_slept_past_its_lease_disturbs_nobody(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["append", "overwrite", "overwrite-partitions"])
-@pytest.mark.parametrize("point", ["planned", "partition-published", "stage-cleared"])
+@pytest.mark.parametrize(("point", "mode"), [*OFTEN, *exhaustive(*(each for each in LOST if each not in OFTEN))])
 def test_what_a_lost_ledger_does_not_know_is_finished_once_and_takes_nothing_from_later_writes(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, point: str, mode: str
 ) -> None:
@@ -105,10 +114,8 @@ def test_an_acknowledged_write_that_the_ledger_lost_is_not_written_again(
     assert marks(engine, place) == [(1, "late", 4), (1, "overwrite-partitions", 4)]
 
 
-KILLS = ("data-written", "sealed", "planned", "partition-published", "old-removed", "stage-cleared", "before-marked")
-
-
-@pytest.mark.parametrize("point", [pytest.param(each, marks=pytest.mark.slow) for each in KILLS])
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [*KILLS, *exhaustive(*OTHER_KILLS)])
 def test_a_compaction_that_is_killed_loses_and_doubles_nothing(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, point: str
 ) -> None:

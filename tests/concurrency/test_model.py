@@ -331,7 +331,6 @@ def test_whatever_happens_the_table_is_as_it_should_be(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
             derandomize=True,
-            deadline=None,
             database=None,
             phases=[Phase.generate],  # a failure is told as it was found: making it smaller would take hours
             suppress_health_check=list(HealthCheck),

@@ -14,6 +14,7 @@ from catchment.plan.model import Dataset, JobPlan, Merge
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.spark.lake import (
     HERE,
     LiveEngine,
@@ -63,7 +64,7 @@ def written(engine: LiveEngine, root: Path, name: str) -> list[list[int]]:
     return [[row[0] for row in engine.rows(f"select id from {place} order by id")] for place in places]
 
 
-@pytest.mark.parametrize("point", [*POINTS, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)])
+@pytest.mark.parametrize("point", [*POINTS, *exhaustive(*OTHERS)])
 def test_the_next_run_writes_the_rest_of_the_batch_and_nothing_twice(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
 ) -> None:

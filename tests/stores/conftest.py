@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from catchment.project.model import Catalog, Depot
+from tests.matrices import EXHAUSTIVE
 from tests.servers import postgres, s3
 from tests.servers.gate import Gate
 from tests.servers.postgres import PostgresServer
@@ -92,7 +93,7 @@ def _hasty(gate: Gate) -> dict[str, str]:
 
 @pytest.fixture(
     scope="session",
-    params=[pytest.param("on_disk", marks=pytest.mark.slow), "on_s3", pytest.param("at_rest", marks=pytest.mark.slow)],
+    params=[pytest.param("on_disk", marks=EXHAUSTIVE), "on_s3", pytest.param("at_rest", marks=pytest.mark.slow)],
 )
 def lake(request: pytest.FixtureRequest, store: S3Server, on_s3: Lake, tmp_path_factory: Directories) -> Iterator[Lake]:
     """Every kind of lake in turn."""

@@ -20,6 +20,7 @@ from catchment.store import open_store
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import end_leases
+from tests.matrices import exhaustive
 from tests.servers import cluster, yarn
 from tests.servers.cluster import executors, spark_home
 from tests.servers.postgres import PostgresServer
@@ -76,7 +77,7 @@ def on_yarn(database: PostgresServer, tmp_path_factory: pytest.TempPathFactory) 
     started.stop()
 
 
-@pytest.mark.parametrize("kind", ["standalone", "on_yarn"])
+@pytest.mark.parametrize("kind", ["standalone", *exhaustive("on_yarn")])
 def test_a_cluster_with_two_workers(
     kind: str,
     request: pytest.FixtureRequest,

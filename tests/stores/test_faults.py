@@ -14,6 +14,7 @@ import pytest
 
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until
+from tests.matrices import EXHAUSTIVE, exhaustive
 from tests.servers.gate import Gate, Trouble
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
@@ -46,11 +47,11 @@ def test_a_store_that_says_503_for_a_while_delays_a_write(on_s3: Lake, gate: Gat
     ("depot", "moment", "trouble"),
     [
         pytest.param("hasty", DATA, "503", id="data"),
-        pytest.param("hasty", DATA, "hang-up", id="data-hang-up"),
-        pytest.param("hasty", SEAL, "503", id="seal"),
+        pytest.param("hasty", DATA, "hang-up", id="data-hang-up", marks=EXHAUSTIVE),
+        pytest.param("hasty", SEAL, "503", id="seal", marks=EXHAUSTIVE),
         pytest.param("hasty", SEAL, "hang-up", id="seal-hang-up"),
         pytest.param("iceberg-s3", DATA, "503", id="iceberg-data"),
-        pytest.param("iceberg-s3", SEAL, "hang-up", id="iceberg-seal-hang-up"),
+        pytest.param("iceberg-s3", SEAL, "hang-up", id="iceberg-seal-hang-up", marks=EXHAUSTIVE),
     ],
 )
 def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it(
@@ -70,7 +71,7 @@ def test_a_store_that_stays_away_fails_a_write_and_the_next_attempt_completes_it
     check(here, fresh, depot)
 
 
-@pytest.mark.parametrize("trouble", ["hang-up", "503"])
+@pytest.mark.parametrize("trouble", ["hang-up", *exhaustive("503")])
 def test_what_is_sealed_is_published_when_the_store_is_back(
     on_s3: Lake, gate: Gate, fresh: str, trouble: Trouble
 ) -> None:

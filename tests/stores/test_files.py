@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from catchment.plan.model import Dataset, JobPlan
 from catchment.project.model import Depot
+from tests.matrices import exhaustive
 from tests.servers.s3 import SECRET
 from tests.spark.lake import UNPREPARED, LiveEngine, by, writing
 from tests.spark.test_file_journal import VALUES
@@ -105,8 +107,14 @@ def test_a_file_where_a_directory_has_to_be_stops_one_write_only(far: LiveEngine
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["planned", "partition-published", "old-removed", "stage-cleared"])
-@pytest.mark.parametrize("named", ["bucket", "mounted"])
+@pytest.mark.parametrize(
+    ("named", "point"),
+    [
+        *(("bucket", "partition-published"), ("mounted", "old-removed")),
+        *exhaustive(*product(("bucket",), ("planned", "old-removed", "stage-cleared"))),
+        *exhaustive(*product(("mounted",), ("planned", "partition-published", "stage-cleared"))),
+    ],
+)
 def test_killed_while_publishing_it_is_rolled_forward(
     far: LiveEngine, on_s3: Lake, tmp_path: Path, fresh: str, named: str, point: str
 ) -> None:
@@ -122,8 +130,13 @@ def test_killed_while_publishing_it_is_rolled_forward(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["partition-published", "stage-cleared"])
-@pytest.mark.parametrize("named", ["bucket", "mounted"])
+@pytest.mark.parametrize(
+    ("named", "point"),
+    [
+        *(("bucket", "stage-cleared"), ("mounted", "partition-published")),
+        *exhaustive(("bucket", "partition-published"), ("mounted", "stage-cleared")),
+    ],
+)
 def test_killed_while_publishing_and_lost_by_the_metastore_it_is_finished_by_whoever_runs_it_again(
     far: LiveEngine, on_s3: Lake, tmp_path: Path, fresh: str, named: str, point: str
 ) -> None:

@@ -17,6 +17,7 @@ from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
 from tests.concurrency.waiting import await_sleep, until, worker_of
 from tests.ledgers import end_leases
+from tests.matrices import exhaustive
 from tests.servers import hive
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import SECRET, S3Server
@@ -48,7 +49,7 @@ def ponds(store: S3Server, database: PostgresServer, tmp_path_factory: pytest.Te
     server.stop()
 
 
-@pytest.mark.parametrize("depot", ["plain", "locked", "shared", "named"])
+@pytest.mark.parametrize("depot", ["locked", "named", *exhaustive("plain", "shared")])
 def test_two_engines_write_at_once_and_a_third_is_killed(ponds: Host, depot: str, tmp_path: Path) -> None:
     target = Dataset(f"dataos://{depot}:raw/t", depot, "paimon", "raw", "t")
     there = ponds.guest(replace(ponds.plan, key="there"), tmp_path / "there", (SECRET,))

@@ -9,9 +9,12 @@ import pytest
 
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
-from tests.contract.formats.kinds import ALIKE, EVERY_POINT, ICEBERG, OF_EACH_FILE, QUICK, Kind
+from tests.contract.formats.kinds import ALIKE, EVERY_POINT, ICEBERG, OF_EACH_FILE, PARQUET, QUICK, Kind
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine
+
+OFTEN = ("test_an_append_adds", "test_a_dynamic_overwrite_touches_only_what_it_produced")
+"""What is tried more often than the rest of formats that are like another."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,9 +41,15 @@ def _marks(kind: Kind, test: str, point: str | None = None) -> list[pytest.MarkD
     marks = []
     if kind not in QUICK or (point and point not in kind.quick):
         marks.append(pytest.mark.slow)
+        if (kind in ALIKE and test not in OFTEN) or (point and not _is_often(kind, point)):
+            marks.append(pytest.mark.exhaustive)
     if test in kind.gaps:
         marks.append(pytest.mark.xfail(strict=True, raises=AssertionError, reason=kind.gaps[test]))
     return marks
+
+
+def _is_often(kind: Kind, point: str) -> bool:
+    return kind in (ICEBERG, PARQUET) or point == kind.half_way
 
 
 @pytest.fixture

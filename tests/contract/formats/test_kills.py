@@ -14,6 +14,7 @@ from tests.concurrency.waiting import worker_of
 from tests.contract.formats.jobs import put, whole
 from tests.contract.formats.kinds import DELTA, ICEBERG, PAIMON, PARQUET, Kind
 from tests.ledgers import Filled, end_leases, forget_engine
+from tests.matrices import EXHAUSTIVE
 from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, files_depot, lake_depot, paimon_depot
 
 Start = Callable[..., LiveEngine]
@@ -42,7 +43,11 @@ def test_killed_and_run_again(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "at"),
-    [pytest.param(kind, point, id=f"{kind.name}-{point}") for kind, points in WITH_JAVA.items() for point in points],
+    [
+        pytest.param(kind, point, id=f"{kind.name}-{point}", marks=EXHAUSTIVE if number == 0 else ())
+        for kind, points in WITH_JAVA.items()
+        for number, point in enumerate(points)
+    ],
 )
 def test_killed_with_its_java_and_run_again(
     format: Kind, at: str, here: LiveEngine, start_java: Start, ledger: Filled, root: Path, fresh: str

@@ -226,4 +226,4 @@ def test_whatever_three_owners_do_only_the_newest_lease_counts(store: Store) -> 
         def __init__(self) -> None:
             super().__init__(store)
 
-    run_state_machine_as_test(Machine, settings=settings(max_examples=12, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=12, stateful_step_count=25))

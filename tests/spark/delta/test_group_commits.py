@@ -19,11 +19,13 @@ from catchment.store.descriptors import packed
 from catchment.store.writes import Entry
 from tests.concurrency.waiting import await_sleep, until, worker_of
 from tests.ledgers import Filled, describe, end_leases, forget_engine, packed_lines
+from tests.matrices import exhaustive
 from tests.spark.lake import UNPREPARED, LiveEngine, delta_depot, writing
 
 Start = Callable[..., LiveEngine]
 LOST_AT = ("before-data-written", "data-written", "before-sealed")
 KEPT_AT = ("sealed", "lease-taken", "before-swap", "swap-applied", "before-marked", "marked")
+OFTEN = ("data-written", "sealed", "swap-applied")
 
 
 def appending(target: Dataset, first: int, name: str = "job", rows: int = 5) -> JobPlan:
@@ -88,7 +90,7 @@ def test_writes_that_wait_share_a_version_and_each_is_found_in_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", [*LOST_AT, *KEPT_AT])
+@pytest.mark.parametrize("point", [*OFTEN, *exhaustive(*(each for each in (*LOST_AT, *KEPT_AT) if each not in OFTEN))])
 def test_killed_at_every_point_an_append_is_there_once(
     here: LiveEngine, ledger: Filled, place: Path, start_engine: Start, target: Dataset, point: str
 ) -> None:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
+from catchment.events.hub import Event
 from catchment.run import run_logs
 from catchment.spec.model import Retry
 from tests.unit.run.conftest import Lab, Recorder, job, statuses
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A sink that makes a file when something has happened, for jobs that wait for it."""
+
+    kind: str
+    file: Path
+
+    def emit(self, event: Event) -> None:
+        if event.kind == self.kind:
+            self.file.touch()
+
+    def close(self) -> None:
+        pass
+
+
 def test_an_engine_that_dies_fails_its_attempts_and_the_run_goes_on(lab: Lab, recorder: Recorder) -> None:
     result = lab.run(
-        job("dies", "sleep 0.3; die"),
-        job("beside", "sleep 5"),
-        job("elsewhere", "sleep 0.6", engine="other"),
+        job("dies", "beside 3; die"),
+        job("beside", "hang"),
+        job("elsewhere", f"until {lab.root}/lost", engine="other"),
         job("later", "", "elsewhere"),
-        sinks=[recorder],
+        sinks=[recorder, Mark("engine-lost", lab.root / "lost")],
     )
     assert statuses(result) == {
         "dies": "failed",
@@ -50,14 +69,17 @@ def test_a_job_that_uses_up_the_memory_of_its_engine_would_do_so_again(lab: Lab,
 
 def test_of_jobs_that_share_an_engine_nobody_knows_whose_memory_it_was(lab: Lab) -> None:
     again = Retry(1, "OnTransientError")
-    result = lab.run(job("a", "sleep 0.3; exhaust 1", retry=again), job("b", "sleep 0.6", retry=again), jobs=2)
+    result = lab.run(job("a", "beside 2; exhaust 1", retry=again), job("b", "beside 3", retry=again), jobs=2)
     assert [(each.status, each.attempts) for each in result.jobs] == [("succeeded", 2), ("succeeded", 2)]
 
 
 def test_a_job_whose_neighbour_is_known_to_have_used_up_the_memory_is_not_to_blame(lab: Lab) -> None:
     again = Retry(1, "OnTransientError")
-    greedy = job("a", "sleep 0.3; overdraw", retry=again)
-    result = lab.run(greedy, job("b", "sleep 0.6; exhaust 1", retry=again), jobs=2)
+    greedy, neighbour = (
+        job("a", "beside 2; overdraw", retry=again),
+        job("b", f"until {lab.root}/failed; exhaust 1", retry=again),
+    )
+    result = lab.run(greedy, neighbour, jobs=2, sinks=[Mark("job-failed", lab.root / "failed")])
     assert [(each.status, each.attempts) for each in result.jobs] == [("failed", 1), ("succeeded", 2)]
 
 

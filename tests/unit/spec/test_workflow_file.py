@@ -120,7 +120,7 @@ def test_reading_imports_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, len(SEED)), length=st.integers(0, 30), piece=PIECES)
 def test_no_damage_makes_it_raise(tmp_path: Path, at: int, length: int, piece: str) -> None:
     loaded = load_text(tmp_path, SEED[:at] + piece + SEED[at + length :])
@@ -131,7 +131,7 @@ def test_no_damage_makes_it_raise(tmp_path: Path, at: int, length: int, piece: s
         assert diagnostic.where.column >= 1
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=200))
 def test_no_text_makes_it_raise(tmp_path: Path, text: str) -> None:
     (tmp_path / "workflow.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))

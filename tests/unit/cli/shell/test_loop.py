@@ -133,10 +133,11 @@ def test_errors_end_neither_the_shell_nor_what_comes_next(shell: Shell, lake: La
 
 
 def test_an_interrupt_cancels_the_statement_and_not_the_shell(shell: Shell, lake: Lake, capsys: Captured) -> None:
+    before = signal.getsignal(signal.SIGINT)
     entered(shell, "SELECT slow; SELECT behind;", "SELECT slow and deaf;", "SELECT 2;")
     assert lake.asked == ["SELECT slow", "SELECT slow and deaf", "SELECT 2"]
     assert capsys.readouterr().err.splitlines().count("cancelled") == 1
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("text", ["exit", "quit;", "\\q"])

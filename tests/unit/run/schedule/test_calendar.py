@@ -81,7 +81,7 @@ def test_a_daily_tick_comes_once_on_every_day_of_a_year(zone: str) -> None:
         assert len(set(days)) == 365
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     change=st.sampled_from(
         [
