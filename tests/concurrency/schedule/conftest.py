@@ -100,7 +100,12 @@ class Project:
         text = yaml.safe_load(draft.read_text())
         if schedule:
             text["workflow"]["schedule"] = {"timezone": "UTC", **schedule}
-        draft.write_text(yaml.safe_dump(text))
+        self.put(yaml.safe_dump(text))
+
+    def put(self, text: str) -> None:
+        """Put a file in place of the workflow at once."""
+        draft = self.root / "draft"
+        draft.write_text(text)
         draft.replace(self.file)
 
     @contextmanager

@@ -80,9 +80,9 @@ def test_a_file_that_becomes_wrong_fails_its_ticks_and_nothing_else(quick: Proje
     good = quick.file.read_text()
     with quick.scheduler():
         wait_until(lambda: of("succeeded", quick), "a tick succeeds")
-        quick.file.write_text(good.replace("flare:7.0", "flair:7.0"))
+        quick.put(good.replace("flare:7.0", "flair:7.0"))
         wait_until(lambda: of("failed", quick), "a tick fails")
-        quick.file.write_text(good)
+        quick.put(good)
         count = len(of("succeeded", quick))
         wait_until(lambda: len(of("succeeded", quick)) > count, "a tick succeeds again")
     error = of("failed", quick)[0].error
