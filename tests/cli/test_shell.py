@@ -13,7 +13,7 @@ from catchment.store import read_store
 from tests.cli import program, projects
 from tests.spark.hosts import Host
 
-PROMPT = "sql> "
+PROMPT = "sql>"
 TERMINAL = {"PROMPT_TOOLKIT_NO_CPR": "1", "PAGER": "cat", "TERM": "xterm", "NO_COLOR": "1"}
 ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE rand() > 2;"
 

@@ -104,7 +104,7 @@ class Project:
 
     def put(self, text: str) -> None:
         """Put a file in place of the workflow at once."""
-        draft = self.root / "draft"
+        draft = self.root / "draft.yaml"
         draft.write_text(text)
         draft.replace(self.file)
 
