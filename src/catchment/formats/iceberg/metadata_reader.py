@@ -158,7 +158,8 @@ class IcebergReader:
 
     def _versions(self, dataset: Dataset, location: str, metadata: Metadata, files: StoreFiles) -> Facts:
         published = self.catalog.published(self.depot.publish, dataset) if self.depot.publish else None
-        earlier = [Version(each["metadata-file"]) for each in metadata.get("metadata-log", ())]
+        log = metadata.get("metadata-log", ())
+        earlier = [Version(each["metadata-file"], moment(each["timestamp-ms"])) for each in log]
         known = with_published((*earlier, Version(location)), published)
         with ThreadPoolExecutor(READ_AT_ONCE) as threads:
             read = threads.map(lambda version: _read_version(files, version, location, metadata), known)
