@@ -87,7 +87,7 @@ def table_facts(address: str, metadata: Metadata) -> Facts:
             for name, ref in sorted(metadata.get("refs", {}).items())
             if ref["type"] == "tag"
         ],
-        "properties": metadata.get("properties", {}),
+        "properties": dict(sorted(metadata.get("properties", {}).items())),
         "rows": int(summary.get("total-records", 0)),
         "files": int(summary.get("total-data-files", 0)),
         "bytes": int(summary.get("total-files-size", 0)),

@@ -60,7 +60,7 @@ def table(spark: SparkSession, dataset: Dataset) -> Facts:
         "primary_key": list(found.keys),
         "partitions": [{"name": name, "transform": "identity", "column": name} for name in found.partitions],
         "tags": [{"name": name, "snapshot_id": snapshot_name(id)} for name, id in sorted(found.tags().items())],
-        "properties": {key: value for key, value in found.options.items() if key != "path"},
+        "properties": {key: value for key, value in sorted(found.options.items()) if key != "path"},
         "rows": newest.rows if newest else 0,
         "files": len(known),
         "bytes": sum(file["bytes"] for file in known),
