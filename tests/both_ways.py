@@ -39,16 +39,13 @@ def read_health(plan: EnginePlan, dataset: Dataset, small_file_bytes: int | None
 
 
 def check(answer: Callable[[], Facts], without_engine: Callable[[], Facts]) -> Facts:
-    """The answer of an engine, which is that without one, too; where others change the table, one of several."""
+    """The answer of an engine, which is that without one, too, unless others change the table in between."""
     found = answer()
     with suppress(NeedsEngine):
-        for _ in range(5):
-            other = without_engine()
-            if text(other) == text(found):
-                break
-            found = answer()
-        else:
-            raise AssertionError(f"without an engine: {text(other)}\nwith one: {text(found)}")
+        while text(other := without_engine()) != text(found):
+            again = answer()
+            assert text(again) != text(found), f"without an engine: {text(other)}\nwith one: {text(found)}"
+            found = again
     return found
 
 
