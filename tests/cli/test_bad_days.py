@@ -16,6 +16,7 @@ from catchment.store import open_store
 from catchment.store.schema import leases
 from tests.cli import program, projects
 from tests.disks import fill, mounting
+from tests.matrices import EXHAUSTIVE
 from tests.spark.hosts import Host
 
 NAMELESS = ("setpriv", "--reuid=54321", "--regid=54321", "--clear-groups")
@@ -209,8 +210,8 @@ def what_goes_on(root: Path) -> tuple[str, ...]:
 
 @pytest.mark.parametrize(
     "leaving",
-    # In the middle of a run, the metastore is tried again for a minute.
-    [pytest.param(0, id="before-the-run"), pytest.param(3 * 2**20, id="during-the-run", marks=pytest.mark.slow)],
+    # In the middle of a run, the metastore is tried again for a minute, by the engine and then by the run.
+    [pytest.param(0, id="before-the-run"), pytest.param(3 * 2**20, id="during-the-run", marks=EXHAUSTIVE)],
 )
 def test_a_full_disk(tmp_path: Path, lent: Host, leaving: int) -> None:
     """The disk holds everything: the project, its metastore, its logs and its lake."""
