@@ -12,6 +12,7 @@ import yaml
 
 import catchment
 from tests.cli import program
+from tests.matrices import exhaustive
 from tests.spark.hosts import Host
 
 SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
@@ -54,7 +55,9 @@ def drop(trips: Path, vendors: list[int], days: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("jobs", "isolation"), [(2, "shared"), (16, "shared"), (2, "process"), (16, "process")])
+@pytest.mark.parametrize(
+    ("jobs", "isolation"), [(16, "shared"), (2, "process"), *exhaustive((2, "shared"), (16, "process"))]
+)
 def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
     tmp_path: Path, lent: Host, jobs: int, isolation: str
 ) -> None:

@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.cli.pages import ROOT
+from tests.matrices import EXHAUSTIVE
 
-pytestmark = pytest.mark.slow
+pytestmark = list(EXHAUSTIVE)
 UV = Path(sys.executable).parent / "uv"
 
 

@@ -40,6 +40,7 @@ def test_two_engines_append_at_once_and_a_third_is_killed(on_s3: Lake, tmp_path:
     assert ids(there, target) == list(range(10 * (JOBS + 1)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_compaction_takes_the_lease_for_its_commit_alone(on_s3: Lake, tmp_path: Path) -> None:
     target = Dataset("dataos://events:raw/small", "events", "delta", "raw", "small", "s3a://lake/events/raw/small")
