@@ -134,6 +134,7 @@ def test_staged_files_are_not_seen_and_wait_their_turn(
     assert marks(busy, drop / fresh) == [(0, "old", 3), (1, "new", 3), (2, "late", 3)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_thousands_of_partitions(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     place, spec = files(tmp_path / fresh, "parquet"), (by("identity", "part"),)

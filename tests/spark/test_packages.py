@@ -44,6 +44,7 @@ def test_a_second_start_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(Path(jar).is_file() for jar in first.jars)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_an_archive_is_made_once_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told: list[str] = []

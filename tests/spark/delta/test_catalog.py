@@ -85,6 +85,7 @@ def ids(engine: LiveEngine, name: str) -> list[int]:
     return [row[0] for row in engine.rows(f"SELECT id FROM {name} ORDER BY id")]
 
 
+@pytest.mark.exhaustive
 def test_two_engines_one_name_and_any_spark_finds_it(
     engines: tuple[LiveEngine, LiveEngine], shop: Depot, fresh: str, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from tests.spark.racing import race
 ROUNDS = 40
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow  # VACUUM starts thousands of tasks
 def test_statements_that_look_into_the_log_from_tasks_find_it(here: LiveEngine, target: Dataset) -> None:
     here.run(writing("SELECT id FROM range(5)", target, mode="append"))
