@@ -45,6 +45,8 @@ def terminal(project: Path, lent: Host) -> Iterator[pexpect.spawn]:
     shell.close(force=True)
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_conversation(terminal: pexpect.spawn, project: Path) -> None:
     """Statements of several lines, commands, an error, a cancelled statement, and the way out."""
     terminal.send("SELECT sum(number)\r  AS total FROM lakehouse.shop.orders;\r")
@@ -59,6 +61,7 @@ def test_a_conversation(terminal: pexpect.spawn, project: Path) -> None:
     terminal.expect_exact("range")
     _interrupt_when_it_runs(terminal, project)
     terminal.expect_exact("cancelled")
+    terminal.expect_exact(PROMPT)  # what is typed before it may be lost
     terminal.send("SELECT 6 * 7 AS answer;\r")
     terminal.expect(r"\s42\s")
     terminal.sendeof()
