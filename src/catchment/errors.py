@@ -1,6 +1,6 @@
 """Every error of Catchment: a code, what happened, where, and what to do next.
 
-Whether an error is worth another attempt is its type (`Retryable` or not), never a match on its text.
+Whether an error is worth another attempt depends on its type (`Retryable` or not), never on its text.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Diagnostic:
 
 
 class CatchmentError(Exception):
-    """Base of every error that a user may see. A value: to say more about it, raise a changed copy."""
+    """Base of every error that a user may see. It is immutable: to add to it, raise a changed copy."""
 
     code = "internal"
 
@@ -66,10 +66,10 @@ class CatchmentError(Exception):
         self.hint: Final = hint
         self.where: Final = where
         self.detail: Final = detail
-        """What helps a developer (a stack trace); shown only with --debug and in log files."""
+        """Details for developers, such as a stack trace; shown only with --debug and in log files."""
 
     def changed(self, *, message: str | None = None, hint: str | None = None, where: Position | None = None) -> Self:
-        """A copy that says something else; what is not given stays, as do its cause and its traceback."""
+        """A copy with the given values changed; everything else stays, including its cause and traceback."""
         copy = type(self).__new__(type(self))
         copy.args = self.args if message is None else (message,)
         given = {"message": message, "hint": hint, "where": where}
@@ -79,18 +79,18 @@ class CatchmentError(Exception):
         return copy.with_traceback(self.__traceback__)
 
     def at(self, where: Position | None) -> Self:
-        """The error with a place, unless it has one already."""
+        """The error with a position, unless it has one already."""
         return self if self.where is not None or where is None else self.changed(where=where)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Python itself sets names such as __traceback__, and those more than once.
+        # Python itself sets attributes such as __traceback__, even more than once.
         if name in vars(self) and not name.startswith("__"):
             raise AttributeError(f"an error does not change: use changed({name}=…), which gives a copy")
         super().__setattr__(name, value)
 
 
 class RequestError(CatchmentError):
-    """What was asked for is wrong: exit code 2."""
+    """The request is wrong: exit code 2."""
 
     code = "bad-request"
 
@@ -113,19 +113,19 @@ class SetupError(CatchmentError):
 
 
 class LeaseHeld(CatchmentError):
-    """Somebody else holds the lease: exit code 4."""
+    """Another process holds the lease: exit code 4."""
 
     code = "lease-held"
 
 
 class LeaseLost(LeaseHeld):
-    """We held a lease and somebody else took it over: everything that rests on it must stop."""
+    """Another process took over a lease that this one held: everything that depends on the lease must stop."""
 
     code = "lease-lost"
 
 
 class Cancelled(CatchmentError):
-    """A person asked to stop: exit code 130."""
+    """A person cancelled the work: exit code 130."""
 
     code = "cancelled"
 
@@ -137,19 +137,19 @@ class JobError(CatchmentError):
 
 
 class Retryable(CatchmentError):
-    """A job failed for a reason that may pass by itself."""
+    """A job failed for a reason that may go away by itself."""
 
     code = "transient"
 
 
 class EngineLost(Retryable):
-    """The engine died, hung or talked nonsense; its attempts are lost, the run is not."""
+    """The engine died, hung or sent invalid messages; its attempts are lost, but the run is not."""
 
     code = "engine-lost"
 
 
 class EngineOutOfMemory(EngineLost):
-    """The engine had no memory left and ended. Whether another attempt may help depends on who else was there."""
+    """The engine ran out of memory and ended. Whether another attempt may help depends on what else it was running."""
 
     code = "out-of-memory"
 
@@ -167,6 +167,6 @@ class StorageUnavailable(Retryable):
 
 
 class MetastoreUnavailable(StorageUnavailable):
-    """The metastore did not answer: what was asked of it may have happened or not."""
+    """The metastore did not answer: the requested change may or may not have been made."""
 
     code = "metastore-unavailable"

@@ -17,19 +17,19 @@ ERRORS = {
     errno.EPERM: ("no-permission", "access was refused", "check the owner and the permissions of the location"),
     errno.EROFS: ("no-permission", "the location is read-only", "make it writable, or choose another location"),
 }
-"""By number: the code, what happened, what to do."""
+"""By error number: the code, what happened, what to do."""
 NEARLY_NOTHING = 64 * 1024
-"""Bytes; a disk with less than this is full for everybody who wants to write."""
+"""In bytes; a disk with less free space than this counts as full."""
 
 
 def explained(error: OSError) -> CatchmentError | None:
-    """The error for an exception of Python; None if its number is not one of those."""
+    """The error for a Python exception; None if its error number is not in `ERRORS`."""
     about = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
     return from_number(error.errno or 0, about)
 
 
 def from_number(number: int, about: str, detail: str | None = None) -> CatchmentError | None:
-    """The error for a number of the operating system; None if it is not one of those."""
+    """The error for an error number of the operating system; None if it is not in `ERRORS`."""
     if number not in ERRORS:
         return None
     code, message, hint = ERRORS[number]
@@ -37,7 +37,7 @@ def from_number(number: int, about: str, detail: str | None = None) -> Catchment
 
 
 def is_full(place: Path) -> bool:
-    """Whether nothing can be written to the disk of a directory, because it has no space or no files left."""
+    """Whether the disk of a directory is full: it has no space or no inodes left."""
     try:
         disk = os.statvfs(place)
     except OSError:
@@ -46,7 +46,7 @@ def is_full(place: Path) -> bool:
 
 
 def space_left(place: Path) -> str | None:
-    """How much space a local disk has left, for people; None if that cannot be told."""
+    """How much space a local disk has left, as text; None if that is unknown."""
     existing = next((each for each in (place, *place.parents) if each.exists()), None)
     if existing is None:
         return None

@@ -1,4 +1,4 @@
-"""What a run is asked for, and what its jobs came to: plain values, from the command line to the worker and back."""
+"""The request for a run and the results of its jobs: plain values that pass between the command line and the worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def new_run_id(now: datetime) -> str:
 
 
 def began_millis(name: str) -> int:
-    """When the run began whose id the name begins with, in milliseconds since 1970; 0 if the name does not tell."""
+    """The start time in the run id that a name begins with, in milliseconds since 1970; 0 if there is none."""
     try:
         began = datetime.strptime("-".join(name.split("-")[:2]), RUN_TIME)
     except ValueError:
@@ -26,7 +26,7 @@ def began_millis(name: str) -> int:
 
 @dataclass(frozen=True)
 class Backfill:
-    """A range of values that incremental jobs go through without touching their state."""
+    """A range of values that incremental jobs process without changing their state."""
 
     first: str
     last: str
@@ -42,24 +42,24 @@ def _now() -> str:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run is asked for beside its workflow. Everything but `wait` is kept when the run is resumed."""
+    """What is requested of a run besides its workflow. Everything but `wait` is kept when the run is resumed."""
 
     reference_time: str = field(default_factory=_now)
     """ISO-8601, UTC: the same on every attempt and after every resume."""
     windows: int = 1
-    """How many windows an incremental job may take."""
+    """How many windows an incremental job may process."""
     backfill: Backfill | None = None
-    """The range that incremental jobs go through instead of continuing from their state."""
+    """The range that incremental jobs process instead of continuing from their state."""
     wait: bool = False
-    """Whether an incremental job waits for another run of the same job, however long that takes."""
+    """Whether an incremental job waits for another run of the same job, no matter how long that takes."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What is run of a workflow, where, and with which values: recorded with the run, and kept when it is resumed."""
+    """Which part of a workflow is run, where, and with which values: recorded with the run and kept on resume."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Values of variables; of a run, all of them."""
+    """Values of variables; in the record of a run, all of them."""
     select: tuple[str, ...] = ()
     """Jobs and tags; all jobs if empty."""
     exclude: tuple[str, ...] = ()
@@ -68,20 +68,20 @@ class Choices:
     """The jobs of the workflow that are not run."""
 
     def over(self, earlier: Choices) -> Choices:
-        """These choices, and those of an earlier run where none are made here."""
+        """These choices, completed with those of an earlier run."""
         cut = self if self.select or self.exclude else earlier
         values = {**earlier.variables, **self.variables}
         return replace(self, variables=values, select=cut.select, exclude=cut.exclude)
 
 
 def snapshot_name(number: int | None) -> str | None:
-    """The id of a snapshot as users see it: text, because many programs change numbers of more than 53 bits."""
+    """The id of a snapshot as users see it: text, because many programs round numbers of more than 53 bits."""
     return None if number is None else str(number)
 
 
 @dataclass(frozen=True)
 class OutputResult:
-    """What one output of a job came to. The order of the fields is their order in the JSON of `catchment run`."""
+    """The result of one output of a job. The order of the fields is their order in the JSON of `catchment run`."""
 
     name: str
     dataset: str
@@ -103,7 +103,7 @@ class InputResult:
 
 @dataclass(frozen=True)
 class JobReport:
-    """What one attempt of a job came to."""
+    """The results of one attempt of a job."""
 
     outputs: tuple[OutputResult, ...] = ()
     inputs: tuple[InputResult, ...] = ()

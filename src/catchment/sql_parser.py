@@ -15,22 +15,22 @@ Result = TypeVar("Result")
 
 _FRAMES = 50_000
 _STACK_BYTES = 512 * 1024 * 1024
-"""Address space, of which only what is used takes memory."""
+"""This is address space; only what is used takes memory."""
 _deep = threading.Lock()
 
 
 def parse(sql: str) -> exp.Expr | None:
-    """The first statement of a text; None if it cannot be read here."""
-    import sqlglot  # slow to import, and not every SQL has to be looked into
+    """The parsed first statement of a text; None if this parser cannot read it."""
+    import sqlglot  # slow to import, and not every statement has to be parsed
 
     try:
         return nested(lambda: sqlglot.parse_one(sql, read="spark"))
-    except Exception:  # besides errors of its own, sqlglot raises others for SQL that only Spark knows
+    except Exception:  # for SQL that only Spark knows, sqlglot raises more than its own errors
         return None
 
 
 def nested(work: Callable[[], Result]) -> Result:
-    """The result of work on SQL, which may be nested more deeply than Python's limit allows."""
+    """The result of work on SQL that may be nested more deeply than Python's recursion limit allows."""
     try:
         return work()
     except RecursionError:
@@ -46,7 +46,7 @@ def _with_deep_stack(work: Callable[[], Result]) -> Result:
         except BaseException as error:
             result.set_exception(error)
 
-    # Both limits are those of the process, so only one thread at a time may change them.
+    # Both limits apply to the whole process, so only one thread at a time may change them.
     with _deep:
         frames, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
         sys.setrecursionlimit(max(frames, _FRAMES))

@@ -1,4 +1,4 @@
-"""How well the files of a table serve its readers: plain values, from an engine to whoever decides about upkeep."""
+"""How well the files of a table serve its readers: measured by an engine, to decide about maintenance."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 MOST_PARTITIONS = 1000
-"""Partitions that are listed, those with the most to do first."""
+"""The most partitions that are listed; those with the most to do come first."""
 SMALL_SHARE = 8
-"""A file is small if it has less than this part of the size that the table aims at."""
+"""A file is small if it is smaller than the table's target file size divided by this."""
 
 
 @dataclass(frozen=True)
@@ -16,17 +16,17 @@ class PartitionHealth:
     """The files of one partition."""
 
     partition: Mapping[str, str | None] | None
-    """Texts by partition column; empty if the table has no partitions, None for files of an earlier partitioning."""
+    """Values as text, by column; empty if the table has no partitions, None for files of an earlier partitioning."""
     files: int
     bytes: int
     small_files: int
     small_bytes: int = 0
     delete_files: int = 0
-    """Files of deletes, or data files with deleted rows, that readers have to apply."""
+    """Delete files, or data files with deleted rows, whose deletes readers have to apply."""
     level0_files: int = 0
     """Files that readers have to merge by key."""
     changed: float | None = None
-    """When a file was added last, in seconds since 1970; None if that was long ago."""
+    """When a file was last added, in seconds since 1970; None if that was too long ago to know."""
 
     @property
     def burden(self) -> int:
@@ -43,7 +43,7 @@ class TableHealth:
     """The newest commit; plain files have none."""
     target_file_bytes: int
     small_file_bytes: int
-    """Smaller files count as small."""
+    """Files below this size count as small."""
     files: int = 0
     bytes: int = 0
     small_files: int = 0
@@ -53,20 +53,20 @@ class TableHealth:
     manifests: int | None = None
     snapshots: int | None = None
     write_only: bool = False
-    """Whether its writers leave the expiry of snapshots to the compaction."""
+    """Whether its writers leave the expiry of snapshots to compaction."""
     last_compaction: float | None = None
-    """In seconds since 1970; None if nothing tells of one."""
+    """In seconds since 1970; None if none is known."""
     partition_count: int = 0
     partitions: tuple[PartitionHealth, ...] = ()
 
     @property
     def small_share(self) -> float:
-        """How many of the files are small, from 0 to 1."""
+        """The fraction of files that are small, from 0 to 1."""
         return self.small_files / self.files if self.files else 0.0
 
 
 def small_limit(target: int, given: int | None) -> int:
-    """The size below which a file counts as small, unless somebody says another one."""
+    """The size below which a file counts as small: the given one, or the default for the target size."""
     return target // SMALL_SHARE if given is None else given
 
 
@@ -81,7 +81,7 @@ def table_health(
     write_only: bool = False,
     last_compaction: float | None = None,
 ) -> TableHealth:
-    """The sums over all partitions, with those that have the most to do; `sizes` are the target and the small limit."""
+    """The totals of all partitions, and those with the most to do; `sizes` are the target and the small limit."""
     every = sorted(partitions, key=_order)
     return TableHealth(
         address,
@@ -103,5 +103,5 @@ def table_health(
 
 
 def _order(each: PartitionHealth) -> tuple[object, ...]:
-    """The most to do first; the same order whoever has read the files."""
+    """Puts the most to do first; the order does not depend on which engine has read the files."""
     return -each.burden, -each.small_bytes, str(each.partition), -each.bytes, -each.files, -(each.changed or 0.0)

@@ -1,6 +1,6 @@
 """Points in time as people and Spark write them: ISO 8601, a date alone or with a time of day, `Z` or an offset.
 
-The one rule about zones: a time that has no zone is UTC, unless the caller asks for it as it was written.
+A time without a zone is UTC, unless the caller wants it as it was written.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _FRACTION = re.compile(r"(:\d\d)[.,](\d+)")
 
 
 def as_written(text: str) -> datetime:
-    """The time with the zone that it has, if any. Raises ValueError for what is no time."""
-    # Until Python 3.11, Z is no zone, and a fraction has three digits or six.
+    """The time with its own zone, if it has one. Raises ValueError if the text is not a time."""
+    # Before Python 3.11, Z is not accepted, and a fraction must have three or six digits.
     text = _ZULU.sub("+00:00", text.strip())
     return datetime.fromisoformat(_FRACTION.sub(lambda found: f"{found[1]}.{found[2]:0<6.6}", text))
 
 
 def moment(text: str) -> datetime:
-    """The point in time, with its zone; without one it is UTC. Raises ValueError for what is no time."""
+    """The point in time, in UTC if it has no zone. Raises ValueError if the text is not a time."""
     return in_utc_unless_zoned(as_written(text))
 
 
 def milliseconds(text: str) -> int:
-    """The point in time, in whole milliseconds since 1970. Raises ValueError for what is no time."""
+    """The point in time, in whole milliseconds since 1970. Raises ValueError if the text is not a time."""
     return int(moment(text).timestamp() * 1000)
 
 
@@ -56,5 +56,5 @@ def milliseconds_or_ago(text: str) -> int:
 
 
 def in_utc_unless_zoned(found: datetime) -> datetime:
-    """The same time, in UTC where it has no zone."""
+    """The same time, taken as UTC if it has no zone."""
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)

@@ -1,4 +1,4 @@
-"""Who does something, for the record."""
+"""Names the user behind an action, for the record."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import socket
 
 
 def who() -> str:
-    """The person, or the account, that this process runs for."""
+    """The user or account that this process runs as, with the host."""
     try:
         name = getpass.getuser()
-    except (KeyError, OSError):  # the number of the user has no name on this machine, as in some containers
+    except (KeyError, OSError):  # the user id has no name on this machine, as in some containers
         name = f"uid-{os.getuid()}"
     return f"{name}@{socket.gethostname()}"

@@ -97,7 +97,7 @@ def compact(
 
 
 def _subject(table: Dataset) -> str:
-    """What a service that compacts the table is called after."""
+    """What a service that compacts the table is named after."""
     return table.table or Path(table.path or table.address).name
 
 
@@ -145,7 +145,7 @@ def partition(text: str) -> Partition:
 def _pair(text: str, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        # Not the text itself, which may be a secret.
+        # The message does not quote the text, which may be a secret.
         raise RequestError(
             f"`{option}` takes KEY=VALUE", code="bad-option", hint="for example --partition day=2026-03-01,region=eu"
         )
@@ -155,7 +155,7 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 def _rewrite(
     sort: str | None, condition: str | None, properties: Sequence[str], chosen: tuple[Partition, ...]
 ) -> Rewrite | None:
-    """The one rewrite that somebody asks for; None if thresholds decide."""
+    """The single rewrite that options request; None if thresholds decide."""
     from catchment.errors import Position
     from catchment.plan.model import Clause, Rewrite
 

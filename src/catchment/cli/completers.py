@@ -1,6 +1,6 @@
-"""What arguments and options are completed with: names from the project, the workflow file and the metastore.
+"""Completes arguments and options with names from the project, the workflow file and the metastore.
 
-A shell asks while somebody types. So nothing is started, nothing is created, and no trouble is reported.
+A shell requests completions while the user types, so they start nothing, create nothing and report no errors.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from catchment.store import Store
 
 MOST = 200
-"""So many names are offered at most."""
+"""How many names are offered at most."""
 
 Completer = Callable[[click.Context, str], Iterable[str]]
 
 
 def attach(command: click.Command) -> None:
-    """Let the arguments and options of a verb, and of the verbs in it, be completed."""
+    """Add completion to the arguments and options of a verb, and of the verbs in it."""
     for param in command.params:
         known = (_OF_PARAMETERS.get((verb, param.name)) for verb in (command.name, None))
         if (completer := next(filter(None, known), None)) is not None:
@@ -58,7 +58,7 @@ def _items(completer: Completer, ctx: click.Context, incomplete: str) -> list[Co
 
 
 def addresses(ctx: click.Context, incomplete: str) -> Iterator[str]:
-    """The beginnings of addresses in each depot, and the addresses of datasets that runs have written."""
+    """The address prefix of each depot, and the addresses of datasets that runs have written."""
     scheme = "lake://" if incomplete.startswith("l") else "dataos://"
     project = _project(ctx)
     yield from (place for name in project.depots if (place := f"{scheme}{name}:") != incomplete)
@@ -103,7 +103,7 @@ def services(ctx: click.Context, _: str) -> Iterator[str]:
 
 
 def jobs(ctx: click.Context, incomplete: str) -> Iterator[str]:
-    """The jobs and tags of the workflow file, also behind a `+`."""
+    """The jobs and tags of the workflow file, also after a `+`."""
     workflow = _workflow(ctx)
     plus = "+" if incomplete.startswith("+") else ""
     for job in workflow.jobs if workflow else ():
@@ -140,13 +140,13 @@ _OF_PARAMETERS: Mapping[tuple[str | None, str | None], Completer] = {
     (None, "variables"): variables,
     ("logs", "job"): jobs_of_run,
 }
-"""By verb (None for every one) and parameter."""
+"""Completers by verb (None for every verb) and parameter."""
 _OF_GROUPS: Mapping[tuple[str | None, str | None], Completer] = {("services", "name"): services}
-"""By group of verbs and parameter."""
+"""Completers by group of verbs and parameter."""
 
 
 def _start(ctx: click.Context) -> Path:
-    """Where the project is looked for: where the command would look."""
+    """The path from which the command itself would look for the project."""
     where, file = ctx.params.get("where"), _argument(ctx, "file")
     return Path(file) if file is not None and where in (None, Path()) else Path(where or ".")
 
@@ -174,7 +174,7 @@ def _workflow(ctx: click.Context) -> Workflow | None:
 
 
 def _argument(ctx: click.Context, name: str) -> str | None:
-    """An argument of the verb. Where an option has no value yet, click has left the arguments before it unread."""
+    """An argument of the verb. While an option has no value yet, click leaves the arguments before it unparsed."""
     if all(param.name != name for param in ctx.command.params):
         return None
     found = ctx.params.get(name) or next(iter(ctx.args), None)

@@ -1,4 +1,4 @@
-"""`catchment completion bash|zsh|fish`, and what a shell asks while somebody types."""
+"""`catchment completion bash|zsh|fish`, and the answers to a shell while the user types."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from click.shell_completion import BashComplete, add_completion_class, get_compl
 from catchment.cli import options
 
 VARIABLE = "_CATCHMENT_COMPLETE"
-"""With this variable the shell's script asks what a word can be completed to."""
+"""The shell's script sets this variable to request completions."""
 
-# Bash takes `:` and `=` as ends of words, and they are in every address: the words are told apart by Catchment, and
-# what is before the last of these characters is taken from the answer again.
+# Bash ends words at `:` and `=`, which addresses contain. So Catchment splits the line itself, and the script removes
+# everything up to the last of these characters from the answer.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' line="${COMP_LINE:0:$COMP_POINT}" word prefix="" response completion type value

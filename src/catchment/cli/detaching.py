@@ -23,8 +23,8 @@ _LOOKS_SECRET = re.compile(r"(password|passwd|token|secret|credential|access[-_.
 def detached(subject: str, project: Project, *, output: str, more: Sequence[str] = ()) -> bool:
     """Start the verb as a service if `--detach` was given, and print the service; returns whether it was.
 
-    The verb calls this when it has checked everything that it can check without doing anything. `subject` is what it
-    works on, for the name of the service; `more` are arguments for the command of the service.
+    The verb calls this after every check that it can make without side effects. `subject` is what it works on, for the
+    name of the service; `more` are arguments for the command of the service.
     """
     ctx = click.get_current_context()
     if not ctx.meta.get(options.DETACH):
@@ -60,7 +60,7 @@ def _environment(ctx: click.Context, project: Project) -> Sequence[str]:
 
 
 def service_command(arguments: Sequence[str], verb: click.Command, more: Sequence[str]) -> list[str]:
-    """The command line without the options of detaching, and with more arguments."""
+    """The command line without the options for detaching, and with more arguments."""
     takes_value = {
         name
         for option in verb.params
@@ -80,7 +80,7 @@ def service_command(arguments: Sequence[str], verb: click.Command, more: Sequenc
 
 
 def _refuse_secrets(command: Sequence[str]) -> None:
-    """Refuse a command with a secret: the command of a service is stored, and shown to whoever lists services."""
+    """Refuse a command with a secret: the command of a service is stored, and shown in lists of services."""
     hide = projects.redactor()
     if any(hide.text(each) != each or _LOOKS_SECRET.search(each) for each in command):
         raise RequestError(

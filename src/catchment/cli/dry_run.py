@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from catchment.project.model import Project
 
 LONGEST_VALUE = 60
-"""So many characters of a value are printed."""
+"""How many characters of a value are printed."""
 
 
 def try_plan(plan: Plan, project: Project, sample: int | None, *, quiet: bool, output: str) -> None:

@@ -32,7 +32,7 @@ LEASE_HELD = 4
 INTERRUPTED = 130
 
 LONGEST_LINE = 240
-"""So much of a line of a file is shown."""
+"""How many characters of a source line are shown."""
 LONGEST_MESSAGE = 2000
 
 
@@ -155,7 +155,7 @@ def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def clipped(text: str) -> str:
-    """A message that quotes a value of any length, without the middle of it if it is too long."""
+    """A message without its middle if it is too long, because it may quote a value of any length."""
     half = LONGEST_MESSAGE // 2
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} … {text[-half:]}"
 
@@ -211,7 +211,7 @@ def _excerpt(line: str, column: int) -> tuple[str, int]:
 
 
 def _lines(file: str) -> Sequence[str]:
-    """The lines of a file that is shown; a workflow or project file, which was read before, unless that failed."""
+    """The lines of a workflow or project file, to show some of them; none if it cannot be read."""
     from catchment.spec.document import read_file
 
     try:

@@ -1,4 +1,4 @@
-"""Waits until somebody saves one of some files."""
+"""Waits until one of several files changes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Stamps = Mapping[Path, tuple[int, int] | None]
 
 
 def stamps(files: Iterable[Path]) -> Stamps:
-    """When each file was changed last, and its size; None for one that is not there."""
+    """The modification time and the size of each file; None if it does not exist."""
     return {file: _stamp(file) for file in files}
 
 
 def wait_for_change(before: Stamps) -> None:
-    """Return when one of the files is not as it was."""
+    """Return when one of the files has changed."""
     while stamps(before) == before:
         time.sleep(LOOK_SECONDS)
 

@@ -15,14 +15,14 @@ from catchment.errors import RequestError
 
 
 def require(question: str) -> None:
-    """Continue only if a person agrees; without a terminal nobody has agreed."""
+    """Raise unless the user agrees; without a terminal, there is nobody to ask."""
     require_somebody()
     if not agrees(question):
         raise refused()
 
 
 def require_somebody() -> None:
-    """Continue only if there is a terminal to ask on."""
+    """Raise if there is no terminal to ask on."""
     if not sys.stdin.isatty():
         raise RequestError(
             "this needs confirmation, and there is no terminal to ask on",
@@ -37,7 +37,7 @@ def agrees(question: str) -> bool:
 
 
 def refused() -> RequestError:
-    """The error to raise if the person did not agree."""
+    """The error to raise if the user does not agree."""
     return RequestError("nothing was changed", code="not-confirmed")
 
 

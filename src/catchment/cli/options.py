@@ -97,7 +97,7 @@ def variables(command: Command) -> Command:
 
 
 def selection(command: Command) -> Command:
-    """`--select` and `--exclude`: which jobs are meant."""
+    """`--select` and `--exclude`: which jobs to include."""
     for option in (
         click.option("--exclude", multiple=True, metavar="JOB", help="Leave out these jobs; written as in --select."),
         click.option(
@@ -128,17 +128,17 @@ def quiet(command: Command) -> Command:
 
 
 def notify(command: Command) -> Command:
-    """`--notify`: hooks of the project file that are told how a run ends."""
+    """`--notify`: hooks of the project file that are notified when a run ends."""
     text = "Tell this hook of the project file how the run ends; may be given several times."
     return click.option("--notify", multiple=True, metavar="NAME", help=text)(command)
 
 
 DETACHING = ("--detach", "--name", "--restart")
-"""The options of `detach`, as people write them."""
+"""The options of `detach`, as written on the command line."""
 
 
 def detach(command: Command) -> Command:
-    """`--detach` and the options of a service. The verb calls `detaching.detached` instead of taking them."""
+    """`--detach` and the options of a service. They are not passed to the verb, which calls `detaching.detached`."""
     flag, name, restart = DETACHING
     for option in (
         click.option(
@@ -173,7 +173,7 @@ WORKFLOW_FILE = click.Path(path_type=Path)
 
 
 def given(*names: str) -> list[str]:
-    """Which of these options of the verb are on its command line, as people write them."""
+    """Those of the named options that are on the command line, as they are written there."""
     ctx = click.get_current_context()
     spelled = {option.name: f"`{max(option.opts, key=len)}`" for option in ctx.command.params}
     return [spelled[name] for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]

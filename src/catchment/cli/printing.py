@@ -26,7 +26,7 @@ def teller(*, quiet: bool) -> Callable[[str], None]:
 
 
 def refresh(looks: Iterable[Look], echo: Callable[[Look], object]) -> None:
-    """Print what somebody watches, each time in place of the last on a terminal, as long as anybody reads."""
+    """Print one look after another, each in place of the last on a terminal, until nobody reads the output."""
     for number, look in enumerate(looks):
         if number and sys.stdout.isatty():
             click.clear()
@@ -48,9 +48,9 @@ def _as_text(value: object) -> str:
 def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows under their column names; numbers are right-aligned.
 
-    Lines are never folded: an address that is folded can be neither copied nor read by the next program.
+    Lines are never wrapped: a wrapped address can be neither copied nor read by another program.
     """
-    if not columns:  # of a statement that returns nothing
+    if not columns:  # the statement returns nothing
         return
     known = [tuple(row) for row in rows]
     head, body = tuple(map(_cell, columns)), [tuple(_cell(cell_text(value)) for value in row) for row in known]
@@ -66,7 +66,7 @@ def echo_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 GAP = "   "
-"""What is between two columns."""
+"""The space between two columns."""
 _UNSEEN = dict.fromkeys(map(ord, "\a\b\v\f\r"))
 """Characters that move the cursor of a terminal."""
 _Cell = tuple[str, ...]
@@ -89,7 +89,7 @@ def _padded(line: str, width: int, right: bool) -> str:  # noqa: FBT001 - mapped
 
 
 def _width(line: str) -> int:
-    """The columns of a terminal that a text needs."""
+    """How many columns of a terminal a text takes up."""
     if line.isascii():
         return len(line)
     from rich.cells import cell_len

@@ -82,7 +82,7 @@ def query(
 
 
 class Asked(TypedDict):
-    """What a query is asked with, whether it is watched or not."""
+    """The arguments of a query, whether it is watched or not."""
 
     limit: int | None
     published: bool

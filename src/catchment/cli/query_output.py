@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 FORMS = ("table", "json", "csv", "markdown", "arrow")
 ON_A_TERMINAL = 1000
-"""How many rows a person gets to see who has not said how many."""
+"""How many rows a terminal shows if no limit is given."""
 
 
 def row_limit(given: int | None) -> int | None:
-    """The most rows to print; None for all."""
+    """The maximum number of rows to print; None for all."""
     if given is None and sys.stdout.isatty():
         return ON_A_TERMINAL
     return given or None
@@ -61,7 +61,7 @@ def _table(result: QueryResult) -> None:
 
 
 def _json(result: QueryResult) -> None:
-    """Print the rows as they came: a large result would need much memory as Python values."""
+    """Print the rows as received: as Python values, a large result would need much more memory."""
     columns, truncated = json.dumps(result.columns, ensure_ascii=False), json.dumps(result.truncated)
     sys.stdout.write(f'{{\n  "columns": {columns},\n  "truncated": {truncated},\n  "rows": [')
     for number, text in enumerate(result.texts):

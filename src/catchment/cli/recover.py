@@ -99,7 +99,7 @@ def _may_remove(found: Sequence[Unfinished]) -> bool:
 
 
 def _expected(table: Unfinished) -> Mapping[str, Any]:
-    """What recovery would do, in the shape of its result. What would be refused is not known beforehand."""
+    """What recovery would do, in the shape of its result. Which writes would be refused is not known beforehand."""
     return {
         "table": table.target,
         "published": table.sealed,

@@ -1,4 +1,4 @@
-"""`catchment run FILE` and `catchment resume [RUN]`; `catchment apply -f FILE` is what other tools call `run`."""
+"""`catchment run FILE`, `catchment resume [RUN]`, and `catchment apply -f FILE`, as other tools call `run`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_WINDOWS = 10_000
 INCREMENTAL = ("backfill", "until_caught_up", "windows", "wait")
-"""Options that say how incremental jobs are run."""
+"""Options that control how incremental jobs run."""
 NOT_OF_TICKS = (
     *INCREMENTAL,
     *("select", "exclude", "variables", "dry_run", "with_data", "sample", "notify"),
@@ -165,12 +165,12 @@ def tell_findings(prepared: Prepared) -> None:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for on the command line."""
+    """What the command line asks of a run."""
 
     request: RunRequest
     choices: Choices
     recorded: Choices | None = None
-    """The choices of an earlier run, which hold where no others are made."""
+    """The choices of an earlier run, which apply where `choices` has none."""
     notify: tuple[str, ...] = ()
 
 
@@ -191,15 +191,15 @@ def run_file(
     prepared = projects.prepare(file, project, asked.choices, asked.recorded)
     project, plan = prepared.require()
     require_inputs(plan)
-    # Of a stream, too, only one run can be active.
+    # A stream, too, has only one active run, so `--wait` applies to it.
     streams = any(job.stream is not None for job in plan.jobs)
     _check_incremental(plan, options.given(*(name for name in INCREMENTAL if not (streams and name == "wait"))))
     if not quiet:
         tell_findings(prepared)
     if prepared.workflow and prepared.workflow.schedule and not quiet:
         printing.tell(f"{plan.workflow} runs once, now; `catchment schedule {file}` follows its schedule")
-    # The id is chosen here, so that the service goes on with its run if its process has to be started again.
     check_hooks(project, asked.notify)
+    # The id is chosen here, so that the service continues the same run if its process has to be restarted.
     if detaching.detached(
         plan.workflow, project, output=output, more=("--run-id", new_run_id(datetime.now(timezone.utc)))
     ):

@@ -32,12 +32,12 @@ def sinks(*, quiet: bool) -> Sequence[Sink]:
 
 
 def conclude(run: Run, project: Project, *, quiet: bool, output: str) -> None:
-    """Print the result of a run, and the command that goes on if it did not succeed; exit with its exit code."""
+    """Print the result of a run, and the command that resumes it if it did not succeed; exit with its exit code."""
     if quiet:
         echo_errors(run)
     echo(run, output)
     if run.status != "succeeded":
-        sys.stdout.flush()  # so that the command is the last line where both streams are one
+        sys.stdout.flush()  # so that the command is the last line if both streams go to the same place
         printing.tell(f"to go on: catchment resume {run.run_id}{_elsewhere(project)}")
     raise click.exceptions.Exit(exit_code(run))
 
@@ -69,7 +69,7 @@ def echo(run: Run, output: str, *, indent: int | None = 2) -> None:
 
 
 def _starting(run: Run) -> str:
-    """How much of the run's time was the start of its engines."""
+    """How much of the run's time it took to start its engines."""
     waited = max((job.engine_seconds for job in run.jobs if not job.kept), default=0.0)
     return f", {waited:.1f} s of it to start Spark" if round(waited, 1) else ""
 

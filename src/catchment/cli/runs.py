@@ -82,7 +82,7 @@ def logs(run_id: str | None, job: str | None, where: Path, output: str, *, follo
 
 
 def _follow(pieces: Iterator[tuple[Path, str]]) -> None:
-    """Print pieces of several files as they come, with the name of the file where it changes."""
+    """Print pieces of several files as they arrive, with the name of the file whenever it changes."""
     shown: Path | None = None
     for file, text in pieces:
         if file != shown:

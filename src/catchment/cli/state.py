@@ -204,7 +204,7 @@ def _parsed(keys: Sequence[str]) -> dict[str, str]:
 
 
 def _content(file: Path) -> str:
-    """The text of a file, or of standard input, whose size is limited too."""
+    """The text of a file or of standard input; the size of both is limited."""
     from catchment.spec.document import MAX_BYTES, read_file
 
     hint = "export one workflow at a time: `catchment state export WORKFLOW`"

@@ -20,7 +20,7 @@ class AnswerLost(CatchmentError):
 
 
 class _Answer(io.FileIO):
-    """Standard output. A reader that leaves early (`catchment runs | head`) is no trouble; anything else is."""
+    """Standard output. A reader that leaves early (`catchment runs | head`) is not an error; any other failure is."""
 
     left = False
     """Whether its reader has left."""
@@ -39,7 +39,7 @@ class _Answer(io.FileIO):
 
 
 class _Story(io.FileIO):
-    """Standard error. What nobody can read there must not change what happens."""
+    """Standard error. If it cannot be written, the command continues as usual."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
@@ -62,7 +62,7 @@ def nobody_reads() -> bool:
 
 
 def discard_answer() -> None:
-    """Discard what could not be written to standard output, so that the end of the program does not try again."""
+    """Discard what could not be written to standard output, so that the program does not try again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
@@ -71,7 +71,7 @@ def _fill_gap(number: int) -> None:
     try:
         os.fstat(number)
     except OSError:
-        os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
 
 
 def _text(raw: io.FileIO, before: TextIO | None, *, line_buffering: bool) -> TextIO:

@@ -1,7 +1,7 @@
 """The command of a service: `python -m catchment.cli.supervised VERB …` is `catchment VERB …` under a supervisor.
 
-Its standard input is a pipe whose other end only its supervisor has. When the pipe ends, the supervisor is gone, and
-the command stops as at a Ctrl-C: nothing runs on that nobody looks after.
+Its standard input is a pipe whose other end only its supervisor holds. When the pipe ends, the supervisor is gone, and
+the command stops as on Ctrl-C, so that nothing keeps running without a supervisor.
 """
 
 from __future__ import annotations

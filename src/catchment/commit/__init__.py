@@ -1,1 +1,1 @@
-"""The heart: buffer, seal, consolidate, publish, recover. Many writers, one table, nothing lost, nothing twice."""
+"""The commit path: buffer, seal, consolidate, publish, recover. Many writers, one table, no write lost or doubled."""

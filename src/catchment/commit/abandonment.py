@@ -1,4 +1,4 @@
-"""Giving up open writes that nobody will ever seal: of jobs that failed, and of engines that are gone."""
+"""Abandons open writes that will never be sealed: those of failed jobs and of lost engines."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from catchment.store.ledger import Ledger
 from catchment.store.writes import Entry
 
 ROUND_SECONDS = 30.0
-"""How often a publisher looks for them."""
+"""How often a publisher looks for such writes."""
 
 
 class Rounds:
-    """Says when it is time to look again. For one thread at a time."""
+    """Says when the next round is due. Not thread-safe."""
 
     def __init__(self, seconds: float = ROUND_SECONDS) -> None:
         self._seconds = seconds
         self._next = 0.0
 
     def due(self) -> bool:
-        """Whether a round is due; the next one is then due later."""
+        """Whether a round is due; if so, schedules the next one."""
         now = time.monotonic()
         if now < self._next:
             return False
@@ -29,21 +29,21 @@ class Rounds:
 
 
 def abandon_lost(ledger: Ledger, target: str) -> tuple[str, ...]:
-    """Give up the open writes of engines that are gone; a run that wants one of them begins it anew.
+    """Abandon the open writes of lost engines; a run that still needs one of them starts it again.
 
-    Only buffered ones. A write that its format commits itself may be committed: `own_commit.settle` asks the log.
+    Only buffered writes: one that its format commits itself may be committed, so `own_commit.settle` checks the log.
     """
     gone = [write for write in ledger.ownerless(target) if write.intent.buffered]
     return tuple(write.write_id for write in gone if ledger.abandon(write, engine_lost(write)))
 
 
 def reason(error: CatchmentError) -> dict[str, str | None]:
-    """Why a write was given up, as the ledger keeps it."""
+    """Why a write was abandoned, in the form that the ledger stores."""
     return {"code": error.code, "message": error.message, "hint": error.hint}
 
 
 def engine_lost(write: Entry) -> dict[str, str]:
-    """The error of a write whose engine is gone."""
+    """The error of a write whose engine is lost."""
     return {
         "code": "engine-lost",
         "message": f"the engine that wrote {write.write_id} is gone",

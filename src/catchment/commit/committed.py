@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Committed:
-    """A write as the format's log has it."""
+    """A write as the format's log records it."""
 
     snapshot_id: int | None
     rows: int

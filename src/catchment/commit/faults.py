@@ -1,7 +1,7 @@
-"""Named points of the commit path at which a test can end or stop this process; in every other run they do nothing.
+"""Named points on the commit path where a test can kill or stop this process; otherwise they do nothing.
 
 `CATCHMENT_FAULT=point:action` in the environment of an engine arms one point. Actions: `kill` (SIGKILL to the engine
-and its JVM), `stop` (SIGSTOP, until somebody continues it), `lose` (the answer of the catalog is dropped).
+and its JVM), `stop` (SIGSTOP, until a SIGCONT arrives), `lose` (the catalog's response is dropped).
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ CommonPoint = Literal[
 TablePoint = Literal["history-searched", "manifest-list-written", "before-swap", "swap-applied"]
 FilesPoint = Literal["planned", "partition-published", "old-removed", "stage-cleared"]
 OwnPoint = Literal["before-own-commit", "own-commit-applied"]
-"""Of formats that commit by themselves."""
+"""In formats that commit by themselves."""
 PublishedPoint = Literal["before-pointer-moved", "pointer-moved", "publication-recorded"]
-"""Of what readers of a published catalog see."""
+"""While the pointer of a published catalog moves."""
 StatePoint = Literal["window-opened", "before-state-moved", "state-moved"]
-"""Of jobs that go on from where the run before ended."""
+"""In incremental jobs."""
 StreamPoint = Literal["batch-written"]
-"""Of batches that are committed, before the checkpoint knows of it."""
+"""In streams: a batch is committed, but the checkpoint does not know it yet."""
 Point = CommonPoint | TablePoint | FilesPoint | OwnPoint | StatePoint | PublishedPoint | StreamPoint
 
 
 class AnswerLost(Exception):
-    """Stands for a catalog that committed and whose answer never arrived."""
+    """Simulates a catalog that has committed but whose response never arrives."""
 
 
 _armed = os.environ.get("CATCHMENT_FAULT", "")
 
 
 def point(name: Point) -> None:
-    """Pass a named point of the commit path."""
+    """Trigger the fault of this point, if it is armed."""
     if _armed and _armed.partition(":")[0] == name:
         _strike(_armed.partition(":")[2])
 
 
 def _strike(action: str) -> None:
     global _armed
-    _armed = ""  # once: the process that was stopped and goes on must not stop again
+    _armed = ""  # only once: a process that was stopped must not stop again after it continues
     if action == "lose":
         raise AnswerLost
     if action == "stop":
-        # To this thread: sent to the process, it may arrive after the thread has gone on into a transaction.
+        # To this thread: a signal to the whole process may arrive after this thread has entered a transaction.
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         return
     os.killpg(os.getpgid(0), signal.SIGKILL)

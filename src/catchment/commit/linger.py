@@ -9,12 +9,12 @@ from threading import Event
 
 @dataclass(frozen=True)
 class Linger:
-    """The wait of one sealed write before somebody takes the table's lease for it."""
+    """How one sealed write waits before the table's lease is taken to publish it."""
 
     seconds: float = 0.0
-    """The longest wait; 0 if the write is published at once."""
+    """The longest wait; 0 to publish at once."""
     announce: Callable[[], Event] = Event
-    """Says that the write is sealed; the event is set as soon as no other write of its run is to come."""
+    """Announces that the write is sealed; the event is set once no other write of the run is expected."""
 
 
 AT_ONCE = Linger()

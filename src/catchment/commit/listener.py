@@ -1,4 +1,4 @@
-"""Whoever asked for a write."""
+"""The requester of a write, as the commit path sees it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from catchment.commit.linger import Linger
 
 
 class Listener(Protocol):
-    """Hears why a write takes time, and may want it to stop."""
+    """Receives warnings about a write, and can cancel it."""
 
     @property
     def linger(self) -> Linger:
@@ -16,13 +16,13 @@ class Listener(Protocol):
         ...
 
     def warn(self, text: str) -> None:
-        """Hear what a person should know."""
+        """Receive a warning for the user."""
         ...
 
     def check(self) -> None:
-        """Raise where the write is no longer wanted."""
+        """Raise if the write was cancelled."""
         ...
 
     def wait_to_seal(self) -> None:
-        """The buffer is full: return when it may be sealed, raise where it is no longer wanted."""
+        """Wait until the complete buffer may be sealed; raises if the write was cancelled."""
         ...

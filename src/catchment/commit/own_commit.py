@@ -1,8 +1,8 @@
-"""Formats with a log of their own: their own commit, wrapped in the same ledger.
+"""Writes that a format commits itself, recorded in the same ledger.
 
-There is no seal: what the format has written is nothing until the format has committed it, and then the write id is in
-its log. A write is open until somebody has seen it there. So an open write whose engine is gone is committed or was
-never made, and the log tells which, unless that part of it was removed meanwhile.
+There is no seal: such a write has no effect until the format commits it, and then the write id is in the format's log.
+The ledger keeps the write open until the id was found there. So an open write of a lost engine is either committed or
+was never made, and the log tells which, unless that part of the log has been removed.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ log = logging.getLogger(__name__)
 
 
 Find = Callable[[Entry], Committed | JobError | None]
-"""Looks for a write in the format's log; an error says that the log does not tell any more."""
+"""Looks for a write in the format's log; returns an error if that part of the log no longer exists."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What became of the open writes of engines that are gone."""
+    """What became of the open writes of lost engines."""
 
     committed: tuple[str, ...]
     abandoned: tuple[str, ...]
     unknown: tuple[Refusal, ...]
-    """Writes of which a person has to say what became of them."""
+    """Writes whose fate a person has to decide."""
 
 
 def attempt_name(write_id: str) -> str:
-    """A name for one attempt at a write that has no buffer."""
+    """A unique name for one attempt at a write that has no buffer."""
     return f"{write_id.replace('/', '.')}.{uuid.uuid4().hex[:8]}"
 
 
 def finish(ledger: Ledger, intent: Intent, done: Committed, tell: Tell = log.warning) -> None:
-    """Remember what the log says."""
+    """Record in the ledger that the log has the write."""
     if ledger.finish(intent, Contents((), done.rows, done.bytes, done.files), done.snapshot_id):
         tell(behind(intent.target, [intent.write_id]))
 
 
 def settle(ledger: Ledger, target: str, find: Find, tell: Tell = log.warning) -> Settled:
-    """End the open writes of engines that are gone: committed if the log has them, given up otherwise.
+    """Settle the open writes of lost engines: committed if the log has them, otherwise abandoned.
 
-    One of which the log does not tell any more is given up with that error: nobody writes it again until a person has
-    looked for its rows. Given up as lost, it would be written again although it may be there.
+    If the log no longer tells, the write is abandoned with that error, and is not written again until a person has
+    looked for its rows. Abandoned as lost, it would be written again although its rows may be in the table.
     """
     committed, abandoned, unknown = [], [], []
     for write in (write for write in ledger.ownerless(target) if not write.intent.buffered):

@@ -1,4 +1,4 @@
-"""Publish: whoever holds the table's lease consolidates for everybody; the others wait for their row to turn."""
+"""Publishes sealed writes: the holder of the table's lease consolidates for all, the others wait for their writes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from catchment.store.writes import Entry, Published
 log = logging.getLogger(__name__)
 
 Check = Callable[[], None]
-"""Raises `LeaseLost` where somebody else took the lease."""
+"""Raises `LeaseLost` if another process took over the lease."""
 Tell = Callable[[str], None]
-"""Hears what a person should know."""
+"""Receives warnings for the user."""
 
 
 @dataclass
@@ -34,17 +34,17 @@ class Outcome:
     """What became of a batch."""
 
     committed: dict[str, int | None] = field(default_factory=dict)
-    """Write id -> snapshot; None where there was nothing to commit, or where there are no snapshots."""
+    """Write id -> snapshot; None if there was nothing to commit, or if the format has no snapshots."""
     refused: dict[str, CatchmentError] = field(default_factory=dict)
     """Writes that can never be published."""
     set_aside: dict[str, CatchmentError] = field(default_factory=dict)
-    """Writes that could not be published, and that a person has to look at."""
+    """Writes that could not be published and need a person's decision."""
     learned: tuple[str, ...] = ()
-    """Writes that the table has and that the ledger had lost."""
+    """Writes that are in the table but that the ledger had lost."""
     sent: set[str] = field(default_factory=set)
-    """The writes of swaps that were sent on the way here: the ledger has them as tried."""
+    """Writes in swaps that were sent during this consolidation: the ledger has them marked as tried."""
     unsure: set[str] = field(default_factory=set)
-    """Those of swaps of which nobody knows what became of them."""
+    """Writes in swaps whose outcome is unknown."""
 
     def left(self, batch: Sequence[Entry]) -> list[Entry]:
         """The writes whose fate is not known yet."""
@@ -53,12 +53,12 @@ class Outcome:
         return [replace(write, tried=write.tried or write.write_id in self.unsure) for write in left]
 
     def as_in_ledger(self, write: Entry) -> Entry:
-        """A write of the batch as the ledger has it by now."""
+        """A write of the batch as the ledger has it now."""
         return replace(write, tried=write.tried or write.write_id in self.sent)
 
 
 class Destination(Protocol):
-    """What publishes the sealed writes of one target, for whoever holds its lease."""
+    """Publishes the sealed writes of one target; the caller holds its lease."""
 
     @property
     def removes_buffers(self) -> bool:
@@ -67,47 +67,47 @@ class Destination(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many writes it takes at once."""
+        """The most writes that it publishes at once."""
         ...
 
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
-        """Publish sealed writes in their order; raises `WritesMoved` where somebody else has been at them."""
+        """Publish sealed writes in order; raises `WritesMoved` if another consolidator has changed them."""
         ...
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
-        """Remove those buffers of abandoned writes that can be removed without a look at anything else; says which."""
+        """Remove the buffers of abandoned writes that can go without checking the table's history; returns them."""
         ...
 
 
 BEHIND = "metastore-behind"
 TURN_SECONDS = 1.0
-"""A holder gives the lease back after this long, even if more is waiting: its own write is long through."""
+"""A holder releases the lease after this long even if more writes wait: its own write is long since published."""
 STALLED_SECONDS = 300.0
-"""A consolidation that has not moved for this long hangs; its lease is then left to others."""
+"""A consolidation that made no progress for this long counts as hung; its lease is then left to expire."""
 LOOK_SECONDS = 0.05
-"""How often an engine looks what another one has published."""
+"""How often an engine checks what another one has published."""
 NEWS_SECONDS = 1.0
-"""How long a writer relies on the thread of its engine that looks for all."""
+"""How long a writer waits for news from its engine's leading thread before it checks for itself."""
 
 
 Into = TypeVar("Into", bound="Destination")
 
 
 class News:
-    """Tells waiting threads that something has happened; none that looked before misses it."""
+    """Wakes waiting threads when something has happened; a thread that read `number` first misses nothing."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self.number = 0
 
     def tell(self) -> None:
-        """Something has happened."""
+        """Wake all waiting threads."""
         with self._changed:
             self.number += 1
             self._changed.notify_all()
 
     def wait(self, heard: int, seconds: float) -> None:
-        """Return as soon as there is news beyond number `heard`, or after so many seconds."""
+        """Return as soon as there is news after number `heard`, or after `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self.number != heard, seconds)
 
@@ -123,14 +123,14 @@ class Publisher(Generic[Into]):
     destination: Into
     news: News = field(default_factory=News)
     leader: threading.Lock = field(default_factory=threading.Lock)
-    """One thread of an engine consolidates, or looks whether another engine does; the others wait for its news."""
+    """Held by the thread that consolidates or watches another engine do so; the other threads wait for its news."""
     rounds: Rounds = field(default_factory=Rounds)
     stalled: float = STALLED_SECONDS
     place: str | None = None
-    """Where the table lies, if its lease is named after that and not after the target."""
+    """The table's location, if its lease is named after the location instead of the target."""
 
     def publish(self, write_id: str, tell: Tell = log.warning) -> Entry:
-        """Return when the write is committed; raises why it is not going to be."""
+        """Wait until the write is committed; raises the reason if it will not be."""
         heard = self.news.number
         while not self._lead(write_id, tell) and self._waits(write_id):
             self.news.wait(heard, NEWS_SECONDS)
@@ -147,8 +147,9 @@ class Publisher(Generic[Into]):
         return write
 
     def linger(self, write_id: str, linger: Linger) -> None:
-        """Wait for more writes, before anybody takes the lease: until the last one has come, a batch is full, or the
-        time is up. A write that others have published meanwhile does not wait.
+        """Wait for more writes before taking the lease: until the last one has come, a batch is full, or time is up.
+
+        Ends early if another engine or thread has published the write.
         """
         last_has_come, end = linger.announce(), time.monotonic() + linger.seconds
         while (left := end - time.monotonic()) > 0 and self._waits(write_id):
@@ -158,7 +159,7 @@ class Publisher(Generic[Into]):
                 return
 
     def consolidate(self, tell: Tell = log.warning) -> bool:
-        """Publish what is sealed; False where somebody else is at it."""
+        """Publish what is sealed; False if another thread or engine is doing so."""
         if not self.leader.acquire(blocking=False):
             return False
         try:
@@ -168,14 +169,14 @@ class Publisher(Generic[Into]):
             self.news.tell()
 
     def give_up_lost(self) -> tuple[str, ...]:
-        """Give up the open writes of engines that are gone; what they left goes where nothing has to be asked first."""
+        """Abandon the open writes of lost engines, and remove their buffers if that needs no look at the history."""
         lost = abandon_lost(self.ledger, self.target)
         left = [buffer for _, buffer in self.ledger.leftovers(self.target)]
         self.ledger.forget(self.destination.tidy(left))
         return lost
 
     def _lead(self, write_id: str, tell: Tell) -> bool:
-        """Work or look for all threads of this engine until one's own write is through; False if another one does."""
+        """Consolidate or watch for all threads of this engine until the write is done; False if another thread does."""
         if not self.leader.acquire(blocking=False):
             return False
         try:
@@ -195,10 +196,10 @@ class Publisher(Generic[Into]):
         if lease is None:
             return False
         faults.point("lease-taken")
-        # Who finds that the lease was taken over leaves the work to whoever took it.
+        # If the lease was taken over, its new holder does the work.
         with held(self.store, lease, self.stalled) as mine, suppress(LeaseLost):
             self._work(partial(mine.check, CHECK_SECONDS), tell)
-            # An engine that lives long cleans up after those that died since it met the table.
+            # A long-lived engine cleans up after engines that died since it first wrote to the table.
             if self.rounds.due():
                 self.give_up_lost()
         return True
@@ -215,9 +216,9 @@ class Publisher(Generic[Into]):
     def _publish(self, batch: Sequence[Entry], check: Check, tell: Tell) -> None:
         """Publish a batch. A write that cannot be read is set aside, and the others go on without it.
 
-        Of several writes it is not known which one is to blame, so each half is published by itself, in their order.
-        That is not left to later turns: an attempt may take longer than a turn, and every turn would begin with all of
-        them again. What a half has published before an error came is found in the table.
+        In a batch of several it is not known which write is to blame, so each half is published by itself, in order.
+        This is not left to later turns: an attempt may take longer than a turn, and every turn would start with the
+        whole batch again. What a half published before an error is found in the table.
         """
         check()
         try:
@@ -255,7 +256,7 @@ def _published(write: Entry, outcome: Outcome) -> Published:
 
 
 def behind(target: str, lost: Sequence[str]) -> str:
-    """The warning that a table has writes which the metastore has lost."""
+    """The warning that a table has writes that the metastore has lost."""
     return (
         f"{BEHIND}: {target} has {len(lost)} writes that the metastore has lost, as after a failover or a "
         f"restored backup ({', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}); they are recorded as committed again"

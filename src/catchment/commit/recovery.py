@@ -1,4 +1,4 @@
-"""Recovery: finish what is sealed, abandon what is open and ownerless, remove what nobody will ever publish."""
+"""Recovery: publishes sealed writes, abandons open writes of lost engines, removes the files of abandoned writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.store.writes import Entry
 
 @dataclass(frozen=True)
 class Refusal:
-    """A sealed write that cannot be published any more, and why."""
+    """A write that cannot be published, and why."""
 
     write_id: str
     code: str
@@ -27,21 +27,21 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """What there is to recover of one table, as the metastore tells it."""
+    """What there is to recover for one table, according to the metastore."""
 
     target: str
     sealed: tuple[str, ...]
     """Writes that will be published."""
     set_aside: tuple[Refusal, ...]
-    """Sealed writes that could not be published; a person says whether to try again or to drop them."""
+    """Sealed writes that could not be published; a person decides whether to retry or drop them."""
     lost: tuple[str, ...]
-    """Open writes whose engine is gone: nobody will ever seal them."""
+    """Open writes of lost engines: they will never be sealed."""
     alive: tuple[str, ...]
-    """Open writes of engines that are heard from: only those engines may touch them."""
+    """Open writes of live engines: only those engines may touch them."""
     buffers: tuple[str, ...]
-    """Directories of the lost writes and of those that were abandoned before: what may be removed."""
+    """Directories of lost writes and of writes abandoned earlier: these may be removed."""
     dataset: Mapping[str, Any]
-    """The table or the files, as a plan resolved them."""
+    """The table or the files, as the plan resolved them."""
 
     @property
     def recoverable(self) -> bool:
@@ -50,7 +50,7 @@ class Unfinished:
 
 
 def unfinished(store: Store, wanted: Collection[str] | None = None) -> tuple[Unfinished, ...]:
-    """The tables with open or sealed writes or with leftovers: all of them, or those that are wanted."""
+    """The tables with open or sealed writes or with leftovers: all of them, or only the wanted ones."""
     active = store.activity.writes()
     return tuple(
         _of_table(target, dataset, [write for write in active if write.target == target], store.ledger)
@@ -88,22 +88,22 @@ class Recovered:
     removed: tuple[str, ...]
     """Directories of abandoned writes whose files are gone."""
     kept: tuple[str, ...]
-    """Those whose files stay: the table's history refers to them, or nobody asked to remove them."""
+    """Directories whose files stay: the table's history refers to them, or their removal was not requested."""
 
 
 Remove = Callable[[Sequence[str]], Sequence[str]]
-"""Removes those of some buffers that may be removed, and says which."""
+"""Removes the given buffers where that is safe; returns those that it removed."""
 
 
 def keep_buffers(buffers: Sequence[str]) -> tuple[str, ...]:
-    """Remove nothing: nobody agreed to lose the files of abandoned writes."""
+    """Remove nothing: no one has agreed to lose the files of abandoned writes."""
     return ()
 
 
 def recover(publisher: Publisher[Any], remove: Remove) -> Recovered:
     """Recover one table or directory of files."""
     abandoned = abandon_lost(publisher.ledger, publisher.target)
-    # Before anything is published: the files of what is refused now are not among those that somebody agreed to lose.
+    # Listed before publishing: the user has not agreed to lose the files of writes that are refused only now.
     left = [buffer for _, buffer in publisher.ledger.leftovers(publisher.target)]
     published, refused = _finish(publisher)
     removed = tuple(remove(left))
@@ -113,7 +113,7 @@ def recover(publisher: Publisher[Any], remove: Remove) -> Recovered:
 
 
 def give_up_dropped(ledger: Ledger, target: str) -> Recovered:
-    """End the writes of a table that is no longer there; without its history nobody may remove their files."""
+    """Abandon the writes of a dropped table; their files stay, because without its history none may be removed."""
     abandoned = abandon_lost(ledger, target)
     left = tuple(buffer for _, buffer in ledger.leftovers(target))
     sealed = (write for write in map(ledger.find, ledger.sealed_ids(target)) if write is not None)
@@ -132,7 +132,7 @@ def _dropped(write: Entry) -> dict[str, str]:
 
 
 def _finish(publisher: Publisher[Any]) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
-    """Publish what is sealed now; what a living engine is about to publish is waited for."""
+    """Publish what is sealed now; waits for writes that a live engine is about to publish."""
     published, refused = [], []
     for write_id in publisher.ledger.sealed_ids(publisher.target):
         try:

@@ -1,4 +1,4 @@
-"""Writes that cannot be published although the table is there: set aside with their reason, and kept."""
+"""Writes that cannot be published although the table exists: they are set aside with the reason, and kept."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from catchment.errors import JobError
 from catchment.store.writes import Entry
 
 SET_ASIDE = "write-set-aside"
-"""The code of their error, also after a person has dropped them."""
+"""The error code of these writes, also after a person has dropped them."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
-"""What Python raises over a descriptor that is damaged, too large or of another shape. Trouble with a store, a catalog
-or the metastore has other types, and is not the fault of a write."""
+"""What Python raises for a descriptor that is damaged, too large or malformed. Failures of a store, a catalog or the
+metastore have other types, and are not the fault of a write."""
 
 
 def set_aside_error(write: Entry, reason: str) -> JobError:
@@ -23,5 +23,5 @@ def set_aside_error(write: Entry, reason: str) -> JobError:
 
 
 def unreadable(write: Entry, error: Exception) -> JobError:
-    """The error of a write that is set aside because what the ledger says of its files cannot be read."""
+    """The error of a write that is set aside because the descriptors of its files cannot be read."""
     return set_aside_error(write, f"its descriptors cannot be read: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What Spark does for a thread: the sign that a statement which takes hours does not hang."""
+"""The progress of a thread's Spark jobs, which shows that a statement that takes hours has not hung."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ RUNNING = "RUNNING"
 
 
 def spark_progress(session: SparkSession) -> Progress:
-    """The progress of the Spark jobs of the calling thread's group; other threads may ask for it."""
+    """The progress of the Spark jobs in the calling thread's group; any thread may call the result."""
     context = session.sparkContext
     group, tracker = context.getLocalProperty(JOB_GROUP), context.statusTracker()
 
     def progress() -> object:
         jobs = sorted(tracker.getJobIdsForGroup(group))
         known = (tracker.getJobInfo(job) for job in jobs)
-        # A single task may take hours. So a job that is running counts as progress by itself, whatever it has done.
+        # A single task may take hours, so a running job by itself counts as progress.
         return time.monotonic() if any(job and job.status == RUNNING for job in known) else jobs
 
     return progress

@@ -1,4 +1,4 @@
-"""Engines keep the metastore small: one of them at a time removes what is older than the project keeps."""
+"""Keeps the metastore small: one engine at a time removes records older than the project's retention."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from catchment.store import Store
 from catchment.store.holding import Repeated
 
 EVERY_SECONDS = 60.0
-"""How often an engine looks whether it is its turn."""
+"""How often an engine checks whether it is its turn."""
 TURN_SECONDS = 600.0
-"""How long the engines rest after one of them has had its turn."""
+"""The time between two turns, whichever engines take them."""
 BATCHES = 20
-"""The most that is removed in one turn."""
+"""The most batches that are removed in one turn."""
 
 
 def keep_small(store: Store, owner: str, days: float) -> Repeated:
@@ -19,8 +19,8 @@ def keep_small(store: Store, owner: str, days: float) -> Repeated:
 
 
 def take_turn(store: Store, owner: str, days: float) -> int:
-    """Remove old records if no engine did so a while ago; returns how many."""
-    # The lease is not given back: it runs out when the next turn is due, whoever takes it.
+    """Remove old records unless an engine did so recently; returns how many."""
+    # The lease is not released: it expires when the next turn is due, for any engine.
     if store.leases.take("upkeep", owner, TURN_SECONDS) is None:
         return 0
     removed = 0

@@ -23,7 +23,7 @@ class Observed:
 
 
 class WatchingReader:
-    """Queries in a thread while its `with` block runs; at least one query falls into it."""
+    """Queries in a thread while its `with` block runs, at least once."""
 
     def __init__(self, query: Callable[[], tuple[tuple[object, ...], ...]]) -> None:
         self._query = query

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 MONTHS = {1: range(1, 10), 2: range(4, 13)}
-"""The months in which each vendor drives: both drive from April to September, one of them in each other month."""
+"""The months in which each vendor drives: both drive from April to September, only one in each other month."""
 YEAR = 2025
 
 
 @dataclass(frozen=True)
 class Trips:
-    """The counts of what was generated, for checks."""
+    """The numbers of generated trips, for checks."""
 
     total: int
     by_vendor: dict[int, int]

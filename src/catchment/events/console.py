@@ -13,7 +13,7 @@ from catchment.events.job_progress import StageProgress, progressed
 from catchment.events.messages import sentence
 
 SILENT_SECONDS = 60.0
-"""A job of which nothing was printed for so long says how far it is."""
+"""If nothing was printed about a job for this long, its progress is printed."""
 
 
 class PlainLines:
@@ -33,7 +33,7 @@ class PlainLines:
             print(self._subject(event) + message, file=self._stream, flush=True)
 
     def _progress(self, event: Event) -> str | None:
-        """How far a job is, if it has been silent for long."""
+        """The progress of a job, if nothing was printed about it for a while."""
         row = self._rows.jobs.get(event.job or "")
         if row is None or row.progress is None or not event.is_progress:
             return None
@@ -101,7 +101,7 @@ class JobRow:
     until: datetime | None = None
     doing: str = ""
     progress: StageProgress | None = None
-    """How far the running Spark stages are."""
+    """The progress of the running Spark stages."""
     rows_written: int | None = None
 
     def seconds(self, now: datetime) -> float | None:

@@ -43,7 +43,7 @@ class Event:
 
     @property
     def is_progress(self) -> bool:
-        """Whether it only tells how far a job is, which is outdated at once."""
+        """Whether it only reports the progress of a job, which is soon outdated."""
         return self.kind == "job-note" and self.data.get("event") in ("progress", "batch")
 
 
@@ -59,13 +59,13 @@ log = logging.getLogger(__name__)
 
 
 BACKLOG = 1000
-"""How many events a sink may be behind before it gets no more progress, so that its backlog stays small."""
+"""How many events a sink may lag behind before progress events are dropped, so that its backlog stays small."""
 
 
 class Hub:
     """Accepts events from any thread, and delivers them to each sink in a thread of its own.
 
-    So a sink that is slow, or stands still, delays neither a job nor another sink.
+    A slow or stuck sink therefore delays neither a job nor another sink.
     """
 
     def __init__(self, run_id: str, redactor: Redactor) -> None:

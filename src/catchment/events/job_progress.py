@@ -1,4 +1,4 @@
-"""How far a job is, from what its engine reports about Spark's stages; and how long the rest of a stage may take."""
+"""The progress of a job, from what its engine reports about Spark's stages, and the time left in a stage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 ENOUGH_TASKS = 4
 ENOUGH_SECONDS = 5.0
-"""An estimate needs so many finished tasks of a stage, and so many seconds of it."""
+"""An estimate needs at least `ENOUGH_TASKS` finished tasks of a stage, and this many seconds of it."""
 
 
 @dataclass(frozen=True)
 class StageProgress:
-    """The stages of a job that Spark runs now."""
+    """The progress of the stages of a job that Spark runs now."""
 
     done: int
     """Finished tasks."""
@@ -26,14 +26,14 @@ class StageProgress:
     """Rows that its tasks have written."""
     bytes: int = 0
     began: datetime | None = None
-    """When the first report about these stages came."""
+    """When the first report about these stages arrived."""
     done_then: int = 0
     """How many tasks were finished then."""
 
     def seconds_left(self, now: datetime) -> float | None:
-        """How long the running stages may take, by the pace of their tasks; None if too little is known.
+        """How much longer the running stages may take, by the pace of their tasks; None if too little is known.
 
-        Nobody knows which stages are to come, so there is no estimate for the job as a whole.
+        The stages to come are unknown, so there is no estimate for the job as a whole.
         """
         if self.began is None:
             return None
@@ -50,7 +50,7 @@ class StageProgress:
 
 
 def progressed(before: StageProgress | None, data: Mapping[str, Any], at: datetime) -> StageProgress:
-    """The progress after a report; the pace counts anew for other stages."""
+    """The progress after a report; the pace is measured from the start again when the stages change."""
     stages: Sequence[int] = data.get("stages", ())
     numbers = {key: int(data.get(key, 0)) for key in ("done", "total", "stages_done", "stages_total", "rows", "bytes")}
     same = before is not None and before.stages == tuple(stages)
@@ -59,7 +59,7 @@ def progressed(before: StageProgress | None, data: Mapping[str, Any], at: dateti
 
 
 def written(rows: int, size: int) -> str:
-    """What was written so far, in words; nothing if that is nothing."""
+    """How much was written so far, in words; empty if nothing was."""
     parts = [f"{rows:,} rows"] if rows else []
     parts += [_size(size)] if size else []
     return f"{' and '.join(parts)} written" if parts else ""

@@ -35,7 +35,7 @@ class JsonLines:
 
 
 class MetastoreSink:
-    """A sink that stores a run's events, except notes of progress, which are outdated at once."""
+    """A sink that stores a run's events, except progress, which is soon outdated."""
 
     def __init__(self, events: Events, lease: Lease) -> None:
         self._events = events

@@ -1,4 +1,4 @@
-"""The formats of the lake, one folder each, which holds everything that is particular to the format.
+"""The formats of the lake: one folder each, with everything that is specific to the format.
 
 `registry` knows every format by its traits and loads its code only when it is used.
 """

@@ -15,7 +15,7 @@ from catchment.formats.model import Write
 from catchment.plan.model import FileAddress, InputPlan
 
 MAX_SCHEMA = 2 * 1024 * 1024
-"""As many bytes as a workflow file may have."""
+"""In bytes; the same limit as for workflow files."""
 
 
 def sorted_rows(frame: DataFrame, write: Write, partitions: Sequence[Column]) -> DataFrame:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from catchment.formats.metadata_reading import NeedsEngine
 
 CONNECT_SECONDS, ANSWER_SECONDS = 10, 30
-"""An engine is more patient, and is asked next."""
+"""Short, because an engine is tried next, which waits longer."""
 SQLITE, POSTGRESQL = "jdbc:sqlite:", "jdbc:postgresql://"
 _LIBPQ = {"user": "user", "password": "password", "sslmode": "sslmode", "sslrootcert": "sslrootcert"}
 _HARMLESS = frozenset(
@@ -21,13 +21,13 @@ _HARMLESS = frozenset(
         *("readOnly", "readOnlyMode", "reWriteBatchedInserts", "defaultRowFetchSize", "schema-version"),
     }
 )
-"""Settings of the JDBC driver that make no difference to what is read."""
+"""Settings of the JDBC driver that do not affect what is read."""
 
 Row = Mapping[str, Any]
 
 
 class Cursor(Protocol):
-    """What the cursors of both drivers can do."""
+    """The common interface of both drivers' cursors."""
 
     @property
     def description(self) -> Sequence[Sequence[Any]] | None: ...
@@ -35,13 +35,13 @@ class Cursor(Protocol):
 
 
 def select(properties: Mapping[str, str], table: str, given: Mapping[str, str]) -> list[Row]:
-    """The rows of one table with these values; none if there is no such table, or no database yet.
+    """The rows of a table that have these values; none if the table or its database does not exist.
 
     `properties` are those of the catalog: `uri`, and the driver's with the prefix `jdbc.`.
     """
     uri = properties.get("uri", "")
     condition = " AND ".join(f"{column} = ?" for column in given)
-    sql, values = f"SELECT * FROM {table} WHERE {condition}", tuple(given.values())  # noqa: S608 - names of ours
+    sql, values = f"SELECT * FROM {table} WHERE {condition}", tuple(given.values())  # noqa: S608 - our own names
     if uri.startswith(SQLITE):
         return _of_sqlite(uri.removeprefix(SQLITE), table, sql, values)
     if uri.startswith(POSTGRESQL):

@@ -12,7 +12,7 @@ from catchment.table_health import TableHealth
 
 
 class NeedsEngine(Exception):
-    """Only an engine can answer; the message says why. What is wrong, if anything is, the engine's error says."""
+    """Only an engine can answer; the message says why. If something is wrong, the engine's error explains it."""
 
 
 @dataclass(frozen=True)
@@ -43,5 +43,5 @@ class MetadataReader(Protocol):
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]
     ) -> TableHealth:
-        """How well the files of a table serve its readers; `compacted` says when the ledger has a compaction of it."""
+        """How well the files of a table serve its readers; `compacted` gives its last compaction in the ledger."""
         ...

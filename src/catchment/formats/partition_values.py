@@ -1,4 +1,4 @@
-"""Partitions that people name: checks the columns and the values, and makes the condition that selects them."""
+"""Partitions named by users: checks their columns and values, and builds the condition that selects them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class PartitionColumn:
 
     name: str
     type: str
-    """Spark's name of the type."""
+    """Spark's name for the type."""
     condition: Callable[[str], str] | None = None
-    """The condition for one of its values, which are not values of a column of the table; raises ValueError."""
+    """Builds the condition for a value, if its values are not those of a table column; raises ValueError."""
     source: str | None = None
-    """The SQL of the column that its values are made of, if that is another one."""
+    """The SQL of the column that its values are derived from, if that is a different one."""
 
 
 def check_partitions(dataset: Dataset, columns: Sequence[str], wanted: Sequence[Partition]) -> None:
@@ -62,7 +62,7 @@ def partition_condition(dataset: Dataset, columns: Sequence[PartitionColumn], wa
 
 
 def quoted(name: str) -> str:
-    """A name as SQL spells it."""
+    """A name, quoted for Spark SQL."""
     return f"`{name.replace('`', '``')}`"
 
 

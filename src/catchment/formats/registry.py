@@ -75,7 +75,7 @@ def supporting(trait: str, value: str | None = None) -> str:
 
 
 def supporting_formats(trait: str) -> str:
-    """The names of the formats that some folder of formats lists in a trait, for messages."""
+    """All format names that are listed in a trait, for messages."""
     return ", ".join(sorted(name for each in all_traits() for name in getattr(each, trait)))
 
 

@@ -1,4 +1,4 @@
-"""What a rewrite of files may be asked for: whatever would have no effect is refused."""
+"""Checks the options of a file rewrite: options that would have no effect are refused."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Rewrite
 
 FLAGS = frozenset({"rewrite-all"})
-"""Properties that are true or false; the others of formats that Catchment rewrites itself are whole numbers."""
+"""Boolean properties; all other properties that are checked here are whole numbers."""
 
 
 def check_rewrite(dataset: Dataset, operation: Rewrite, *, sorts: bool = False, filters: bool = False) -> None:
-    """Raise if a format cannot do what is asked, or if a limit makes the rewrite do nothing."""
+    """Raise if the format does not support an option, or if a limit makes the rewrite do nothing."""
     known = traits_of(dataset.format).rewrite_options
     if unknown := sorted(set(operation.properties) - known):
         raise JobError(

@@ -29,7 +29,7 @@ class Statement:
         return cls(sql, tuple(clauses))
 
     def place(self, error: BaseException) -> Position | None:
-        """The position in the workflow of the SQL that an error of Spark names; None if it names no clause."""
+        """The position in the workflow of the SQL that a Spark error points to; None if it points to no clause."""
         offsets = (offset for cause in causes(error) for offset in self._offsets(cause))
         return next((place for place in map(self._position, offsets) if place), None)
 
@@ -61,7 +61,7 @@ def delete_statement(condition: Clause, table: str) -> Statement:
 
 
 def create_rows_view(frame: DataFrame, name: str) -> None:
-    """Create a view of rows. Spark 4.1 cannot plan a MERGE from a view on a table, so the view has only rows."""
+    """Create a view over the rows alone, because Spark 4.1 cannot plan a MERGE from a view on a table."""
     query = frame._jdf.queryExecution()
     if not query.analyzed().deterministic():
         frame.createOrReplaceTempView(name)  # Spark itself refuses non-deterministic rows, with a clear message

@@ -1,6 +1,6 @@
 """Keys and addresses of S3 stores, from the settings of the clients that engines use. No Spark here.
 
-A setting that is not known to be harmless makes a client read in another way, so that only an engine can answer.
+A setting that is not known to be harmless may change how a client reads, so only an engine can answer then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from catchment.formats.metadata_reading import Access, NeedsEngine
 
 HADOOP = "spark.hadoop.fs.s3a."
 ANY_REGION = "us-east-1"
-"""What stores that are not Amazon's take for a region."""
+"""The region for stores that are not Amazon's."""
 _HADOOP_KEYS = {
     "access.key": "key",
     "secret.key": "secret",
@@ -55,7 +55,7 @@ class S3Access:
 
 
 def of_hadoop(bucket: str, access: Access) -> S3Access:
-    """The access of Hadoop's S3 client (`s3a://`) to a bucket, whose own settings go first."""
+    """The access of Hadoop's S3 client (`s3a://`) to a bucket; settings of the bucket take precedence."""
     if "HADOOP_CONF_DIR" in access.environment:
         raise NeedsEngine("Hadoop's own configuration (HADOOP_CONF_DIR) may have settings of S3")
     given = access.below(HADOOP)

@@ -49,7 +49,7 @@ class Difference:
 
 
 def differences(rows: StructType, table: StructType) -> list[Difference]:
-    """All differences between the schemas of rows and table, whatever the order of columns."""
+    """All differences between the schemas of rows and table, regardless of the order of columns."""
     return list(_of_fields(rows, table, ""))
 
 

@@ -17,7 +17,7 @@ Opened = TypeVar("Opened")
 
 
 def open_patiently(open: Callable[[], Opened], trouble: str) -> Opened:
-    """Open a catalog; a JDBC catalog creates its own tables at first, and two engines may do that at once."""
+    """Open a catalog; retries, because two engines may create the tables of a new JDBC catalog at the same time."""
     for number in attempts(MAX_OPENINGS, longest=LONGEST_PAUSE_SECONDS):
         try:
             return open()

@@ -1,4 +1,4 @@
-"""Spark's names of types, from its JSON. No Spark here."""
+"""Spark's type names, from its JSON. No Spark here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "big
 
 
 def simple_type(kind: Any) -> str:
-    """The type as SQL writes it, from Spark's JSON of it."""
+    """The SQL name of a type, from Spark's JSON."""
     if isinstance(kind, str):
         return _NAMES.get(kind, kind)
     if kind["type"] == "array":

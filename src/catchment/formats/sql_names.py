@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 Edit = tuple[int, int, str]
-"""Start and end of a text that is replaced, and its replacement."""
+"""Start and end of the text to replace, and its replacement."""
 
 
 def parsed(sql: str, catalogs: Collection[str]) -> exp.Expr | None:

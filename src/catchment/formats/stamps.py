@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # whoever reads the history of a table does not load the store
+if TYPE_CHECKING:  # reading a table's history must not load the store
     from catchment.formats.write_model import Write
     from catchment.store.writes import Contents, Entry
 
@@ -51,12 +51,12 @@ def windows_stamp(windows: Iterable[Mapping[str, Any] | None]) -> dict[str, str]
 
 
 def windows_in(stamp: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The windows that the stamp of a commit tells of."""
+    """The windows in the stamp of a commit."""
     return list(json.loads(stamp.get(WINDOWS, "[]")))
 
 
 def split(listed: str | None) -> tuple[str, ...]:
-    """The values of a property that holds one for each write."""
+    """The values of a property that holds one value per write."""
     return tuple(listed.split(",")) if listed else ()
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem
 
 CONNECT_SECONDS, ANSWER_SECONDS, ATTEMPTS = 5.0, 30.0, 3
-"""An engine is more patient, and is asked next."""
+"""Short, because an engine is tried next, which waits longer."""
 S3_SCHEMES = ("s3a", "s3", "s3n")
 
 
@@ -35,11 +35,11 @@ class StoreFiles(Protocol):
     """The files of one store."""
 
     def read(self, location: str) -> bytes:
-        """A whole file; raises FileNotFoundError if there is none."""
+        """The contents of a file; raises FileNotFoundError if it does not exist."""
         ...
 
     def listed(self, location: str, *, recursive: bool = False) -> list[StoredFile]:
-        """What a directory holds; nothing if there is no such directory."""
+        """The contents of a directory; empty if it does not exist."""
         ...
 
 
@@ -47,12 +47,12 @@ class LocalFiles:
     """The disks of this machine."""
 
     def read(self, location: str) -> bytes:
-        """A whole file."""
+        """The contents of a file."""
         with _only_missing():
             return _local(location).read_bytes()
 
     def listed(self, location: str, *, recursive: bool = False) -> list[StoredFile]:
-        """What a directory holds."""
+        """The contents of a directory."""
         with _only_missing():
             return list(_walked(_local(location), "", recursive=recursive))
 
@@ -64,12 +64,12 @@ class S3Files:
         self._files = _s3(access)
 
     def read(self, location: str) -> bytes:
-        """A whole file."""
+        """The contents of a file."""
         with _only_missing(), self._files.open_input_stream(_key(location)) as stream:
             return bytes(stream.read())
 
     def listed(self, location: str, *, recursive: bool = False) -> list[StoredFile]:
-        """What a directory holds."""
+        """The contents of a directory."""
         from pyarrow.fs import FileSelector, FileType
 
         base = _key(location).rstrip("/")
@@ -112,7 +112,7 @@ def _walked(directory: Path, prefix: str, *, recursive: bool) -> Iterator[Stored
     for entry in found:
         try:
             known, inside = entry.stat(), entry.is_dir()
-        except FileNotFoundError:  # somebody has just removed it
+        except FileNotFoundError:  # removed since it was listed
             continue
         yield StoredFile(f"{prefix}{entry.name}", known.st_size, known.st_mtime, inside)
         if inside and recursive:
@@ -121,7 +121,7 @@ def _walked(directory: Path, prefix: str, *, recursive: bool) -> Iterator[Stored
 
 @contextmanager
 def _only_missing() -> Iterator[None]:
-    """Every trouble but a missing file is explained by an engine, which tries for longer."""
+    """Leave every error but a missing file to an engine, which retries for longer and explains it."""
     try:
         yield
     except FileNotFoundError:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from catchment.formats.traits import Package
 
-# Hadoop's S3 connector requires an SDK bundle of 640 MB. Iceberg's has 69 MB and lacks only two parts of it.
+# Hadoop's S3 connector requires an SDK bundle of 640 MB. Iceberg's has 69 MB and lacks only two modules of it.
 S3: Mapping[str, tuple[Package, ...]] = {
     "4.1": (
         Package("org.apache.hadoop:hadoop-aws:3.4.2", without=("software.amazon.awssdk:bundle",)),

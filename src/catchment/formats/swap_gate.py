@@ -1,8 +1,8 @@
-"""Takes the table's lease for the swap of a compaction alone, where a format's own code commits.
+"""Holds the table's lease only during the swap of a compaction that the format's own code commits.
 
 A compaction rewrites files for minutes and then changes the table in a moment. The format's code does both in one
-call. Inside of that call its commit waits at a gate (`SwapGate.java`); a thread of ours takes the lease, lets it
-through, and gives the lease back.
+call. Inside that call, its commit waits at a gate (`SwapGate.java`); one of our threads takes the lease, lets the
+commit through, and releases the lease.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from catchment.jvm.classes import Jvm
 CLASS = "catchment.commit.SwapGate"
 SOURCE = Path(__file__).with_name("SwapGate.java")
 LOOK_MILLIS = 200
-"""How long to wait for a commit before looking whether there will be none."""
+"""How long to wait for a commit before checking whether the compaction has ended."""
 
 Lease = Callable[[], AbstractContextManager[None]]
 log = logging.getLogger(__name__)
 
 
 def install(spark: SparkSession) -> None:
-    """Load the Java into an engine."""
+    """Load the Java class into an engine."""
     java_source.load(spark, CLASS, SOURCE)
 
 
 @contextmanager
 def leased_swaps(spark: SparkSession, place: str, lease: Lease) -> Iterator[None]:
-    """Inside, a commit of Java to a place holds the lease while it changes the table, and not before."""
+    """Within this context, a Java commit to `place` holds the lease while it changes the table, and not before."""
     gate = Jvm.of(spark)(CLASS).open(place)
     keeper = _GateKeeper(gate, lease)
     keeper.start()
@@ -53,14 +53,14 @@ def leased_swaps(spark: SparkSession, place: str, lease: Lease) -> Iterator[None
 
 
 class _GateKeeper(Thread):
-    """Holds the lease while a commit is inside of the gate."""
+    """Holds the lease while a commit is inside the gate."""
 
     def __init__(self, gate: Any, lease: Lease) -> None:
         super().__init__(name="swap-gate", daemon=True)
         self.ended = Event()
-        """Set when no commit will come any more."""
+        """Set when no further commit will come."""
         self.problem: Exception | None = None
-        """Why the lease could not be had."""
+        """Why the lease could not be taken."""
         self._gate, self._lease = gate, lease
 
     def run(self) -> None:

@@ -22,5 +22,5 @@ class Drops(Protocol):
     def drop(
         self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener
     ) -> None:
-        """Drop a table with its files. Nobody has an unfinished write to it."""
+        """Drop a table with its files. The table must have no unfinished writes."""
         ...

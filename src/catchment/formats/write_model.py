@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from catchment.plan.model import OutputPlan
 
-if TYPE_CHECKING:  # whoever reads the history of a table does not load the store
+if TYPE_CHECKING:  # reading a table's history must not load the store
     from catchment.store.writes import Base, Entry
 
 

@@ -57,7 +57,7 @@ class Backfiller:
             return added_up(self._run_all(lease, windows))
 
     def _listed_before(self, window: Incremental) -> tuple[Window, ...]:
-        """The windows that this run has listed before; what is committed is not written again."""
+        """The windows that this run listed in an earlier attempt; what is committed is not written again."""
         own = self._states.of_run(*self._job, self.command.run_id, "backfill")
         if any(each.status == "dropped" for each in own):
             raise JobError(

@@ -22,7 +22,7 @@ SHOWN = 3
 
 
 def has_bad_rows(source: InputPlan) -> bool:
-    """Whether rows of an input may be bad, and are noticed."""
+    """Whether bad rows of an input are detected: its format can have them, and the input does not keep them."""
     return source.dataset.format in traits_of(source.dataset.format).bad_rows and source.bad_rows != "keep"
 
 
@@ -43,7 +43,7 @@ def tell(story: Story, source: InputPlan, rows: int, quarantine: str | None) -> 
 def explained(spark: SparkSession, job: JobPlan, story: Story, problem: CatchmentError) -> CatchmentError:
     """The error for a job that met bad rows: how many there are, and where the first ones are."""
     for source in (each for each in job.inputs if has_bad_rows(each) and each.bad_rows == "fail"):
-        with suppress(Exception):  # what stopped the job is the error to report
+        with suppress(Exception):  # the error that stopped the job is the one to report
             found = open_format(source.dataset.format, FindsBadRows).find_bad_rows(spark, source, SHOWN)
             if found.rows:
                 _note(story, source, found.rows, first=[asdict(row) for row in found.first])

@@ -1,7 +1,7 @@
-"""The checkpoint of a stream: whose it is, what may change while it is kept, and when its batches began.
+"""The checkpoint of a stream: which job it belongs to, what may change while it is kept, and when its batches began.
 
-The directory of a job has a file that says which job it belongs to, and a checkpoint of Spark for each view that
-outputs write.
+The directory of a job has a file that says which job it belongs to, and a Spark checkpoint for each view that outputs
+write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class About:
     workflow: str
     job: str
     spark: str
-    """The line of Spark that began it."""
+    """The major and minor version of the Spark that began it."""
     output_mode: str
     inputs: Mapping[str, str]
     """Format and address of each stream by name."""
@@ -47,10 +47,10 @@ class About:
     stateful: Sequence[str]
     """The views whose rows depend on earlier batches."""
     steps: Mapping[str, str]
-    """The SQL by name of the step, in one spelling."""
+    """The normalized SQL of each step by name."""
     version: int = VERSION
     identities: Mapping[str, str] = field(default_factory=dict)
-    """What tells a stream's dataset from others of its name, by the name of the input."""
+    """What tells the dataset of a stream from others with the same name, by the name of the input."""
 
 
 def about(command: RunJob, spark: str, stateful: Sequence[str], identities: Mapping[str, str]) -> About:
@@ -65,13 +65,13 @@ def about(command: RunJob, spark: str, stateful: Sequence[str], identities: Mapp
 
 
 def _spelled(sql: str) -> str:
-    """SQL without what makes no difference, such as comments and line breaks."""
+    """SQL without insignificant differences, such as comments and line breaks."""
     statement = parse(sql)
     return statement.sql(dialect="spark", comments=False) if statement is not None else " ".join(sql.split())
 
 
 def changes(before: About, now: About) -> Iterator[str]:
-    """What differs that may not while a checkpoint is kept."""
+    """The differences that are not allowed while a checkpoint is kept."""
     yield from _differing("input", before.inputs, now.inputs)
     yield from _differing("output", before.outputs, now.outputs)
     if list(before.stateful) != list(now.stateful):
@@ -84,7 +84,7 @@ def changes(before: About, now: About) -> Iterator[str]:
 
 
 def replaced(before: About, now: About) -> Sequence[str]:
-    """The inputs whose dataset is another one than that which the stream has read."""
+    """The inputs whose dataset is no longer the one that the stream has read."""
     known = before.identities
     return [name for name, identity in now.identities.items() if known.get(name, identity) != identity]
 
@@ -130,8 +130,8 @@ class Checkpoint:
     def identity(self, view: str, query: str, number: int) -> str:
         """The beginning of the write ids of a batch, which is the same whenever and wherever the batch runs.
 
-        It begins with the time at which the batch was planned, as a run id does with that of the run. Spark writes
-        that time down before the batch runs for the first time.
+        It begins with the time at which the batch was planned, as a run id begins with the time of the run. Spark
+        records that time before the batch runs for the first time.
         """
         text = self._read(f"{view}/offsets/{number}")
         if text is None:
@@ -164,7 +164,7 @@ class Checkpoint:
             stream.close()
 
     def _write(self, name: str, text: str) -> None:
-        """Write a file under another name first, so that it is there whole or not at all."""
+        """Write a file under a temporary name and rename it, so that it appears whole or not at all."""
         path, files = self._at(name)
         unfinished = self._at(f".{name}.{uuid.uuid4().hex}")[0]
         stream = files.create(unfinished)

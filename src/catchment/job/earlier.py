@@ -15,7 +15,7 @@ AT_LEAST_TWO = 2
 
 
 def input_versions(spark: SparkSession, job: JobPlan) -> dict[str, str]:
-    """The current versions of the inputs of a job with several outputs, of which an attempt may complete only some."""
+    """The current versions of a job's inputs, if it has several outputs: an attempt may complete only some of them."""
     if len(job.writes) < AT_LEAST_TWO:
         return {}
     states = {source.name: _input_version(spark, source) for source in job.inputs}

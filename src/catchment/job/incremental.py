@@ -43,7 +43,7 @@ class WindowLoop:
     """Whether every output of a window is committed."""
 
     def run(self) -> JobReport:
-        """Run as many windows as requested, or as there are; windows that this run finished before count."""
+        """Run as many windows as requested, or as there are; windows that this run finished earlier count."""
         reports: list[JobReport] = []
         with job_lease(self.writer, self.command, self.story) as lease:
             self._catch_up(lease)
@@ -58,7 +58,7 @@ class WindowLoop:
         return added_up(reports)
 
     def _catch_up(self, lease: Lease) -> None:
-        """Open the newest window again that the metastore has lost; it is then finished as any that was left open."""
+        """Reopen the newest window that the metastore has lost; it is then finished like any other open window."""
         if (lost := lost_window(self.spark, self.command, self.writer)) is not None:
             text = f"window {lost.number} ({lost.opened_by}) is in the table, and the metastore has lost it"
             self.story.warn(f"{text}, as after a failover or a restored backup; it is finished first", code=BEHIND)

@@ -12,7 +12,7 @@ from catchment.plan.model import OutputPlan
 
 
 class Lingering:
-    """Tells the run what is sealed, and hears from it when to publish."""
+    """Tells the run what is sealed, and waits for its signal to publish."""
 
     def __init__(self, attempt: str, send: Callable[[Sealed], None]) -> None:
         self._attempt = attempt
@@ -25,12 +25,12 @@ class Lingering:
         return Linger(output.linger, partial(self._announce, output.name))
 
     def publish(self, output: str) -> None:
-        """Nobody else of the run is to come: end the wait of this output."""
+        """End the wait of this output: no other write of the run is expected."""
         if output in self._waiting:
             self._waiting[output].set()
 
     def end(self) -> None:
-        """End every wait, and those that have not begun: the run is cancelled, and sealed writes are published."""
+        """End every wait, also those yet to begin: the run is cancelled, and sealed writes are published at once."""
         self._ended = True
         for output in tuple(self._waiting):
             self.publish(output)

@@ -1,4 +1,4 @@
-"""Refuses datasets of this machine with symbolic links that lead out of their depot."""
+"""Refuses local datasets with symbolic links that lead out of their depot."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def _entries(directory: str) -> Sequence[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return tuple(entries)
-    except OSError:  # a file, or gone, or not readable: then reading it fails and says why
+    except OSError:  # a file, missing, or unreadable: reading it will fail and say why
         return ()

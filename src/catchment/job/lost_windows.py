@@ -1,7 +1,7 @@
-"""Windows that are in the tables and not in the metastore, which was replaced by an older copy of itself.
+"""Windows that are in the tables but not in the metastore, because that was replaced by an older copy of itself.
 
-A window goes into the history of its outputs with its write. Without it, a job whose state fell back would read the
-same rows again under new write ids, and nobody would notice.
+The history of an output records the window of each write. Without that record, a job whose state went back would read
+the same rows again under new write ids, and nothing would notice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from catchment.plan.model import OutputPlan
 from catchment.store.states import Window, window_of
 
 CLOCKS_APART_SECONDS = 3600.0
-"""How far the clocks of the metastore and of whoever committed may differ."""
+"""How far the clocks of the metastore and of the committing machine may differ."""
 
 
 def lost_window(spark: SparkSession, command: RunJob, writer: Writer) -> Window | None:

@@ -1,4 +1,4 @@
-"""Finds out why a local directory cannot be written, because Java does not say why, or where."""
+"""Finds out why a local directory cannot be written to, because Java says neither why nor where."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refusal(spark: SparkSession, dataset: Dataset, problem: CatchmentError) -> C
 
 
 def with_space_left(spark: SparkSession, dataset: Dataset | None, problem: CatchmentError) -> CatchmentError:
-    """The error of a full disk, with how much space the disks have that the job writes to."""
+    """The error of a full disk, with how much space is left on the disks that the job writes to."""
     temporary = [Path(each) for each in spark.sparkContext.getConf().get(LOCAL_DIR, "").split(",") if each]
     place = _place(spark, dataset) if dataset else None
     told = [space_left(each) for each in (*([place] if place else []), *temporary)]
@@ -37,6 +37,6 @@ def with_space_left(spark: SparkSession, dataset: Dataset | None, problem: Catch
 
 
 def _place(spark: SparkSession, dataset: Dataset) -> Path | None:
-    """Where a dataset lies, if that is a directory of this machine."""
+    """The location of a dataset, if it is a local directory."""
     place = dataset.path or spark.conf.get(f"spark.sql.catalog.{dataset.depot}.warehouse", "")
     return Path(place) if place and place.startswith("/") else None

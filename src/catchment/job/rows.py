@@ -34,15 +34,15 @@ from catchment.job.statements import Allowed, run_statement
 from catchment.project.model import Depot
 
 MESSAGE_CHARACTERS = 1024 * 1024
-"""A message with so many characters of rows is sent."""
+"""A message is sent once its rows have more characters than this."""
 LONGEST_ROW = 64 * 1024 * 1024
 FEW_ROWS = 10_000
-"""So many rows are fetched at once; more are fetched partition by partition, which needs less memory."""
+"""Up to this many rows are fetched at once; more are fetched partition by partition, which needs less memory."""
 SECONDS = DecimalType(20, 6)
 EPOCH = date(1970, 1, 1).toordinal()
 DAY = 86_400_000_000
 CYCLE = 146_097
-"""The calendar repeats after so many days: 400 years."""
+"""The calendar repeats after this many days: 400 years."""
 
 
 def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()) -> Iterator[Rows]:
@@ -60,13 +60,13 @@ def run_query(spark: SparkSession, query: RunQuery, depots: Sequence[Depot] = ()
 
 
 def first_rows(frame: DataFrame, count: int) -> list[list[Any]]:
-    """The first rows of a frame as values of JSON."""
+    """The first rows of a frame as JSON values."""
     kinds = [field.dataType for field in frame.schema.fields]
     return [json.loads(_text_of(row, kinds)) for row in _fetched(frame, count)][:count]
 
 
 _MAY_BE_UNPUBLISHED = ("table-or-view-not-found", "query-failed")
-"""The second one if the catalog has no database yet."""
+"""The second code occurs if the catalog has no database yet."""
 
 
 def _with_reason(spark: SparkSession, problem: CatchmentError, sql: str, depots: Sequence[Depot]) -> CatchmentError:

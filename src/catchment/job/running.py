@@ -39,7 +39,7 @@ from catchment.store.states import Window, record_of
 from catchment.who import who
 
 MAX_RERUNS = 3
-"""How often a job starts again because others changed the partitions that it replaces."""
+"""How often a job starts again because other writers changed the partitions that it replaces."""
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,10 @@ def _found(source: InputPlan, done: Mapping[str, OutputResult], bad: Mapping[str
 def _compute(
     attempt: _Attempt, outputs: Sequence[OutputPlan], earlier: Mapping[str, EarlierWrite], bad: dict[str, int]
 ) -> dict[str, OutputResult]:
-    """Write these outputs; `bad` gets the numbers of bad rows that are dropped or not there, by input."""
+    """Write these outputs; fills `bad` with the number of bad rows by input, except those that are quarantined."""
     views: dict[str, DataFrame] = {}
     try:
-        # Before anything is read: later commits of others are changes that the job has not seen.
+        # Before anything is read: commits of other writers after this are changes that the job has not seen.
         begun = [_begin(attempt, output) for output in outputs]
         states = input_versions(attempt.spark, attempt.job) | _window_texts(attempt)
         warn_changed_inputs(attempt.story, attempt.job, earlier, states)
@@ -226,7 +226,7 @@ def _window_texts(attempt: _Attempt) -> dict[str, str]:
 
 
 def _window_record(attempt: _Attempt) -> Mapping[str, Any] | None:
-    """What the history of the outputs keeps of the window; nobody goes on from those of backfills."""
+    """The record of the window for the history of the outputs; backfills have none, as no state continues from them."""
     window = attempt.window
     return record_of(window, attempt.writer.ledger.metastore) if window and window.cause == "run" else None
 

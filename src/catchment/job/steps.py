@@ -1,4 +1,4 @@
-"""Runs steps: SQL over earlier views, whose result is a view again."""
+"""Runs steps: SQL over earlier views, whose result becomes another view."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _blamed(error: BaseException, step: StepPlan, handed: Edited) -> Iterator[Po
 
 
 def _checks(step: StepPlan) -> Iterator[Position]:
-    """Where a step raises errors itself: Spark does not say which of these has failed."""
+    """The places where a step raises errors itself: Spark does not say which of them has failed."""
     for found in _CHECK.finditer(code_of(step.sql) or ""):
         yield step.at_offset(found.start())
 

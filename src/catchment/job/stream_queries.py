@@ -1,4 +1,4 @@
-"""Streaming queries of Spark whose batches are written by the thread that asks for them."""
+"""Spark streaming queries whose batches are written by the thread that fetches them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from catchment.plan.model import StreamPlan
 CLASS = "catchment.streams.Batches"
 SOURCE = Path(__file__).with_name("Batches.java")
 QUERY, BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
-"""Spark's names for what tasks of a stream may ask for: the query and the batch that they belong to."""
+"""The local properties from which the tasks of a stream know their query and their batch."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Batch:
     java: Any
 
     def written(self) -> None:
-        """Every output has the rows: the query may go on."""
+        """All outputs have the rows: the query may continue."""
         self.java.written()
 
     def failed(self) -> None:
-        """The rows were not written: the query ends, and the next one runs this batch again."""
+        """The rows were not written: the query ends, and repeats this batch when it is started again."""
         self.java.failed()
 
 
@@ -70,7 +70,7 @@ class Queries:
         self._queries[view] = writer.start()
 
     def id_of(self, view: str) -> str:
-        """The id of a query, which its checkpoint keeps."""
+        """The id of a query, which is stored in its checkpoint."""
         return str(self._queries[view].id)
 
     def are_active(self) -> bool:
@@ -88,13 +88,13 @@ class Queries:
         return Batch(str(found.view()), int(found.number()), self._in_session(found.rows()), found)
 
     def progress(self) -> Mapping[str, Mapping[str, Any]]:
-        """What Spark says of the last batch with rows of each query, by view."""
+        """Spark's report on the last batch of each query that had rows, by view."""
         found = {view: _last_with_rows(query._jsq.recentProgress()) for view, query in self._queries.items()}
         return {view: json.loads(each.json()) for view, each in found.items() if each is not None}
 
     @contextmanager
     def computing(self, batch: Batch) -> Iterator[DataFrame]:
-        """The rows of a batch; Spark jobs of the context know that they belong to it."""
+        """The rows of a batch; Spark jobs inside the context know that they belong to it."""
         context = self._spark.sparkContext
         properties = {QUERY: self.id_of(batch.view), BATCH: str(batch.number)}
         for key, value in properties.items():
@@ -107,13 +107,13 @@ class Queries:
                 context._jsc.setLocalProperty(key, None)
 
     def stop(self) -> None:
-        """End all queries; a batch that was not written is run again by the next ones."""
+        """End all queries; a batch that was not written is repeated by the next attempt."""
         for query in self._queries.values():
-            with suppress(Exception):  # it has ended already, or Java has
+            with suppress(Exception):  # the query or the JVM has ended already
                 query.stop()
 
     def _in_session(self, rows: Any) -> DataFrame:
-        """The rows in the session of the attempt: those of the query are in a copy of it."""
+        """The rows in the session of the attempt; the query itself runs in a copy of that session."""
         session = self._spark._jsparkSession
         datasets = self._jvm(f"{session.getClass().getPackageName()}.Dataset")
         return DataFrame(datasets.ofRows(session, rows.logicalPlan()), self._spark)
@@ -133,9 +133,9 @@ class Queries:
 
 @contextmanager
 def _computed_once(rows: DataFrame) -> Iterator[DataFrame]:
-    """Rows that remember earlier batches: what they remember moves on when they are computed.
+    """The rows of a stateful view: computing them advances their state.
 
-    They have to be computed once, however many outputs there are, and even if an earlier attempt has written them all.
+    They must be computed once, however many outputs there are, and even if an earlier attempt has written all of them.
     """
     kept = rows.persist()
     try:
@@ -146,13 +146,13 @@ def _computed_once(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 def _last_with_rows(reports: Any) -> Any:
-    """The newest report on a batch that had rows; a stream also reports that nothing has come."""
+    """The newest report on a batch that had rows; Spark also reports batches without any."""
     newest_first = (reports[index] for index in range(len(reports) - 1, -1, -1))
     return next((each for each in newest_first if each.numInputRows()), None)
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether a query has failed although its batch is complete, so that the next one goes on with the next batch."""
+    """Whether a query has failed although its batch is complete, so that a restart continues with the next batch."""
     faults = {(fault.kind, fault.thrown_by) for traits in all_traits() for fault in traits.passing_faults}
     return any((kind, cause.thrown_by) in faults for cause in causes(error) for kind in cause.classes)
 

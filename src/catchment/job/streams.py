@@ -1,8 +1,8 @@
 """Runs a job that reads streams: every batch is a write whose id is the same on every attempt.
 
-Each view that outputs write is a query of Spark with a checkpoint of its own. The query waits while its batch is
-written through buffer, seal and commit like any other write, and goes on when all outputs of the view have it. A batch
-that was written and that Spark does not know of, because the engine died in between, is found again by its id.
+Each view that outputs write is a Spark query with a checkpoint of its own. The query waits while its batch is written
+through buffer, seal and commit like any other write, and continues when all outputs of the view have it. If the engine
+dies before Spark has recorded a batch that was written, the batch is found by its id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from catchment.run_model import JobReport
 from catchment.store import Lease
 
 POLL_SECONDS = 0.2
-"""How long to wait for a batch before looking whether the job was cancelled or a query has ended."""
+"""How long to wait for a batch before checking whether the job was cancelled or a query has ended."""
 PROGRESS_SECONDS = 1.0
 """The shortest time between two reports on the batches of a view."""
 
@@ -58,10 +58,10 @@ class StreamRun:
     _told: dict[str, int] = field(default_factory=dict)
     """The last batch that was reported, by view."""
     _asked: float = 0.0
-    """When Spark was asked for its progress."""
+    """When Spark was last asked for its progress."""
 
     def run(self) -> JobReport:
-        """Run until everything is read, or until somebody stops the job."""
+        """Run until everything is read or the job is stopped."""
         with job_lease(self.writer, self.command, self.story) as lease:
             frames = self.open_views()
             views = {view: frames[view] for view in written_views(self.command.job)}
@@ -125,7 +125,7 @@ class StreamRun:
         job, store = self.command.job, self.writer.store
         outputs = [output for output in job.outputs if output.source == batch.view]
         try:
-            # Two attempts would give a batch the same ids, but they would trip over each other in the checkpoint.
+            # Two attempts would give a batch the same ids, but they would interfere with each other in the checkpoint.
             store.leases.confirm(lease, LEASE_SECONDS)
             identity = checkpoint.identity(batch.view, queries.id_of(batch.view), batch.number)
             self.story.log.info("batch %d of %s: %s", batch.number, batch.view, identity)
@@ -149,7 +149,7 @@ class StreamRun:
 
 
 def _described(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """The last batch of a query, as far as Spark and the sources tell."""
+    """Facts about the last batch of a query, as Spark and the sources report them."""
     lag = {name: value for source in progress["sources"] for name, value in (source.get("metrics") or {}).items()}
     return {
         "batch": progress["batchId"],

@@ -1,4 +1,4 @@
-"""Views of a job, whatever their names."""
+"""Creates the views of a job, whatever their names are."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pyspark.sql import DataFrame
 
 
 def create_view(frame: DataFrame, name: str) -> None:
-    """Create a view of a frame; in SQL, a name such as `1` or `größe` must be quoted, and so it must be here."""
+    """Create a view of a frame; names such as `1` or `größe` must be quoted here, as in SQL."""
     frame.createOrReplaceTempView(f"`{name}`")

@@ -82,7 +82,7 @@ def check_fits(spark: SparkSession, job: JobPlan, window: Window) -> None:
 
 
 def check_outputs(job: JobPlan, window: Window) -> None:
-    """Raise if an output of a window has changed since: its rows would be written twice."""
+    """Raise if an output has changed since the window was opened: its rows would be written twice."""
     now = dict(job.reported)
     for name, address in (window.outputs or {}).items():
         if now.get(name) != address:
@@ -103,7 +103,7 @@ def _fits(source: InputPlan, part: InputWindow, zone: str) -> bool:
 
 
 def described(part: InputWindow) -> str:
-    """A window in words."""
+    """A window as text."""
     return ", ".join(f"{key} = {value}" for key, value in part.values.items())
 
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 MAX_CAUSES = 20
 JVM_ERRORS = (Py4JJavaError, PySparkException)
-"""What a call into the JVM raises; PySpark turns some of Java's exceptions, the illegal argument too, into its own."""
+"""What a call into the JVM raises; PySpark converts some Java exceptions, such as IllegalArgumentException."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Throwable:
 
     @cached_property
     def sql_state(self) -> str | None:
-        """The five characters with which a database says what went wrong, if it is an exception of a database."""
+        """The SQLSTATE code (five characters), if it is an exception of a database."""
         return str(self.java.getSQLState()) if "java.sql.SQLException" in self.classes else None
 
     def _call_spark_method(self, method: str) -> Any:
-        """The result of a method of SparkThrowable, which exceptions of formats implement too; None if it has none."""
+        """The result of a method of SparkThrowable, which also exceptions of formats implement; None if it has none."""
         if not _implements(self.java.getClass(), "org.apache.spark.SparkThrowable"):
             return None
         try:
@@ -74,7 +74,7 @@ class Throwable:
 
     @cached_property
     def thrown_by(self) -> str:
-        """The full name of the class that threw it, by itself or with a check; empty if Java does not know."""
+        """The full name of the class that threw it, directly or by a precondition; empty if Java does not know."""
         names = (str(frame.getClassName()) for frame in self.java.getStackTrace())
         return next((name for name in names if not name.endswith(".Preconditions")), "")
 
@@ -94,7 +94,7 @@ def causes(error: BaseException) -> Iterator[Throwable]:
 
 
 def first_cause(error: BaseException) -> Throwable:
-    """The JVM exception that a call into the JVM has raised."""
+    """The outermost JVM exception of a call into the JVM."""
     return next(causes(error))
 
 
@@ -111,7 +111,7 @@ def _java(error: BaseException) -> Any:
 
 
 def _hidden_error(error: BaseException) -> BaseException:
-    """The exception that PySpark has hidden: it replaces errors that are not Spark's own by an internal error."""
+    """The exception that PySpark has hidden: it replaces errors that are not Spark's own with an internal error."""
     original, java = error.__context__, _java(error)
     masked = isinstance(original, Py4JJavaError) and java is not None and Throwable(java).condition == "INTERNAL_ERROR"
     return original if masked and original is not None else error

@@ -19,7 +19,7 @@ class HeapUse:
     """What a heap holds; all sizes are in bytes."""
 
     used: int
-    """With garbage that no collection has removed yet."""
+    """Includes garbage that has not been collected yet."""
     live: int
     """What was left after the last collection."""
     most: int
@@ -47,7 +47,7 @@ class Heap:
         return HeapUse(used, min(self._left_by(last), used), most, (uptime - last.getEndTime()) / 1000)
 
     def collect(self) -> None:
-        """Have all garbage collected now, which stops every thread of the JVM for a moment."""
+        """Collect all garbage now, which stops every thread of the JVM for a moment."""
         self._jvm("java.lang.System").gc()
 
     @cached_property
@@ -65,7 +65,7 @@ class Heap:
 
     @cached_property
     def _pools(self) -> list[str]:
-        """The parts of the heap; collectors also tell of memory that is not in it."""
+        """The memory pools of the heap; collectors also report memory outside it."""
         bean = "java.lang.management.MemoryPoolMXBean"
         pools = listed(self._jvm(BEANS).getMemoryPoolMXBeans())
         return [self._call(bean, "getName", pool) for pool in pools if self._is_heap(pool)]
@@ -83,7 +83,7 @@ class Heap:
         return sum(after.get(pool).getUsed() for pool in self._pools)
 
     def _call(self, interface: str, method: str, bean: Any) -> Any:
-        # The beans' own classes are closed to callers outside their module, and py4j calls the methods of those.
+        # Called through the interface: py4j would call the bean's own class, which its module does not export.
         if (interface, method) not in self._methods:
             none = java_array(self._spark, "java.lang.Class")
             self._methods[interface, method] = java_class(self._spark, interface).getMethod(method, none)

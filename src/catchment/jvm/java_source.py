@@ -1,7 +1,7 @@
 """Compiles Java source in an engine with Janino, which is part of Spark.
 
-Each engine compiles it for itself, into a directory of its own that Spark removes: classes in a shared cache could be
-replaced by others.
+Each engine compiles for itself, into a directory of its own that Spark removes: in a shared cache, other processes
+could replace the classes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _loaded: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
 
 
 def load(spark: SparkSession, name: str, source: Path) -> None:
-    """Compile a source file, unless that was done, and make its class known to every thread of the engine."""
+    """Compile a source file, unless that was done already, and make its class known to every thread of the engine."""
     with _loading:
         known = _loaded.setdefault(spark.sparkContext, set())
         if name not in known:

@@ -1,1 +1,1 @@
-"""Maintenance and metadata changes of tables."""
+"""Maintenance of tables, changes of their metadata, and drops."""

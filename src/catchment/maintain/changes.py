@@ -24,7 +24,7 @@ def make_change(
     *,
     dry_run: bool = False,
 ) -> Mapping[str, Any]:
-    """Make a change, or preview it; a change that was made already is not made twice."""
+    """Make a change or preview it; a change that was made already is not repeated."""
     dataset = change.dataset
     try:
         facts = open_format(dataset.format, ChangesTables).change(

@@ -1,4 +1,4 @@
-"""Drops tables on request. A table with unfinished writes stays: rows that somebody was promised would be lost."""
+"""Drops tables on request. A table with unfinished writes stays: rows that were promised would be lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def drop_table(
     try:
         there = open_format(dataset.format, Inspects).inspect(spark, "table", dataset, published)
         facts = {key: there.get(key) for key in _REPORTED}
-        # Whoever creates the table anew waits, and so does nobody else: a writer that begins now finds no table.
+        # Only a writer that creates the table again waits for this lease: a writer that begins now finds no table.
         lease = (writer.store, dataset.target, writer.owner, listener, spark_progress(spark))
         with table_lease(*lease, right="creation"):
             _require_unused(writer, dataset)
@@ -50,7 +50,7 @@ def drop_table(
 
 
 def _require_unused(writer: Writer, dataset: Dataset) -> None:
-    """Raise if somebody writes the table, or if a sealed write waits to be published to it."""
+    """Raise if a live engine writes the table, or if a sealed write waits to be published to it."""
     here = [write for write in writer.store.activity.writes() if write.target == dataset.target]
     busy = [write.write_id for write in here if write.state == "sealed" or write.alive]
     if busy:

@@ -24,9 +24,9 @@ def prepare(
     choices: Choices | None = None,
     recorded: Choices | None = None,
 ) -> Prepared:
-    """Read a workflow and its project, unless that is given, and plan it; collects all problems of both.
+    """Read a workflow, and its project unless given, and plan it; collects all problems of both.
 
-    `choices` say what of it is run and with which values; the `recorded` ones of a run hold where no others are made.
+    `choices` select jobs and give values; the `recorded` choices of an earlier run apply where `choices` has none.
     """
     # Imported here, so that engines, which need only the model, do not load the YAML parser.
     from catchment.plan import preparation

@@ -15,7 +15,7 @@ _MODE, _COLUMN = "mode", "columnnameofcorruptrecord"
 
 
 def bad_rows_of(given: Input, format: str, findings: Findings) -> BadRows:
-    """What happens to bad rows of an input: what `badRows` says, or else Spark's own option `mode`."""
+    """What happens to bad rows of an input, according to `badRows` or to Spark's own option `mode`."""
     if format not in traits_of(format).bad_rows:
         _check_no_effect(given, format, findings)
         return "fail"

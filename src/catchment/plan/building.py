@@ -20,7 +20,7 @@ from catchment.spec.model import Job, Workflow
 
 
 def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | None:
-    """The plan, if the jobs can be ordered; it may be used only if the findings have no error."""
+    """The plan, or None if the jobs cannot be ordered; it may be used only if the findings have no error."""
     project = with_embedded(workflow, project)
     graph = _graph(workflow)
     findings.extend(_cycles(workflow, graph))

@@ -13,7 +13,7 @@ from catchment.plan.definition import Definition
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that is different. The order of the fields is their order in the JSON of `catchment diff`."""
+    """One difference. The order of the fields is their order in the JSON of `catchment diff`."""
 
     path: str
     """Where it is in the job, such as `outputs.orders.mode`."""
@@ -21,7 +21,7 @@ class Change:
     after: str | None
 
     def lines(self) -> list[str]:
-        """The change as people read it: texts of several lines with their differences alone."""
+        """The change for people to read; texts of several lines are shown as a diff."""
         before, after = ((text or "").rstrip("\n").split("\n") for text in (self.before, self.after))
         if len(before) == len(after) == 1:
             shown = ["nothing" if text is None else text for text in (self.before, self.after)]
@@ -32,7 +32,7 @@ class Change:
 
 @dataclass(frozen=True)
 class JobChange:
-    """A job that is not as it was."""
+    """A job that was added, removed or changed."""
 
     name: str
     change: Literal["added", "removed", "changed"]
@@ -40,7 +40,7 @@ class JobChange:
 
 
 def compare(before: Definition, after: Definition) -> tuple[JobChange, ...]:
-    """The jobs that are different, in the order of the workflow; those that are gone come last."""
+    """The jobs that differ, in the order of the workflow; removed jobs come last."""
     return tuple(_compare(before, after))
 
 

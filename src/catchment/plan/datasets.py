@@ -42,9 +42,9 @@ def of_output(text: str, name: str, given: str | None, project: Project) -> Data
 
 
 def of_maintained(text: str, project: Project, *, reading: bool = False) -> Dataset:
-    """The dataset that somebody wants to maintain; files without a suffix are of the depot's first format.
+    """The dataset to maintain; files without a suffix have the depot's first format.
 
-    With `reading`, they only want to know what maintenance would do.
+    With `reading`, the caller only wants to know what maintenance would do.
     """
     address = address_of(text, project)
     if address.acl == "r" and not reading:
@@ -59,7 +59,7 @@ def of_maintained(text: str, project: Project, *, reading: bool = False) -> Data
 
 
 def address_of(text: str, project: Project) -> Address:
-    """The address that a dataset is named by; in a project without depots it may be a plain path."""
+    """The address of a dataset; in a project without depots, `text` may be a plain path."""
     if not is_path(text):
         return parse(text)
     if depots.takes_paths(project):

@@ -1,7 +1,7 @@
-"""What a workflow says, as data that is recorded with a run and compared with what it says later.
+"""The definition of a workflow as data, which is recorded with a run and compared with later definitions.
 
-Positions, paths of this machine and everything that is left at its default are left out: two definitions are equal if
-the runs of both would do the same.
+Positions, paths on this machine and everything left at its default are omitted: two definitions are equal if the runs
+of both would do the same.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from catchment.plan.model import EnginePlan, JobPlan, Plan
 
 Definition = Mapping[str, Any]
-"""By the name of each job, what the job does."""
+"""What each job does, by its name."""
 
 _POSITIONS = frozenset({"where", "sql_where", "sql_lines", "lines"})
 _NOTHING: tuple[object, ...] = (None, "", 0, False, {}, [])
-"""What a field has that nobody has set."""
+"""Values of fields that were not set."""
 
 
 def definition_of(plan: Plan) -> Definition:
@@ -38,9 +38,9 @@ def _job(job: JobPlan, engine: EnginePlan) -> Definition:
 
 
 def _essence(value: Any) -> Any:
-    """The value without positions and without what says nothing."""
+    """The value without positions and unset fields."""
     if isinstance(value, Mapping):
-        if "address" in value and "depot" in value:  # a dataset: where its depot is does not belong to the workflow
+        if "address" in value and "depot" in value:  # a dataset: its depot's location is not part of the workflow
             return f"{value['address']} ({value['format']})" if "format" in value else value["address"]
         kept = {key: _essence(each) for key, each in value.items() if key not in _POSITIONS}
         return {key: each for key, each in kept.items() if each not in _NOTHING}

@@ -1,4 +1,4 @@
-"""Decides the kind of the depots that nobody configured, from the formats that a workflow uses in them."""
+"""Chooses the kind of unconfigured depots, based on the formats that a workflow uses in them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from catchment.spec.model import Workflow
 
 
 def with_embedded(workflow: Workflow, project: Project) -> Project:
-    """The project with the embedded depots that hold the tables of one format and nothing else.
+    """The project, with added embedded depots for tables of a single format.
 
-    A depot becomes one of them if a workflow uses such a format in it before anything else is there. From then on it
-    behaves like a configured depot of that kind: its datasets have that format, whether or not they say so.
+    A depot becomes one of them if a workflow uses such a format in it before the depot has any content. From then on
+    it behaves like a configured depot of that kind: its datasets have that format, whether or not they name it.
     """
     if project.file is not None:
         return project
@@ -38,4 +38,4 @@ def _formats(workflow: Workflow) -> Iterator[tuple[str, str]]:
             try:
                 yield parse(text).depot, format or ""
             except RequestError:
-                continue  # reported where it is resolved
+                continue  # reported when the address is resolved

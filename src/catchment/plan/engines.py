@@ -17,7 +17,7 @@ _ANY_ENGINE = (None, "runnable-default")
 
 @dataclass(frozen=True)
 class Need:
-    """What one job needs of its engine."""
+    """What one job needs from its engine."""
 
     job: str
     engine: Engine
@@ -26,7 +26,7 @@ class Need:
     envs: Mapping[str, str] = field(default_factory=dict)
     depots: tuple[Depot, ...] = ()
     guest: bool = False
-    """Whether any process of its engine will do: the job runs no SQL of the user, so settings do not matter."""
+    """Whether any process of its engine will do: the job runs no user SQL, so its settings do not matter."""
 
     @property
     def application(self) -> dict[str, str]:
@@ -49,7 +49,7 @@ def names_none(compute: str | None) -> bool:
 def assign(
     needs: Sequence[Need], names: Collection[str], metastore: str = "", settings: Settings | None = None
 ) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
-    """The engine key of each job and the engines to start; `names` are those of all engines."""
+    """The engine key of each job and the engines to start; `names` are the names of all engines."""
     groups: dict[Hashable, list[Need]] = {}
     for need in sorted(needs, key=lambda need: need.guest):
         groups.setdefault(_host(need, groups) or need.process, []).append(need)
@@ -73,7 +73,7 @@ def _host(need: Need, groups: Mapping[Hashable, Sequence[Need]]) -> Hashable | N
 def reading_engine(project: Project, engine: Engine | None = None, files: Collection[str] = ()) -> EnginePlan:
     """An engine that knows all depots with tables that fit it, including embedded ones that exist on disk.
 
-    `files` names further depots whose files it must reach. Without an engine it is the default one.
+    `files` names further depots whose files it must reach. Without `engine`, the default one is used.
     """
     engine = engine or project.engines[DEFAULT]
     asked = (depot for depot in depots.known(project) if depots.holds_tables(depot) or depot.name in files)

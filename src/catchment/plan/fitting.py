@@ -1,4 +1,4 @@
-"""Which engine fits which depots: a format may have packages for some lines of Spark only."""
+"""Which engine fits which depots: a format may have packages for only some lines of Spark."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from catchment.spec.validation import did_you_mean
 
 DEFAULT = "default"
 _OWN_JARS = "spark.jars"
-"""The beginning of the settings that name jars, which fit one line of Spark."""
+"""Prefix of the settings that name jars; a jar fits only one line of Spark."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The engine for some depots."""
+    """The engine chosen for some depots."""
 
     engine: Engine
     reason: str | None = None
-    """Why it is not the default engine; None if it is, or if somebody named it."""
+    """Why it is not the default engine; None if it is, or if it was requested by name."""
 
 
 def available(project: Project) -> dict[str, Engine]:
     """Every engine that can be used: `default`, the others of the project, and those that Catchment makes.
 
-    It makes one for each line of Spark that no engine of the project has, by the example of `default`. If `default`
-    runs on a cluster it makes none, because a cluster belongs to one line, and nobody said where else jobs may run.
+    Catchment makes a copy of `default` for each line of Spark that no engine of the project has. If `default` runs on
+    a cluster it makes none: a cluster has one line of Spark, and the project names no other place to run jobs.
     """
     default = project.engines[DEFAULT]
     engines = {DEFAULT: default, **project.engines}
@@ -41,7 +41,7 @@ def available(project: Project) -> dict[str, Engine]:
 
 
 def is_made(engine: Engine, project: Project) -> bool:
-    """Whether Catchment makes this engine, which is not in the project file."""
+    """Whether Catchment makes this engine, so that it is not in the project file."""
     return engine.name not in project.engines
 
 
@@ -66,7 +66,7 @@ def lines_of(depot: Depot) -> tuple[str, ...]:
 
 
 def require(engine: Engine, used: Collection[Depot], project: Project) -> None:
-    """Refuse an engine that somebody named and that cannot handle all of the depots."""
+    """Raise if an engine that was requested by name cannot handle all of the depots."""
     unfit = [depot for depot in used if not fits(engine, [depot])]
     if unfit:
         able = [each.name for each in available(project).values() if fits(each, used)]
@@ -92,7 +92,7 @@ def choose(project: Project, used: Collection[Depot]) -> Choice:
 
 
 def choose_reader(project: Project, name: str | None, tables: Collection[str]) -> Choice:
-    """The engine for questions about depots, given by name: the named engine, or else one that fits."""
+    """The engine for reading the depots named in `tables`: the engine `name`, or else one that fits."""
     asked = [depot for depot in depots.known(project) if depot.name in tables]
     if name is None:
         return choose(project, asked)
@@ -102,7 +102,7 @@ def choose_reader(project: Project, name: str | None, tables: Collection[str]) -
 
 
 def grouped(project: Project, used: Collection[str]) -> list[set[str]]:
-    """The names of depots in groups that one engine can handle, as few as the order of the engines allows."""
+    """Depot names in groups that one engine can handle; each depot goes to the first engine that fits it."""
     groups: dict[str, set[str]] = {}
     for name in used:
         groups.setdefault(choose_reader(project, None, {name}).engine.name, set()).add(name)

@@ -1,4 +1,4 @@
-"""Finds inputs on this machine that are not there, before Spark starts."""
+"""Finds local inputs that do not exist, before Spark starts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HINT = "check the address, and where the depot's `location` points"
 
 
 def warn_missing(plan: Plan) -> Iterator[Diagnostic]:
-    """A warning for each input that is not there now and that no other job of the workflow makes."""
+    """A warning for each input that does not exist now and that no other job of the workflow writes."""
     return (_told(source, Severity.WARNING) for _, source in _missing(plan))
 
 
 def require_inputs(plan: Plan) -> None:
-    """Raise if a job certainly fails because an input is not there; one that is retried may wait for its input."""
+    """Raise if a job is certain to fail because an input is missing; a job with retries may wait for its input."""
     found = [_told(source, Severity.ERROR) for job, source in _missing(plan) if not job.retry.count]
     if found:
         raise InvalidFiles(found)
@@ -43,7 +43,7 @@ def _is_missing(dataset: Dataset) -> bool:
     try:
         return not Path(path).exists()
     except OSError:
-        return False  # it is there, and who runs the job may be allowed to read it
+        return False  # it may exist, and the user who runs the job may be allowed to read it
 
 
 def _is_made(dataset: Dataset, jobs: list[JobPlan]) -> bool:

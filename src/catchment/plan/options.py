@@ -1,4 +1,4 @@
-"""The reader options of inputs and the writer options of outputs: one that nothing would apply is refused."""
+"""Checks the reader options of inputs and the writer options of outputs: an option without effect is an error."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SPELLED = {
     "mergeschema": "write `mergeSchema: true` under `options`",
     "merge-schema": "write `mergeSchema: true` under `options`",
 }
-"""What other keys of a workflow say, by the option that is taken for them."""
+"""What to write instead of an option whose effect is set by another key of the workflow."""
 
 
 def check_read_options(given: Input, source: InputPlan, spark: str, findings: Findings) -> None:
-    """Report the options of an input that nothing would read."""
+    """Report the options of an input that have no effect."""
     format, names = source.dataset.format, {spelled(name) for name in given.options}
     traits = traits_of(format)
     known = traits.stream_options(format, spark) if source.stream else traits.read_options(format, spark, names)
@@ -71,15 +71,15 @@ def _check_each(
 
 
 def spelled(name: str) -> str:
-    """An option as it is spelled everywhere in a plan: Spark ignores the case of options.
+    """An option as it is spelled everywhere in a plan: in lower case, because Spark ignores the case of options.
 
-    Not of names with a dot: those are settings of Hadoop, or end with a name of the user's own.
+    Names with a dot keep their case: they are Hadoop settings, or end with a name that the user chose.
     """
     return name if "." in name else name.lower()
 
 
 def spelled_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Options by the names that the formats look for; by another one, `Branch` would be written to main."""
+    """Options under the names that the formats look for; otherwise a write with `Branch` would go to main."""
     return {spelled(name): value for name, value in given.items()}
 
 

@@ -38,9 +38,9 @@ class Prepared:
     files: tuple[Path, ...] = ()
     """All files that were read: the project file, the workflow, and what it includes."""
     missing: tuple[Diagnostic, ...] = ()
-    """A warning for each input that is not there now; the files are right, but a run would fail."""
+    """A warning for each input that does not exist now; the files are valid, but a run would fail."""
     whole: Plan | None = None
-    """The plan of all jobs, also of those that are left out."""
+    """The plan of all jobs, including those that are left out."""
 
     def require(self) -> tuple[Project, Plan]:
         """Project and plan; raises `InvalidFiles` if there are errors."""
@@ -57,9 +57,9 @@ def prepare(
     choices: Choices | None = None,
     recorded: Choices | None = None,
 ) -> Prepared:
-    """Read a workflow and its project, unless that is given, and plan what is chosen of it.
+    """Read a workflow, and its project unless given, and plan the chosen part of it.
 
-    The `recorded` choices of a run hold where no others are made; they may name variables that are gone since.
+    The `recorded` choices of an earlier run apply where `choices` has none; they may name variables that are gone.
     """
     given = choices or Choices()
     choices = given.over(recorded) if recorded else given
@@ -94,7 +94,7 @@ def prepare(
 
 
 def _chosen(whole: Plan, workflow: Workflow, project: Project, choices: Choices) -> Plan:
-    """The plan of the jobs that are chosen. The whole workflow was found to be right, so no part of it is wrong."""
+    """The plan of the chosen jobs. The whole workflow has no errors, so no part of it has any."""
     chosen = cut(workflow, choices)
     names = {job.name for job in chosen.jobs}
     plan = whole if chosen is workflow else draft(chosen, project, Findings()) or whole

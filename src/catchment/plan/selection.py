@@ -1,4 +1,4 @@
-"""Cuts a workflow to the jobs that a run is asked for.
+"""Cuts a workflow down to the jobs that a run selects.
 
 | written | selects |
 |---|---|
@@ -22,10 +22,10 @@ TAG = "tag:"
 
 
 def cut(workflow: Workflow, choices: Choices) -> Workflow:
-    """The workflow with the selected jobs alone; raises RequestError if there are none.
+    """The workflow with only the selected jobs; raises RequestError if there are none.
 
-    What is left out no longer decides whether a job runs, but still in which order: a job waits for whatever it needs,
-    also through jobs that are left out.
+    Jobs that are left out no longer decide whether a job runs, but they still decide the order: a job waits for every
+    selected job that it needs, directly or through jobs that are left out.
     """
     if not choices.select and not choices.exclude:
         return workflow
@@ -56,7 +56,7 @@ class _Pattern:
         return cls(text.removeprefix("+").removesuffix("+"), text.startswith("+"), text.endswith("+"))
 
     def names(self, jobs: Sequence[Job]) -> set[str]:
-        """The jobs that it names, without those before and after them."""
+        """The jobs that the pattern names, without those before and after them."""
         tag = self.text.removeprefix(TAG)
         if tag != self.text:
             return _known(tag, "tag", lambda job: job.tags, jobs)

@@ -49,7 +49,7 @@ class Writers:
         return next((pair for pair in pairs if not self.ordered(*pair)), None)
 
     def ordered(self, one: Writer, other: Writer) -> bool:
-        """Whether dependencies decide who commits first; outputs of one job are written in order."""
+        """Whether dependencies decide which one commits first; outputs of one job are written in order."""
         return self.graph.ordered(one.job, other.job)
 
     def effect(self) -> str:
@@ -72,7 +72,7 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
     """The shared datasets of a plan, and the problems of sharing them."""
     by_place: dict[str, list[Writer]] = {}
     for job in jobs:
-        # Maintenance changes no row, so it conflicts with nobody.
+        # Maintenance changes no rows, so it does not conflict with other writers.
         for output in (each for each in job.writes if each.mode != "maintain"):
             by_place.setdefault(_place(output.dataset), []).append(Writer(job.name, output))
     shared = [Writers(found[0].output.dataset, tuple(found), graph) for found in by_place.values() if len(found) > 1]
@@ -84,7 +84,7 @@ def examine(jobs: Sequence[JobPlan], graph: Graph[str]) -> tuple[tuple[SharedTab
 
 
 def lingering_alone(workflow: Workflow, plans: Sequence[JobPlan], graph: Graph[str]) -> Iterator[Diagnostic]:
-    """Report outputs that are to wait for others of the run, although none can come while they do."""
+    """Report outputs that linger although no other output can be written to the table at the same time."""
     lingering = [Writer(job.name, each) for job in plans for each in job.outputs if each.linger]
     given = {(job.name, each.name) for job in workflow.jobs for each in job.outputs if each.linger}
     for writer in (each for each in lingering if (each.job, each.output.name) in given):
@@ -168,7 +168,7 @@ def _order(writers: Writers) -> Iterator[Diagnostic]:
 
 
 def _of_format(writers: Writers) -> Iterator[Diagnostic]:
-    """Report what the format says about writers without a defined order."""
+    """Report problems that the format has with writers without a defined order."""
     if writers.unordered_pair is None:
         return
     one, other = writers.unordered_pair

@@ -29,7 +29,7 @@ _FIX = "correct the SQL at this place"
 
 
 def check_steps(job: Job, plan: JobPlan, engine: EnginePlan, *, makes_tables: bool) -> Iterator[Diagnostic]:
-    """The errors in the SQL of a job's steps; `makes_tables`: a step of the workflow may make tables of any name."""
+    """The errors in the SQL of a job's steps; with `makes_tables`, a step may create tables of any name."""
     settings = {**engine.conf, **job.spark_conf}
     broken = []
     for step in plan.steps:
@@ -42,9 +42,9 @@ def check_steps(job: Job, plan: JobPlan, engine: EnginePlan, *, makes_tables: bo
 
 def _syntax_error(step: StepPlan, settings: Mapping[str, str]) -> Diagnostic | None:
     if not step.sql:
-        return None  # its file could not be read, which is reported there
+        return None  # its file could not be read, which has been reported
     if _is_template(step.sql) or "\\\n" in step.sql or settings.get(_ESCAPES) == "true":
-        return None  # what is a literal or a comment depends on more than the text
+        return None  # the text alone does not tell what is a literal or a comment
     found = tokens(step.sql)
     if found is None:
         return _endless(step)
@@ -83,14 +83,14 @@ def _second_statement(step: StepPlan, found: Sequence[Token]) -> Diagnostic | No
 
 
 def _has_other_tables(settings: Mapping[str, str], depots: Sequence[Depot]) -> bool:
-    """Whether a plain name may be that of a table, which only Spark's current catalog knows."""
+    """Whether a plain name may be a table that only Spark's current catalog knows."""
     hive = settings.get("spark.sql.catalogImplementation") == "hive"
     shared = any(depot.catalog and traits.one_catalog for depot in depots for traits in held_by(depot.kind))
     return hive or shared or "spark.sql.defaultCatalog" in settings
 
 
 def _unknown_views(job: Job, steps: Sequence[StepPlan], broken: Sequence[str]) -> Iterator[Diagnostic]:
-    """Report names that are neither an input nor an earlier step nor a view that an earlier step has made."""
+    """Report names that are neither an input nor an earlier step nor a view that an earlier step creates."""
     own = {step.name.lower() for step in steps}
     contexts = {source.incremental.context.lower() for source in job.inputs if source.incremental}
     known = (job.names - own) | {source.name.lower() for source in job.inputs} | contexts
@@ -99,7 +99,7 @@ def _unknown_views(job: Job, steps: Sequence[StepPlan], broken: Sequence[str]) -
             statement = parse(step.sql)
             made = _made_by(statement)
             if made is None and not _is_query(step, statement):
-                return  # whatever this statement does, it may be what makes later names known
+                return  # this statement may define names that later steps use
             names = list(_plain_names(statement)) if statement else []
             yield from (_unknown(step, name, known, own) for name in names if name.name.lower() not in (*known, made))
             known |= {made} if made else set()
@@ -116,7 +116,7 @@ def _is_query(step: StepPlan, statement: exp.Expr | None) -> bool:
 
 
 def _made_by(statement: exp.Expr | None) -> str | None:
-    """The view that a statement makes, in lower case; None if it makes none."""
+    """The view that a statement creates, in lower case; None if it creates none."""
     from sqlglot import exp
 
     if isinstance(statement, exp.Cache) or (isinstance(statement, exp.Create) and statement.kind == "VIEW"):
@@ -126,7 +126,7 @@ def _made_by(statement: exp.Expr | None) -> str | None:
 
 
 def _plain_names(statement: exp.Expr) -> Iterator[exp.Identifier]:
-    """The names in place of a table that have one part and are not defined in the statement itself."""
+    """The table names that have one part and are not defined in the statement itself."""
     from sqlglot import exp
 
     defined = {table.alias_or_name.lower() for table in statement.find_all(exp.CTE)}

@@ -9,9 +9,9 @@ from catchment.project.model import Project
 
 
 def depots_in(sql: str, project: Project) -> set[str]:
-    """The depots that a statement names as `depot.collection.table`, as far as it can be read outside Spark.
+    """The depots that a statement names as `depot.collection.table`; none if it cannot be parsed outside Spark.
 
-    It is looked into only if the default engine cannot read every depot, because parsing takes time.
+    The statement is parsed only if the default engine cannot read every depot, because parsing takes time.
     """
     every = [depot for depot in depots.known(project) if depots.holds_tables(depot)]
     if fits(project.engines[DEFAULT], every):

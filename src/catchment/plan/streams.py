@@ -20,7 +20,7 @@ from catchment.spec.model import Input, Job, Output, Workflow
 from catchment.spec.streaming import OutputMode, Streaming
 
 STREAMS = "streams"
-"""The directory under `.catchment` with the checkpoints that no workflow has a place for."""
+"""The directory under `.catchment` for checkpoints that have no location in their workflow."""
 _FITTING: dict[OutputMode, tuple[frozenset[str], str]] = {
     "append": (
         frozenset({"append", "overwrite-partitions", "merge"}),
@@ -40,7 +40,7 @@ _FITTING: dict[OutputMode, tuple[frozenset[str], str]] = {
 
 
 def is_stream(given: Input, dataset: Dataset, findings: Findings) -> bool:
-    """Whether an input is read as a stream; reports one that cannot be."""
+    """Whether an input is read as a stream; reports an input that cannot be."""
     traits = traits_of(dataset.format)
     streams, asked = traits.streams, traits.streams_by_default if given.is_stream is None else given.is_stream
     if asked and not streams:
@@ -65,7 +65,7 @@ def plan_stream(
     engine: Engine,
     project: Project,
 ) -> Iterator[Diagnostic | StreamPlan]:
-    """How a job with streams runs, if it has some, and its problems."""
+    """The stream plan of a job, if it reads streams, and its problems."""
     streams = [source for source in inputs if source.stream]
     if not streams:
         if job.streaming is not None:
@@ -87,7 +87,7 @@ def plan_stream(
 
 
 def depot_of_checkpoint(job: Job) -> str | None:
-    """The name of the depot that the checkpoint of a job is in, if its address says so."""
+    """The name of the depot that holds the checkpoint of a job, if the checkpoint is given as an address."""
     given = job.streaming.checkpoint if job.streaming else None
     try:
         return None if given is None or is_path(given) else parse(given).depot
@@ -96,7 +96,7 @@ def depot_of_checkpoint(job: Job) -> str | None:
 
 
 def as_batches(output: OutputPlan) -> OutputPlan:
-    """An output that a stream writes: its batches wait for nobody."""
+    """An output as a stream writes it: its batches do not linger."""
     return replace(output, linger=0.0)
 
 
@@ -124,7 +124,7 @@ def _unsupported(job: Job, stream: InputPlan) -> Iterator[Diagnostic]:
 
 
 def _unfitting(streaming: Streaming, given: Output | None, output: OutputPlan) -> Iterator[Diagnostic]:
-    """Report what an output asks for that no batch can do."""
+    """Report settings of an output that cannot be used with batches."""
     modes, why = _FITTING[streaming.output_mode]
     upserts = bool(output.primary_key) and output.mode == "append"
     if output.mode not in modes and not upserts:
@@ -143,7 +143,7 @@ def _unfitting(streaming: Streaming, given: Output | None, output: OutputPlan) -
 
 
 def _checkpoint(workflow: str, job: Job, given: Streaming, engine: Engine, project: Project) -> str | Diagnostic:
-    """The path or URI of the checkpoint; the problem if it has none."""
+    """The path or URI of the checkpoint, or a diagnostic if there is none."""
     if given.checkpoint is None:
         if engine.is_local:
             return str(project.home / STREAMS / workflow / job.name)

@@ -51,7 +51,7 @@ def embedded(home: Path, name: str) -> Depot:
 
 
 def takes_paths(project: Project) -> bool:
-    """Whether datasets may be named by plain paths: only if no depot is configured that would hold them."""
+    """Whether datasets may be named by plain paths: only if no depots are configured."""
     return project.file is None or not project.depots
 
 
@@ -110,12 +110,12 @@ def home_of(home: Path, name: str) -> Path:
 
 
 def is_uri(location: str) -> bool:
-    """Whether a location is a URI; otherwise it is a path of this machine."""
+    """Whether a location is a URI; otherwise it is a path on this machine."""
     return _URI.match(location) is not None
 
 
 def place(depot: Depot, segments: Sequence[str]) -> str:
-    """The path or URI of files inside a depot; on this machine symbolic links may not lead out of it."""
+    """The path or URI of files inside a depot; for local paths, symbolic links must not lead out of it."""
     if is_uri(depot.files):
         return "/".join([depot.files.rstrip("/"), *segments])
     # Not `Path.resolve`, which raises before Python 3.13 if a link points to itself.

@@ -1,8 +1,8 @@
-"""Environments of a project: what holds of `catchment.yaml` in one of them.
+"""Environments of a project: which parts of `catchment.yaml` apply in each.
 
-An entry of an environment takes the place of the entry of the same name outside `environments`, as a whole. All other
-entries stay. What no environment says is read only when it is used, because the secrets of production are not set on
-everybody's machine.
+An entry of an environment replaces the entry of the same name outside `environments` as a whole. All other entries
+stay. An environment is checked in full only when it is used, because the secrets of production are not set on every
+machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def names(root: Node) -> tuple[str, ...]:
 
 
 def check(root: Node) -> Iterator[Diagnostic]:
-    """The problems of all environments that can be seen without using them."""
+    """The problems of all environments that can be found without using them."""
     known = list(EnvironmentEntry.model_fields)
     yield from _not_mappings(root)
     for name, entry in _environments(root).items():
@@ -65,7 +65,7 @@ def require(name: str, known: tuple[str, ...]) -> None:
 
 
 def within(root: Node, name: str | None) -> Node:
-    """The project file as it holds in an environment; without one, what is outside of them. `vars` stays as it is."""
+    """The project file as it applies in an environment, or outside of all if `name` is None; `vars` is unchanged."""
     if not isinstance(root, MapNode):
         return root
     chosen = _chosen(root, name)
@@ -81,7 +81,7 @@ def within(root: Node, name: str | None) -> Node:
 
 
 def variable_names(root: Node) -> frozenset[str]:
-    """The names of the project's variables, also of those whose declaration is wrong."""
+    """The names of the project's variables, including those whose declaration is wrong."""
     return names_in(root.get(VARS)) if isinstance(root, MapNode) else frozenset()
 
 

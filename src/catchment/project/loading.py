@@ -35,7 +35,7 @@ def load(
 ) -> Project:
     """The project that a file or directory belongs to; raises `InvalidFiles` with every problem of its file.
 
-    `variables` are values for variables; those that the project does not declare may be a workflow's.
+    `variables` are values for variables; those that the project does not declare may belong to a workflow.
     """
     directory, file = find(start)
     if file is not None:
@@ -76,7 +76,7 @@ def _read(file: Path, env: Mapping[str, str], environment: str | None, given: Ma
 
 @dataclass(frozen=True)
 class _Reading:
-    """A project file that is read in one environment or another."""
+    """Reads one project file for any of its environments."""
 
     file: Path
     root: Node
@@ -100,7 +100,7 @@ class _Reading:
         return replace(project, secrets=tuple(dict.fromkeys(secrets)), variables=values)
 
     def quietly(self, environment: str | None) -> Project:
-        """The project in another environment, as far as it can be read here."""
+        """The project in another environment; problems are ignored, because its secrets may not be set here."""
         return self.project(environment, Findings())
 
     def _included(self, name: str, where: Position) -> str:
@@ -108,7 +108,7 @@ class _Reading:
 
 
 def _plain_webhooks(project: Project, node: Node, secrets: Sequence[str]) -> Iterator[Diagnostic]:
-    """A warning for each webhook that is written out: whoever knows such an address can use it."""
+    """A warning for each webhook that is written out: anyone who knows its address can use it."""
     for hook in (each for each in project.notify if each.webhook):
         if not any(secret in str(hook.webhook) for secret in secrets):
             where = follow(node, ["notify", hook.name, "webhook"]).node.where
@@ -118,7 +118,7 @@ def _plain_webhooks(project: Project, node: Node, secrets: Sequence[str]) -> Ite
 
 
 def _shared_metastore(project: Project, others: Iterable[Project], where: Position) -> Iterator[Diagnostic]:
-    """An error if an environment has the metastore of another: states, leases and ledgers would mix."""
+    """An error if an environment shares its metastore with another: states, leases and ledgers would mix."""
     for other in (each for each in others if each.metastore == project.metastore):
         whose = f"environment `{other.environment}`" if other.environment else "the project without an environment"
         message = f"environment `{project.environment}` has the same metastore as {whose}"
@@ -128,7 +128,7 @@ def _shared_metastore(project: Project, others: Iterable[Project], where: Positi
 
 
 def _shared_depots(project: Project, base: Project) -> frozenset[str]:
-    """The depots that are the same place in an environment and outside of it."""
+    """The depots that are in the same place inside and outside the environment."""
     places = {name: replace(depot, where=None) for name, depot in base.depots.items()}
     return frozenset(name for name, each in project.depots.items() if places.get(name) == replace(each, where=None))
 

@@ -18,7 +18,7 @@ MASK = "***"
 SHORTEST = 4
 """Shorter values occur everywhere in ordinary text; masking them would make messages unreadable and protect nothing."""
 DISTINCTIVE = 8
-"""A value of at least so many characters occurs nowhere by chance, unless it is a word or a number."""
+"""A value of at least this many characters does not occur by chance, unless it is a word or a number."""
 
 _REFERENCE = r"\$\{[^{}]*\}"
 _IN_URL = re.compile(rf"(://[^\s:/@]*:)(?!{_REFERENCE}@)[^\s/@]+@|([?&;](?:ssl)?password=)(?!{_REFERENCE})[^\s&;'\"]+")

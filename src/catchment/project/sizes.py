@@ -9,7 +9,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?b)?", re.IGNORECASE)
 
 
 def parse_size(text: str) -> int:
-    """The number of bytes; raises ValueError for what is no size."""
+    """The number of bytes; raises ValueError if the text is not a size."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise ValueError(text)

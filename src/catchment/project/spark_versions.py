@@ -45,7 +45,7 @@ def installed_at(home: Path) -> SparkVersion:
 
 
 def python_path(home: Path) -> list[str]:
-    """Where Python finds the pyspark of a Spark, and py4j, which connects it to Java; empty if they are not there."""
+    """The Python path of a Spark installation: pyspark, and py4j, its bridge to Java; empty if they are missing."""
     bridges = sorted(map(str, home.glob("python/lib/py4j-*-src.zip")))
     # A distribution has pyspark as a directory too; the package pyspark has only the archive.
     unpacked = (home / "python" / "pyspark" / "__init__.py").is_file()

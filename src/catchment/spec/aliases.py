@@ -27,9 +27,9 @@ OF_OUTPUT = ("tags", "title", "description")
 OF_ICEBERG = ("partitionSpec", "merge", "properties")
 """Keys of `options.iceberg` that workflows also write in `options`."""
 NEVER_APPLIED = ("partitionSpec",)
-"""Those of them that workflows also write in both places, where the dialect applies the one in `options.iceberg`."""
+"""Keys of `OF_ICEBERG` that workflows write in both places; the dialect applies the one in `options.iceberg`."""
 OF_EVERY_TABLE = ("merge",)
-"""Those of them that are valid in `options` too, so that no warning is given."""
+"""Keys of `OF_ICEBERG` that are valid in `options` too, so moving them gives no warning."""
 
 
 def normalise_node(node: MapNode, findings: Findings) -> MapNode:

@@ -1,4 +1,4 @@
-"""The directories from which a workflow may include files, so that a workflow cannot show what is elsewhere."""
+"""The directories from which a workflow may include files, so that it cannot expose files elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Boundary:
 
     directories: tuple[Path, ...]
     asked: set[Path] = field(default_factory=set, compare=False)
-    """Files that were asked for, whether they are there or not."""
+    """Every file that was requested, whether or not it exists."""
 
     @classmethod
     def around(cls, root: Path, more: Iterable[Path] = ()) -> Boundary:
@@ -25,7 +25,7 @@ class Boundary:
         return cls(tuple(Path(os.path.realpath(each)) for each in (root, *more)))
 
     def read(self, path: Path, asked_at: Position) -> str:
-        """The text of a file that another file names; a file outside is not even opened."""
+        """The text of a file that another file names; a file outside the boundary is not even opened."""
         self.asked.add(path)
         if not self._contains(path):
             hint = f"move it below {self.directories[0]}, or allow its directory in `include_paths` of catchment.yaml"
@@ -36,6 +36,6 @@ class Boundary:
     def _contains(self, path: Path) -> bool:
         try:
             real = Path(os.path.realpath(path))
-        except ValueError:  # no path at all; reading it reports why
+        except ValueError:  # not a valid path; reading it reports why
             return True
         return any(real.is_relative_to(each) for each in self.directories)

@@ -36,7 +36,7 @@ MAX_NODES = 1_000_000
 """How many values one file may have, counting every repetition by an alias."""
 
 MAX_MENDED = 20
-"""How many lines with syntax errors are mended in memory before the file is given up."""
+"""How many lines with syntax errors are mended in memory before giving up on the file."""
 
 _NULL = re.compile(r"|~|null|Null|NULL")
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -48,19 +48,19 @@ _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 @dataclass(frozen=True)
 class Composed:
-    """The tree of a text, and the problems that did not keep it from being read."""
+    """The tree of a text, and the problems that did not prevent reading it."""
 
     root: Node
     problems: tuple[Diagnostic, ...] = ()
     spoiled: tuple[Position, ...] = ()
-    """Values that were read otherwise than they are meant: what else seems wrong with them means nothing."""
+    """Values that may have been misread, so any further diagnostic about them is meaningless."""
 
 
 def compose(text: str, file: str) -> Composed:
-    """Parse a text; `file` is the name that positions carry. Raises `InvalidFiles` if the text cannot be read.
+    """Parse a text; `file` is the file name in positions. Raises `InvalidFiles` if the text cannot be read.
 
-    A line whose syntax error has one sensible reading is mended in memory, so that the error does not hide the
-    problems of the rest.
+    A line whose syntax error has one sensible reading is mended in memory, so that the error does not hide problems
+    in the rest of the file.
     """
     problems: list[Diagnostic] = []
     for _ in range(MAX_MENDED):
@@ -225,7 +225,7 @@ class _Composer:
 
 
 def _joined(first: Node, second: Node) -> Node:
-    """What the rest of the file is checked with if a key is given twice: as much as possible of both values."""
+    """The value to check the rest of the file with if a key is given twice: as much as possible of both values."""
     if isinstance(first, ListNode) and isinstance(second, ListNode):
         return ListNode(first.where, (*first.items, *second.items))
     return second if isinstance(first, ScalarNode) and first.value is None else first

@@ -49,7 +49,7 @@ SPLIT = "split it with `file:` or `sqlFile:`"
 
 
 def read_file(path: Path, asked_at: Position | None = None, *, too_large: str = SPLIT) -> str:
-    """Read a text file of limited size; `asked_at` is where another file names it, `too_large` what to do then."""
+    """Read a text file of limited size; `asked_at` is where another file names it, `too_large` the hint on its size."""
     start = Position(str(path), 1, 1)
     try:
         with open(path, "rb", opener=_open_at_once) as file:
@@ -76,7 +76,7 @@ def read_file(path: Path, asked_at: Position | None = None, *, too_large: str = 
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file without waiting: a FIFO would wait until somebody writes into it."""
+    """Open a file without blocking; opening a FIFO would otherwise wait for a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -86,9 +86,9 @@ def _not_a_file(path: Path, where: Position) -> Diagnostic:
 
 
 def read_text(text: str, file: str, findings: Findings | None = None) -> Document:
-    """Read YAML text; `file` is the name that positions carry.
+    """Read YAML text; `file` is the file name in positions.
 
-    Problems that do not keep the rest from being read go to `findings`; without it, every problem raises.
+    Problems that do not prevent reading the rest go to `findings`; without it, every problem raises.
     """
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES:

@@ -84,7 +84,7 @@ class Includes:
             return node.without(key)
         content = self._text(name, entry.node.where)
         if content is None:
-            # The missing file is reported. An empty text keeps the rest of the mapping checkable.
+            # The missing file has been reported. With an empty text, the rest of the mapping can still be checked.
             return node.without(key).having(inline, Entry(entry.where, ScalarNode("", "", entry.node.where)))
         found = self.references.fill(_file_node(content, str(self.base / name)))
         return node.without(key).having(inline, Entry(entry.where, found))

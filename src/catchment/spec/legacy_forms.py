@@ -9,7 +9,7 @@ from catchment.spec.tree import Entry, ListNode, MapNode, Node, ScalarNode, item
 
 SINK = {"sequenceName": "name", "outputType": "format", "outputOptions": "options"}
 FILE = "file"
-"""The one type whose block says where a dataset is; the others are formats that their block configures."""
+"""The only type whose block gives the location of a dataset; every other type is a format that its block configures."""
 TABLE_AT_PATH = ("warehousePath", "schemaName", "tableName")
 """In the block of a file: the path of a table, in three parts."""
 
@@ -33,7 +33,7 @@ def sinks_to_outputs(job: MapNode, findings: Findings) -> MapNode:
 
 
 def _without_sink(group: Node) -> tuple[Node, ...]:
-    """What is left of an item of `steps`: nothing if it was only a sink."""
+    """What is left of an item of `steps` without its sink: nothing if it was only a sink."""
     if not isinstance(group, MapNode) or "sink" not in group.entries:
         return (group,)
     left = group.without("sink")

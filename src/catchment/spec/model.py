@@ -21,7 +21,7 @@ SaveMode = Literal["append", "overwrite", "overwrite-partitions", "merge", "dele
 CommitWay = Literal["buffered", "direct"]
 """Through a buffer, or with the format's own commit."""
 Conflict = Literal["last-wins", "fail", "rerun"]
-"""What a dynamic overwrite does when somebody committed to its partitions since the job began."""
+"""What a dynamic overwrite does when another write was committed to its partitions since the job began."""
 BadRows = Literal["fail", "drop", "quarantine", "keep"]
 """What happens to rows of an input that cannot be parsed. `keep` is Spark's mode PERMISSIVE: they get NULLs."""
 Concurrency = Literal["Allow", "Forbid", "Replace"]
@@ -54,7 +54,7 @@ Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "trunc
 
 @dataclass(frozen=True)
 class Retry:
-    """How often a job is tried again, and with which pauses (seconds)."""
+    """How often a job is retried, and the pauses between attempts (seconds)."""
 
     count: int = 0
     strategy: RetryStrategy = "OnFailure"
@@ -72,7 +72,7 @@ class Key:
     sql: Template
     where: Position
     live: bool = False
-    """Whether its value changes with the data or the clock; if it has not changed, there is nothing new."""
+    """Whether its value depends on the data or the clock; if the value has not changed, there is nothing new."""
 
 
 @dataclass(frozen=True)
@@ -111,19 +111,19 @@ class Input:
     places: Mapping[str, Position] = field(default_factory=dict)
     """Where `badRows`, `quarantine`, `schemaPath` and the options are given."""
     bad_rows: BadRows | None = None
-    """None if the file does not say it."""
+    """None if the file does not set it."""
     quarantine: str | None = None
     """Address of the dataset for bad rows; given if and only if they are quarantined."""
     schema: str | None = None
     """Text of the schema given as `schemaString` (or `schema`), as written."""
     schema_path: str | None = None
-    """Address of the file that holds the schema; at most one of the two is given."""
+    """Address of the file that holds the schema; at most one of `schema` and `schema_path` is given."""
     schema_type: Literal["avro", "spark"] = "spark"
     incremental: Incremental | None = None
     commits: Commits | None = None
-    """At most one of the two is given."""
+    """At most one of `incremental` and `commits` is given."""
     is_stream: bool | None = None
-    """Whether it is read as a stream; None if the file does not say it."""
+    """Whether it is read as a stream; None if the file does not set it."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Partition:
     """One partition of a table."""
 
     values: Mapping[str, str | None]
-    """A text for each partition column, as in the names of directories; None for null."""
+    """The value of each partition column as text, as in directory names; None for null."""
     where: Position | None = None
 
     def __str__(self) -> str:
@@ -284,7 +284,7 @@ class RemoveOrphans:
     """Remove files that no snapshot refers to."""
 
     before: int | None = None
-    """Milliseconds since 1970; None for three days before it runs."""
+    """Milliseconds since 1970; None for three days before the action runs."""
     location: str | None = None
     dry_run: bool = False
     deletes: int | None = None
@@ -330,7 +330,7 @@ class Job:
     description: str | None = None
     tags: tuple[str, ...] = ()
     part_of: tuple[str, ...] = ()
-    """The nodes that include the file of the job."""
+    """The DAG nodes through which the job's file is included."""
     dependencies: tuple[tuple[str, Position], ...] = ()
     retry: Retry = field(default_factory=Retry)
     log_level: LogLevel = "INFO"
@@ -342,7 +342,7 @@ class Job:
     side_effects: bool = False
     """Whether steps may change more than their own session."""
     names: frozenset[str] = frozenset()
-    """Every name that inputs and steps were given, in lower case, also of those that cannot be read."""
+    """The names of all inputs and steps in lower case, including those that could not be read."""
     inputs: tuple[Input, ...] = ()
     steps: tuple[Step, ...] = ()
     outputs: tuple[Output, ...] = ()
@@ -385,7 +385,7 @@ class Loaded:
     diagnostics: tuple[Diagnostic, ...]
     secrets: tuple[Secret, ...] = ()
     settled: tuple[tuple[Position, Position], ...] = ()
-    """Where a value begins and ends whose problem is among the diagnostics: no other is reported about it."""
+    """Start and end of each value whose problem is among the diagnostics; nothing else is reported about it."""
     variables: Mapping[str, str | None] = field(default_factory=dict)
     """The variables that the workflow declares, with their values; None for one whose value is wrong or missing."""
     files: tuple[Path, ...] = ()

@@ -48,7 +48,7 @@ class References:
     """Whether `${NAME}` means `${env:NAME}` if there is no such variable; otherwise it is an error."""
     secrets: list[Secret] = field(default_factory=list)
     variables: Mapping[str, Value | None] = field(default_factory=dict)
-    """What `vars` declares; None for a variable whose value is wrong or missing, which is reported there."""
+    """What `vars` declares; None for a variable whose value is wrong or missing, which has been reported."""
 
     def fill(self, node: Node) -> Node:
         """The same tree with every reference replaced by its value."""
@@ -87,7 +87,7 @@ class References:
         return replace(node, value=self._plain(node.text, text), text=text, lines=lines)
 
     def _plain(self, written: str, text: str) -> Plain:
-        """The value of a scalar: a number or a boolean if it is nothing but a variable of such a type."""
+        """The value of a scalar: a number or a boolean if it is only a reference to a variable of such a type."""
         match = _REFERENCE.fullmatch(written)
         value = self.variables.get(match["bare"] or "") if match and not written.startswith("$$") else None
         return value.plain if value else text

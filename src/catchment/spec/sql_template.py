@@ -30,7 +30,7 @@ class Template:
     where: Position
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """The SQL with these values as data."""
+        """The SQL with the values filled in as data."""
         return "".join(each if isinstance(each, str) else _literal(values[each.key], each) for each in self.pieces)
 
 
@@ -43,5 +43,5 @@ def _literal(value: str, place: Placeholder) -> str:
 
 
 def _escaped(value: str) -> str:
-    # Whatever could mean something to a parser of SQL, or to Spark's `${...}`, becomes a Unicode escape.
+    # Every character that may be special to an SQL parser or in Spark's `${...}` becomes a Unicode escape.
     return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", value)

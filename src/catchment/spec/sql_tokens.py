@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 _HIDING = re.compile(r"['\"`]|--|/\*")
-"""Without any of these, all of a text is code."""
+"""A text without any of these is all code."""
 _INSIDE_NAME = re.compile(r"[^\w`]")
 
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of SQL that is no comment and no blank, from its first character to behind its last one."""
+    """A piece of SQL that is neither comment nor whitespace; `end` is one past its last character."""
 
     kind: Literal["code", "literal", "raw", "name"]
-    """A raw literal knows no escapes; a name stands in backticks."""
+    """A raw literal has no escapes; a name is in backticks."""
     start: int
     end: int
 
 
 def tokens(sql: str) -> Sequence[Token] | None:
-    """The tokens of a text in order; None where a literal, a name or a comment has no end. Spark says that better."""
+    """The tokens of a text in order; None if a literal, name or comment has no end, which Spark reports better."""
     from sqlglot import TokenType
-    from sqlglot.dialects.spark import Spark  # slow to import, and few workflows have SQL that is looked into
+    from sqlglot.dialects.spark import Spark  # slow to import, and few workflows have SQL to tokenize
     from sqlglot.errors import TokenError
 
     kinds: dict[TokenType, Literal["literal", "raw", "name"]] = {
@@ -40,9 +40,9 @@ def tokens(sql: str) -> Sequence[Token] | None:
 
 
 def code_of(sql: str) -> str | None:
-    """The same text with blanks for its literals and comments, every other character in its place; None as above.
+    """The text with its literals and comments blanked out and the rest in place; None if it cannot be tokenized.
 
-    What stands in backticks stays a name: characters that may only be there become underscores.
+    A name in backticks stays a name: characters that are valid only in backticks become underscores.
     """
     if not _HIDING.search(sql):
         return sql

@@ -8,7 +8,7 @@ from typing import Literal
 from catchment.errors import Position
 
 Trigger = Literal["back-to-back", "processing-time", "available-now"]
-"""When batches run: one right after the other, at an interval, or until everything that is there now is read."""
+"""When batches run: one right after the other, at an interval, or until all data that is available now is read."""
 OutputMode = Literal["append", "complete", "update"]
 """Which rows a batch has: new ones, the whole result, or the rows of the result that have changed."""
 

@@ -1,4 +1,4 @@
-"""A YAML document as a tree whose every key and value knows its position; edits keep the positions."""
+"""A YAML document as a tree in which every key and value knows its position; edits keep the positions."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Found:
     key_where: Position
 
     def follow(self, path: Iterable[str | int]) -> Found:
-        """Follow a path as far as the tree has it; unknown parts are skipped."""
+        """Follow a path as far as it exists in the tree; unknown parts are skipped."""
         found = self
         for part in path:
             below = child(found.node, part)
@@ -153,5 +153,5 @@ class Found:
 
 
 def follow(node: Node, path: Iterable[str | int]) -> Found:
-    """Follow a path from a value as far as the tree has it."""
+    """Follow a path from a value as far as it exists in the tree."""
     return Found(node, node.where).follow(path)

@@ -1,7 +1,7 @@
 """Turns pydantic's errors into diagnostics with a code, the exact position and a hint.
 
-Also defines the scalar types of YAML models: `Text` takes numbers and booleans as they were written, `Flag` and
-`Whole` accept nothing else by accident.
+Also defines the scalar types of YAML models: `Text` takes numbers and booleans as they were written; `Flag` and
+`Whole` do not accept other types by accident.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ Whole = Annotated[int, BeforeValidator(_as_number)]
 
 
 def parse(model: type[Model], node: Node, key_where: Position | None = None) -> tuple[Model | None, list[Diagnostic]]:
-    """Validate a value; unknown keys are reported and do not hide what else can be checked.
+    """Validate a value; unknown keys are reported without hiding other problems.
 
-    `key_where` is the place of the value's own key, where a missing field is shown.
+    `key_where` is the position of the value's own key, where a missing field is reported.
     """
     value = plain(node)
     try:

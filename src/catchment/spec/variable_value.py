@@ -11,4 +11,4 @@ class Value:
 
     text: str
     plain: str | int | float | bool | None
-    """The same as a number or a boolean, for fields that want one."""
+    """The same value as a number or a boolean, for fields that want one."""

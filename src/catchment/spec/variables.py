@@ -1,7 +1,7 @@
 """Variables of workflows and projects: what `vars` declares, and the value that each has in one run.
 
-A value is text of the variable's type, in one canonical form, because it takes the place of `${NAME}` in a text, and
-because it is recorded with the run. So a variable never holds a secret.
+A value is text in the canonical form of its type, because it replaces `${NAME}` in a text and is recorded with the
+run. Since it is recorded, a variable never holds a secret.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read_variables(node: Node | None, findings: Findings) -> dict[str, Variable]
 
 
 def filled(node: Node | None, references: References) -> Node | None:
-    """A `vars` section with its references filled in; what refers to a secret is reported and left out."""
+    """A `vars` section with its references filled in; a variable that refers to a secret is reported and left out."""
     if not isinstance(node, MapNode):
         return node
     entries: dict[str, TreeEntry] = {}
@@ -68,14 +68,14 @@ def filled(node: Node | None, references: References) -> Node | None:
 
 
 def names_in(node: Node | None) -> frozenset[str]:
-    """The names in a `vars` section, also those whose declaration is wrong."""
+    """The names in a `vars` section, including those whose declaration is wrong."""
     return frozenset(node.entries) if isinstance(node, MapNode) else frozenset()
 
 
 def values_of(
     declared: Mapping[str, Variable], given: Mapping[str, str], findings: Findings, *, source: str = "--var"
 ) -> dict[str, Value]:
-    """The value of each declared variable: the one that is given, or else its default. Reports those without one."""
+    """The value of each declared variable: the given one, or else its default. Reports variables without a value."""
     return {
         name: value
         for name, variable in declared.items()
@@ -84,7 +84,7 @@ def values_of(
 
 
 def unknown(given: Mapping[str, str], *declared: Mapping[str, object]) -> Iterator[Diagnostic]:
-    """An error for each value that is given to a variable that nobody declares."""
+    """An error for each value that is given to an undeclared variable."""
     known = sorted({name for each in declared for name in each})
     for name in (each for each in given if each not in known):
         listed = f"variables are {', '.join(known)}" if known else "add it to `vars` of the workflow"
@@ -94,7 +94,7 @@ def unknown(given: Mapping[str, str], *declared: Mapping[str, object]) -> Iterat
 
 
 def canonical(text: str, kind: VariableType) -> Value:
-    """A text as a value of a type; raises ValueError if it is none."""
+    """Convert a text to a value of a type; raises ValueError if it is not one."""
     return _CANONICAL[kind](text.strip() if kind != "text" else text)
 
 
@@ -124,7 +124,7 @@ def _variable(name: str, entry: TreeEntry, findings: Findings) -> Variable | Non
 
 
 def _spelled_out(entry: TreeEntry) -> Node:
-    """A variable with keys of its own, also where only its default is given."""
+    """The declaration of a variable as a mapping, even if only its default is given."""
     if isinstance(entry.node, MapNode):
         return entry.node
     return MapNode(entry.node.where, {"default": TreeEntry(entry.where, entry.node)})

@@ -81,7 +81,7 @@ class _Surroundings:
         self.variables |= {name: values.get(name) for name in names_in(node) if name not in self.variables}
 
     def references(self, base: Path) -> References:
-        """Fills in the references of a file whose relative paths start at `base`."""
+        """The `References` of a file whose relative paths start at `base`."""
         return References(
             self.env,
             self.findings,

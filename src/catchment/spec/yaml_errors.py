@@ -21,11 +21,11 @@ class Flaw:
     problem: Diagnostic | None
     """None if the text is valid YAML that the parser does not understand."""
     mended: str | None = None
-    """The text as it was probably meant, with the same lines; None if that cannot be told."""
+    """The text as it was probably meant, with the same lines; None if that is unclear."""
 
 
 def syntax_flaw(error: yaml.YAMLError, text: str, file: str) -> Flaw:
-    """What an error of the YAML parser is about."""
+    """Describe an error of the YAML parser, with the mended text if there is a sensible one."""
     mark = _mark(error)
     if mark is None:
         return Flaw(_unreadable_character(error, text, file))
@@ -45,7 +45,7 @@ def _tab(lines: list[str], where: Position) -> Flaw:
 
 
 def _mark(error: yaml.YAMLError) -> yaml.Mark | None:
-    """Something that was opened and never closed is reported where it was opened, not where the parser gave up."""
+    """The mark to report; for something that is never closed, where it was opened, not where the parser gave up."""
     opened, noticed = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     inside = str(getattr(error, "context", ""))
     if opened and noticed and opened.line < noticed.line and ("flow" in inside or "quoted" in inside):
@@ -68,7 +68,7 @@ def _value_and_block(lines: list[str], where: Position) -> Flaw | None:
 
 
 def _colon(error: yaml.YAMLError, lines: list[str], where: Position) -> Flaw | None:
-    """Report a plain value with a `:` in it; in quotes it would be read as it is meant."""
+    """Report a plain value with a `:` in it; the mended text has the value in quotes."""
     if not str(getattr(error, "problem", "")).startswith("mapping values are not allowed"):
         return None
     line = lines[where.line - 1]

@@ -52,7 +52,7 @@ class Store:
     pruning: Pruning
 
     def progress(self, lease: Lease, run_id: str) -> Progress:
-        """The writing side of one run, for whoever holds its lease."""
+        """Records the progress of one run, under the run's lease."""
         return Progress(self.database, self.leases, lease, run_id)
 
     def close(self) -> None:
@@ -67,11 +67,11 @@ class Store:
 
 
 def open_store(url: str, *, patience: float = 0.0, once: bool = False) -> Store:
-    """Open the metastore at a SQLAlchemy URL; made if missing, brought to the newest form if old.
+    """Open the metastore at a SQLAlchemy URL; creates it if missing and migrates it if old.
 
-    `patience` is for runs and engines: their steps are repeated for so many seconds while the metastore does not
-    answer. Whoever only looks hears of it at once. With `once`, the seconds count from the beginning of an outage: a
-    run that has given the metastore up ends, and does not wait again for each thing that it would record.
+    `patience` is for runs and engines: their steps are repeated for this many seconds while the metastore does not
+    answer. Without it, a lookup fails at once. With `once`, the seconds count from the beginning of an outage: a run
+    that has given up on the metastore ends, and does not wait again for every record that it would write.
     """
     database = connect(url, patience, once=once)
     try:
@@ -100,7 +100,7 @@ def open_store(url: str, *, patience: float = 0.0, once: bool = False) -> Store:
 
 @contextmanager
 def read_store(url: str) -> Iterator[Store]:
-    """Open the metastore to look something up. If there is none yet, an empty one that leaves no trace."""
+    """Open the metastore for lookups. If it does not exist yet, open an empty temporary one instead."""
     if not is_missing(url):
         with open_store(url) as store:
             yield store
@@ -110,9 +110,9 @@ def read_store(url: str) -> Iterator[Store]:
 
 
 def is_missing(url: str) -> bool:
-    """Whether the metastore is a file that nobody has made yet."""
+    """Whether the metastore is a file that does not exist yet."""
     path = url.removeprefix("sqlite:///")
     try:
         return path != url and not Path(path).exists()
     except PermissionError:
-        return False  # somebody has made something there that may not be seen; opening it says so
+        return False  # something exists that we may not read; opening it reports that

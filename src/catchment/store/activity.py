@@ -1,4 +1,4 @@
-"""Who writes which table now, read from the metastore for people. Nothing here needs Spark."""
+"""Shows who is writing which table now, from the metastore. Nothing here needs Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from catchment.store.writes import NO_BRANCH
 RECENT_SECONDS = 300.0
 """How far back commits are counted."""
 _TABLE = "table/"
-"""What the names of the leases of tables begin with."""
+"""The prefix of the names of table leases."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ActiveWrite:
     buffered: bool
     """Whether the buffer is a directory of files. Otherwise it is only the name of the attempt."""
     alive: bool
-    """Whether the engine that fills or filled the buffer is heard from, or may be alive although it is not."""
+    """Whether the engine of the write is alive, or may be alive although it was not heard from."""
     rows: int | None
     """Known from the seal on, as are bytes and files."""
     bytes: int | None
@@ -49,7 +49,7 @@ class ActiveWrite:
 
 @dataclass(frozen=True)
 class TableActivity:
-    """What goes on at one table."""
+    """The current activity on one table."""
 
     target: str
     writes: tuple[ActiveWrite, ...]
@@ -63,7 +63,7 @@ class TableActivity:
 
 
 class Activity:
-    """Reads what goes on at the tables of the lake."""
+    """Reads the current activity on the tables of the lake."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -82,7 +82,7 @@ class Activity:
 
     @repeatable
     def last_compaction(self, target: str) -> float | None:
-        """When the last compaction of a table was finished that the ledger still knows, in seconds since 1970."""
+        """When the last compaction of a table finished, in seconds since 1970; None if the ledger has none."""
         done = writes.c.target == target, writes.c.mode == "maintain", writes.c.state == "committed"
         found = select(func.max(writes.c.finished)).where(*done, writes.c.write_id.contains("/rewrite_dataset"))
         with self._database.reading() as connection:
@@ -112,7 +112,7 @@ def _tables(connection: Connection) -> tuple[TableActivity, ...]:
 
 def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
     since = case((writes.c.state == "sealed", writes.c.sealed), else_=writes.c.opened)
-    # Not the whole row: descriptors are for those who publish.
+    # Not the whole row: only publishers need the descriptors.
     found = (
         select(
             *(writes.c.write_id, writes.c.workflow, writes.c.target, writes.c.branch, writes.c.mode, writes.c.state),
@@ -143,14 +143,14 @@ def _holders(connection: Connection) -> dict[str, Holder]:
 
 
 def _places() -> Select[Any]:
-    """The tables whose leases are named after their places."""
+    """The tables whose leases are named after their locations."""
     return select(writes.c.place, writes.c.target).where(UNFINISHED, writes.c.place.is_not(None))
 
 
 def _recent(since: float) -> Select[Any]:
     committed = select(writes.c.target, writes.c.snapshot_id, writes.c.branch)
     committed = committed.where(writes.c.state == "committed", writes.c.finished > since)
-    # Found first and counted then: SQLite would rather read the whole ledger in the order of its tables.
+    # Materialized before counting: otherwise SQLite scans the whole ledger in the order of its targets.
     found = committed.cte("recent").prefix_with("MATERIALIZED")
     # Many writes of a table share one commit; plain files are published one write after the other.
     shared, single = func.count(found.c.snapshot_id.distinct()), func.count(case((found.c.branch == NO_BRANCH, 1)))

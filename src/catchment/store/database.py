@@ -1,4 +1,4 @@
-"""The database under the metastore: connections, short transactions, its clock, its troubles as our errors."""
+"""The database of the metastore: connections, short transactions, its clock, and its errors as ours."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from sqlalchemy.types import Double
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError
 
 PAUSE_SECONDS = 0.5
-"""How long to wait before a step is taken again."""
+"""The pause before a step is repeated."""
 CONNECTIONS = 2
-"""How many connections a process uses at once, beside one for signs of life: thirty engines share one server."""
+"""Connections per process, besides one for signs of life. Few, because thirty engines may share one server."""
 RENEWAL_SECONDS = 2.0
-"""How long a sign of life waits for others: less than a third of the shortest lease."""
+"""How long a sign of life waits for locks: less than a third of the shortest lease."""
 WAIT = "catchment_wait"
-"""The option of a transaction that says how many seconds it waits for others."""
+"""The execution option for how many seconds a transaction waits for locks."""
 FLEETING = "catchment_fleeting"
-"""The option of a transaction of which a database on this machine may lose the end in a power cut."""
+"""The execution option for a transaction that a local database may lose in a power cut."""
 
 LOST_WITH_IT = (
     "bring back a copy of it if you have one. Otherwise what only the metastore knew is lost: sealed writes that were "
     "not published yet, incremental state, runs and their history. Your tables are as they were."
 )
-"""What a damaged metastore means."""
+"""What is lost with a damaged metastore."""
 REBUILD = "then `catchment recover --rebuild` records in a new one what the tables have"
 
 Given = ParamSpec("Given")
@@ -42,7 +42,7 @@ Answer = TypeVar("Answer")
 
 
 class database_time(FunctionElement[float]):  # noqa: N801 - reads like the SQL function that it is
-    """Seconds since 1970 by the database's clock, which is the same for everybody who asks."""
+    """Seconds since 1970 by the database's clock, which is the same for all processes."""
 
     type = Double()
     inherit_cache = True
@@ -59,12 +59,12 @@ def _postgresql_time(*_: Any, **__: Any) -> str:
 
 
 def now(connection: Connection) -> float:
-    """The database's time as a value: PostgreSQL looks nothing up in an index by a time that goes on meanwhile."""
+    """The database's time as a constant: PostgreSQL cannot use an index to compare with a volatile function."""
     return float(connection.execute(select(database_time())).scalar_one())
 
 
 def insert_missing(connection: Connection, table: TableClause, row: Mapping[str, Any]) -> bool:
-    """Insert a row unless its key is there; waits for whoever is inserting the same key. Says whether it did."""
+    """Insert a row unless its key exists; waits for a concurrent insert of the same key. Returns whether it did."""
     moments = frozenset(name for name, value in row.items() if isinstance(value, database_time))
     given = {f"new_{name}": value for name, value in row.items() if name not in moments}
     statement = _insertion(connection.dialect.name, table, tuple(row), moments)
@@ -73,7 +73,7 @@ def insert_missing(connection: Connection, table: TableClause, row: Mapping[str,
 
 @lru_cache(maxsize=64)
 def _insertion(dialect: str, table: TableClause, columns: tuple[str, ...], moments: frozenset[str]) -> Executable:
-    # One of the two is enough, and each takes its time to load.
+    # Only one dialect is needed, and each is slow to import.
     if dialect == "postgresql":
         from sqlalchemy.dialects.postgresql import insert
     else:
@@ -106,10 +106,10 @@ class Database:
         self._writing = writing or {}
         self._patience, self._once = patience, once
         self._away_since: float | None = None
-        """When nothing could be written for the first time since something last could."""
+        """When the first write failed since the last one that succeeded; None if the last one succeeded."""
 
     def patiently(self, step: Callable[[], Answer]) -> Answer:
-        """Take a step, and take it again while the database does not answer and there is patience left."""
+        """Run a step, and repeat it while the database does not answer and patience lasts."""
         began = time.monotonic()
         while True:
             try:
@@ -122,7 +122,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads, all of it at one moment: it waits for nobody."""
+        """A read-only transaction on one consistent snapshot; it never waits for writers."""
         with self._transaction(self._engine, self._reading) as connection:
             yield connection
 
@@ -130,17 +130,17 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes.
 
-        In SQLite it waits its turn before it reads anything. In PostgreSQL writers work side by side: a row that was
-        read in order to be changed must have been locked (`with_for_update`, `insert_missing` or an update) first.
+        In SQLite it waits for its turn before it reads anything. In PostgreSQL writers run concurrently: a row that is
+        read in order to be changed must be locked first (`with_for_update`, `insert_missing` or an update).
         """
         with self._noting_absence(), self._transaction(self._engine, self._writing) as connection:
             yield connection
 
     @contextmanager
     def fleeting(self) -> Iterator[Connection]:
-        """A transaction that writes what means nothing after a power cut: who holds a lease, what is being written.
+        """A transaction for records that mean nothing after a power cut: who holds a lease, which writes are open.
 
-        An SQLite file does not wait for its disk here. A later transaction of `writing` that lasts makes this one last.
+        SQLite does not wait for the disk here. A later transaction of `writing` makes this one durable, too.
         """
         options = {**self._writing, FLEETING: True}
         with self._noting_absence(), self._transaction(self._engine, options) as connection:
@@ -148,22 +148,22 @@ class Database:
 
     @contextmanager
     def renewing(self) -> Iterator[Connection]:
-        """A transaction that writes a sign of life: it has a connection to itself, and soon stops waiting for others.
+        """A transaction that writes a sign of life: it has its own connection, and waits only briefly for locks.
 
-        A lease must not be lost because every connection waits for a process that stands still.
+        A lease must not be lost because all other connections wait for a process that has stalled.
         """
         options = {**self._writing, WAIT: RENEWAL_SECONDS, FLEETING: True}
         with self._noting_absence(), self._transaction(self._spare, options) as connection:
             yield connection
 
     def close(self) -> None:
-        """Give every connection back."""
+        """Close every connection."""
         self._engine.dispose()
         self._spare.dispose()
 
     @contextmanager
     def _noting_absence(self) -> Iterator[None]:
-        # Reading tells nothing: it goes on while the disk is full.
+        # Reads do not count: they still work when the disk is full.
         try:
             yield
         except MetastoreUnavailable:
@@ -183,7 +183,7 @@ class Database:
         except DBAPIError as error:
             ours = self._explain(error, self.name)
             if ours is None:
-                raise  # a broken constraint or a wrong statement is a defect of ours
+                raise  # a violated constraint or an invalid statement is a bug in Catchment
             raise ours from error
         except NoConnectionFree as error:
             raise MetastoreUnavailable(
@@ -200,7 +200,7 @@ Step = Callable[Concatenate[Any, Given], Answer]
 
 
 def repeatable(step: Step[Given, Answer]) -> Step[Given, Answer]:
-    """Marks a step that may be taken twice. It is taken again where the database's answer was lost."""
+    """Marks a step that is safe to run twice: it is repeated if the database's answer was lost."""
 
     @wraps(step)
     def patient(self: _HasDatabase, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -210,13 +210,13 @@ def repeatable(step: Step[Given, Answer]) -> Step[Given, Answer]:
 
 
 def connect(url: str, patience: float = 0.0, *, once: bool = False) -> Database:
-    """The database at a URL; an SQLite file and its directory are made if missing.
+    """The database at a URL; an SQLite file and its directory are created if missing.
 
-    `patience` is how many seconds a repeatable step waits for a database that does not answer. With `once`, they are
-    counted from when it first did not, whoever noticed.
+    `patience` is how many seconds a repeatable step waits for a database that does not answer. With `once`, they count
+    from the beginning of the outage and not from the beginning of each step.
     """
     parsed = _parse(url)
-    # One of the two is enough, and the driver of the other takes its time to load.
+    # Only one driver is needed, and each is slow to import.
     if parsed.get_backend_name() == "postgresql":
         from catchment.store import postgresql
 
@@ -233,7 +233,7 @@ def connect(url: str, patience: float = 0.0, *, once: bool = False) -> Database:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as error:  # neither is quoted: the address may hold a password
+    except (ArgumentError, ValueError) as error:  # not quoted below: the address may contain a password
         raise RequestError(
             "the metastore's address is not a database URL",
             code="bad-metastore",

@@ -1,4 +1,4 @@
-"""What a person decides about single writes: try again, drop, or what became of one whose fate is unknown."""
+"""A person's decisions about single writes: retry it, drop it, or say what became of one whose fate is unknown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fate = Literal["committed", "lost"]
 
 
 class Decisions:
-    """Carries out what a person has decided."""
+    """Applies the decisions of a person to the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class Decisions:
 
     @repeatable
     def drop(self, write_id: str) -> Entry:
-        """Give up a write that was set aside; recovery removes its files."""
+        """Abandon a write that was set aside; recovery removes its files."""
         with self._database.writing() as connection:
             write = _require(connection, write_id)
             if write.state != "sealed" or write.error is None:
@@ -43,7 +43,7 @@ class Decisions:
 
     @repeatable
     def accept(self, write_id: str, fate: Fate) -> Entry:
-        """Believe a person who has looked for the rows of a write whose fate is unknown."""
+        """Record what a person found who looked for the rows of a write whose fate is unknown."""
         with self._database.writing() as connection:
             write = _require(connection, write_id)
             if not _is_unknown(write):
@@ -57,7 +57,7 @@ class Decisions:
 
 
 def _is_unknown(write: Entry) -> bool:
-    """Whether nobody knows if the write is in the table; of an open one its engine knows, or the table."""
+    """Whether it is unknown if the write is in the table; for an open write, its engine or the table still knows."""
     return write.state == "abandoned" and (write.error or {}).get("code") == FATE_UNKNOWN
 
 

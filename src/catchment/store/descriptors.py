@@ -1,4 +1,4 @@
-"""Descriptors of data files as the ledger keeps them: packed lines of JSON, which are parsed only if somebody looks."""
+"""Descriptors of data files as the ledger stores them: compressed lines of JSON, parsed only when needed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Descriptor = Mapping[str, Any]
 
 
 class Lines(Sequence[Descriptor]):
-    """Descriptors, one in each line. Whoever only hands them on takes the lines as they are.
+    """Descriptors, one per line. Code that only passes them on can use the lines without parsing them.
 
-    Those of the ledger are unpacked when somebody looks at them. A row that cannot be read raises a ValueError then,
-    and not where it is one of many rows: only whoever needs these descriptors is held up.
+    Descriptors from the ledger are unpacked on first use. If they cannot be read, that raises a ValueError only then,
+    and not already when many rows are loaded: a damaged row affects only code that needs its descriptors.
     """
 
     def __init__(self, lines: tuple[str, ...] = (), *, packed: str | None = None) -> None:
@@ -56,12 +56,12 @@ def lines_of(descriptors: Sequence[Descriptor]) -> tuple[str, ...]:
 
 
 def packed(descriptors: Sequence[Descriptor]) -> str:
-    """Descriptors repeat themselves: packed, ten thousand files fit into one row of about a megabyte."""
+    """Compress descriptors, which are repetitive: ten thousand files fit into one row of about a megabyte."""
     return base64.b64encode(zlib.compress("\n".join(lines_of(descriptors)).encode())).decode()
 
 
 def unpacked(text: str) -> Lines:
-    """What was packed."""
+    """The descriptors of a packed text."""
     return Lines(packed=text)
 
 

@@ -1,4 +1,4 @@
-"""Engines: which are alive, and since when the metastore has been there for them to say so. Time is the database's."""
+"""Which engines are alive, and since when the metastore has been available to them. Uses the database's clock."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from catchment.store.leases import is_held
 from catchment.store.schema import UNFINISHED, engines, leases, uptime, writes
 
 PREFIX = "engine/"
-"""What the names of the leases of engines begin with."""
+"""The prefix of the names of engine leases."""
 GAP_SECONDS = 60.0
-"""If no engine was heard from for longer than this, the metastore may have been away from all of them."""
+"""If no engine was heard from for longer than this, the metastore may have been unavailable to all of them."""
 SETTLING_SECONDS = 45.0
-"""How long engines have to announce themselves again after that, before a silent one counts as gone."""
+"""How long engines have after such a gap to report again, before a silent one counts as lost."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class LivingEngine:
     """An engine that is alive, as far as the metastore knows."""
 
     name: str
-    """Where it runs: host, process and a number of its own."""
+    """The name of its lease, with its host, its process id and a random suffix."""
     engine: str | None
-    """Its name in the project. It is None, like what follows, if the metastore was restored from an older copy."""
+    """Its name in the project. None, as are the next three, if the metastore was restored from an older copy."""
     spark: str | None
     master: str | None
     started: float | None
@@ -35,21 +35,21 @@ class LivingEngine:
 
 
 class Engines:
-    """Those who fill buffers; each is alive until it says that it has ended, or is not heard from any more."""
+    """Records which engines are alive; each one is until it reports its end or is no longer heard from."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @repeatable
     def here(self, name: str, seconds: float) -> None:
-        """An engine is alive, and counts as alive for `seconds` more. Nobody else wants a lease of this name.
+        """Record that an engine counts as alive for `seconds` more. Its lease has a name that no other engine uses.
 
-        Where the metastore has forgotten the engine, because it was restored from an older copy, it learns of it again.
+        If the metastore has forgotten the engine, because it was restored from an older copy, it is recorded again.
         """
         self.heard(name, seconds)
 
     def heard(self, name: str, seconds: float) -> None:
-        """The same, once: a metastore that does not answer is not waited for."""
+        """Do the same once, without waiting for a metastore that does not answer."""
         with self._database.renewing() as connection:
             insert_missing(connection, leases, {"name": name, "fence": 1, "expires": 0.0, "seconds": seconds})
             renewed = {"owner": name, "expires": database_time() + seconds, "seconds": seconds}
@@ -58,7 +58,7 @@ class Engines:
 
     @repeatable
     def describe(self, name: str, engine: str, spark: str, master: str) -> None:
-        """Say which engine of the project this is, and with which Spark."""
+        """Record which engine of the project this is, and its Spark version and master."""
         facts = {"name": name, "engine": engine, "spark": spark, "master": master}
         with self._database.writing() as connection:
             insert_missing(connection, engines, {**facts, "started": database_time()})
@@ -78,13 +78,13 @@ class Engines:
             return tuple(LivingEngine(**row) for row in connection.execute(found).mappings())
 
     def ended(self, name: str) -> None:
-        """An engine has ended, and nobody has to wait until it would be missed."""
+        """Record that an engine has ended, so that others need not wait until its lease expires."""
         with self._database.writing() as connection:
             connection.execute(update(leases).where(leases.c.name == name).values(owner=None, expires=0.0))
 
     @repeatable
     def missed(self) -> int:
-        """How many engines with open writes are not heard from any more, and have not said that they have ended."""
+        """How many engines with open writes are no longer heard from and have not reported their end."""
         begun = select(writes.c.owner).where(UNFINISHED, writes.c.state == "open")
         silent = and_(leases.c.owner.is_not(None), leases.c.expires <= database_time(), leases.c.name.in_(begun))
         with self._database.reading() as connection:
@@ -92,7 +92,7 @@ class Engines:
 
     @repeatable
     def watch(self) -> bool:
-        """Stay with the metastore as an engine does; True once silent engines count as gone."""
+        """Record that the metastore is available, as an engine would; True once silent engines count as lost."""
         with self._database.writing() as connection:
             _count(connection)
             return bool(connection.scalar(select(_is_settled())))
@@ -101,9 +101,9 @@ class Engines:
 def not_gone() -> Select[Any]:
     """The leases of engines that may be alive.
 
-    After an outage of the metastore every lease has run out, and nobody could say that they were alive. So a lease that
-    ran out counts until the metastore has been there for long enough. One that was given back does not, and neither
-    does one that is no longer there: leases are removed long after they ran out.
+    After an outage of the metastore every lease has expired, because no engine could renew its own. So an expired lease
+    still counts until the metastore has been available for long enough. A released lease does not count, and neither
+    does one that is no longer stored: leases are removed only long after they expired.
     """
     waited_for = and_(leases.c.owner.is_not(None), ~_is_settled())
     return select(leases.c.name).where(or_(is_held(leases), waited_for))
@@ -115,12 +115,12 @@ def _is_settled() -> ColumnElement[bool]:
 
 
 def _is_unbroken() -> ColumnElement[bool]:
-    """Whether some engine was heard from a moment ago; a clock that went back or ahead breaks it as an outage does."""
+    """Whether an engine was heard from recently; a jump of the clock in either direction counts as an outage."""
     return func.abs(database_time() - uptime.c.heard) < GAP_SECONDS
 
 
 def _count(connection: Connection) -> None:
-    """Remember that the metastore was there, and since when without a gap."""
+    """Record that the metastore is available, and since when without a gap."""
     now = database_time()
     insert_missing(connection, uptime, {"id": 1, "since": now, "heard": now})
     connection.execute(update(uptime).values(since=case((_is_unbroken(), uptime.c.since), else_=now), heard=now))

@@ -1,4 +1,4 @@
-"""The story of each run, event by event. What is given here is already redacted."""
+"""The events of each run. They are already redacted when they come here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Events:
 
     @repeatable
     def append(self, lease: Lease, run_id: str, event: EventRecord) -> None:
-        """Add an event after those that are there, unless it is the last of them: the answer may have been lost."""
+        """Append an event, unless it is the last one already: a repeated step may have succeeded before."""
         with self._leases.holding(lease) as connection:
             last = connection.execute(_of(run_id).order_by(events.c.number.desc()).limit(1)).one_or_none()
             if last is None or _identity(_record(last)) != _identity(event):
@@ -39,7 +39,7 @@ def _of(run_id: str) -> Select[Any]:
 
 
 def _identity(event: EventRecord) -> tuple[object, ...]:
-    """What no two events of a run have in common; the data may come back from JSON in another form."""
+    """What identifies an event within a run. Not its data, which may come back from JSON in another form."""
     return event.at, event.kind, event.job, event.attempt
 
 

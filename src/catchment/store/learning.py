@@ -1,4 +1,4 @@
-"""A ledger that has lost its tail, or all of it, learns from the history of a table which writes are committed."""
+"""Restores committed writes from a table's history in a ledger that has lost its newest entries, or all of them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from catchment.store.schema import seals, writes
 from catchment.store.writes import Entry, Published
 
 AT_ONCE = 500
-"""How many ids one statement asks for."""
+"""The most ids in one statement."""
 
 
 def learn(
     connection: Connection, target: str, dataset: Mapping[str, Any], published: Sequence[Published]
 ) -> tuple[str, ...]:
-    """Record as committed what the ledger does not have, or has as open or given up; says which.
+    """Record as committed the writes that the ledger lacks, or has as open or abandoned; returns their ids.
 
-    Sealed writes stay as they are: whoever publishes them finds them in the history. So does a write whose output was
-    given another address since: the history of one table says nothing about what another one is to get.
+    Sealed writes stay as they are: their publisher finds them in the history. A write whose output has been given
+    another address also stays as it is: the history of one table says nothing about writes to another.
     """
     ids = sorted(each.write_id for each in published)
     known, behind = known_ids(connection, ids), _behind(connection, target, ids)
@@ -38,7 +38,7 @@ def learn(
 
 
 def _behind(connection: Connection, target: str, ids: Sequence[str]) -> dict[str, Entry]:
-    """Those of these writes to a table that the ledger has as open or given up; their rows are locked."""
+    """Those of these writes to a table that the ledger has as open or abandoned; locks their rows."""
     unaware = writes.c.target == target, writes.c.state.in_(("open", "abandoned"))
     asked = select(writes).where(*unaware).order_by(writes.c.write_id).with_for_update()
     found = (connection.execute(asked.where(writes.c.write_id.in_(these))) for these in _chunks(ids))
@@ -46,11 +46,11 @@ def _behind(connection: Connection, target: str, ids: Sequence[str]) -> dict[str
 
 
 def _finish(connection: Connection, before: Entry, known: Published) -> None:
-    """Record the end of a write that the ledger had as open or given up."""
+    """Record as committed a write that the ledger had as open or abandoned."""
     this = writes.c.write_id == known.write_id
     connection.execute(update(writes).where(this).values({**_end(known), "error": None}))
     if before.state == "open":
-        # The table may have these files or those of another attempt: recovery asks it before it removes any.
+        # The table may have these files or those of another attempt: recovery checks before it removes any.
         leave(connection, before, None)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the ledger: writes as rows and rows as writes, and what one transaction does to one of them."""
+"""Rows of the ledger: converts writes to rows and back, and changes single rows within a transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_in(connection: Connection, write_id: str) -> Entry | None:
 
 
 def abandon_in(connection: Connection, write: Entry, error: Mapping[str, Any]) -> bool:
-    """Give up a write if it is still as it was read, and leave its files to recovery."""
+    """Abandon a write if it has not changed since it was read, and leave its files to recovery."""
     given_up = connection.execute(
         update(writes)
         .where(writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
@@ -35,7 +35,7 @@ def abandon_in(connection: Connection, write: Entry, error: Mapping[str, Any]) -
 
 
 def leave(connection: Connection, write: Entry, error: Mapping[str, Any] | None) -> None:
-    """Remember the buffer of a write that was given up, so that recovery removes its files."""
+    """Record the buffer of an abandoned write, so that recovery removes its files."""
     intent = write.intent
     fate_unknown = error is not None and error.get("code") == FATE_UNKNOWN
     if intent.buffered and not fate_unknown:
@@ -44,7 +44,7 @@ def leave(connection: Connection, write: Entry, error: Mapping[str, Any] | None)
 
 
 def row_of(intent: Intent) -> dict[str, Any]:
-    """The row of a write that begins."""
+    """The row of a new write."""
     return {
         "write_id": intent.write_id,
         "workflow": intent.workflow,
@@ -82,7 +82,7 @@ def entry_of(row: Row[Any]) -> Entry:
     )
     contents = None
     if row.sealed is not None:
-        # A sealed write that has lost its descriptors is unreadable. Without files it would count as published.
+        # A sealed write that has lost its descriptors must be unreadable: without files it would count as published.
         descriptors = unpacked(row.descriptors or "") if row.state == "sealed" else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
     return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number)

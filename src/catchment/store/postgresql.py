@@ -1,4 +1,4 @@
-"""A metastore in a PostgreSQL database: processes of several machines."""
+"""A metastore in a PostgreSQL database, for processes on several machines."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from catchment.store.database import LOST_WITH_IT, REBUILD, WAIT
 
 BUSY_SECONDS = 60
 STALLED_SECONDS = 30
-"""A transaction whose process says nothing for this long is ended, so that a stopped process holds up nobody."""
+"""A transaction that is idle for this long is ended, so that a stopped process does not block others."""
 READING = {"isolation_level": "REPEATABLE READ"}
-"""Every statement of a transaction that only reads sees the same moment, as in SQLite."""
+"""Every statement of a read-only transaction sees the same snapshot, as in SQLite."""
 
-# A server that vanished is noticed within a minute; what the address itself says goes first.
+# With these, a server that has vanished is noticed within a minute. Settings in the URL take precedence.
 _PATIENCE = {
     "connect_timeout": 10,
     "keepalives_idle": 20,
@@ -41,7 +41,7 @@ _SETUP = {
     "3F000": "give the user a schema to work in: GRANT ALL ON SCHEMA public TO …",
     "25006": "it is a replica or read-only; set `metastore` to the server that takes writes",
 }
-_DAMAGED = {"XX001", "XX002", "42P01", "42703"}  # damaged pages; tables or columns that somebody removed
+_DAMAGED = {"XX001", "XX002", "42P01", "42703"}  # damaged pages; tables or columns that were removed
 _DISK_FULL = "53100"
 
 
@@ -68,12 +68,12 @@ def engine(url: URL, connections: int) -> Engine:
 
 
 def name(url: URL) -> str:
-    """The address as messages show it."""
+    """The URL as messages show it, without passwords."""
     return url.difference_update_query(("password", "sslpassword")).render_as_string(hide_password=True)
 
 
 def explain(error: DBAPIError, name: str) -> CatchmentError | None:
-    """A trouble of the database in our words; None where the fault is ours."""
+    """The Catchment error for a database error; None if the bug is in Catchment."""
     state = getattr(error.orig, "sqlstate", None) or ""
     if state in _SETUP:
         message = f"the metastore {name} does not take what we write: {_words(error.orig)}"
@@ -99,7 +99,7 @@ def _dial(dialect: Dialect, arguments: Any, settings: dict[str, Any], name: str)
     except psycopg.OperationalError as error:
         if isinstance(error, psycopg.errors.ConnectionTimeout) or not _answers(settings):
             raise _unavailable(name, error) from error
-    # The server is there. Either it came back just now, or it refuses us.
+    # The server is up. Either it has just come back, or it refuses us.
     try:
         return dialect.connect(*arguments, **settings)
     except psycopg.OperationalError as error:
@@ -107,15 +107,15 @@ def _dial(dialect: Dialect, arguments: Any, settings: dict[str, Any], name: str)
 
 
 def _answers(settings: Mapping[str, Any]) -> bool:
-    """Whether the server takes connections, be they ours or not: a failed connection itself has no code to tell."""
-    # Shortly: no other thread of this process runs meanwhile.
+    """Whether the server accepts connections at all: the error of a failed connection has no code that tells."""
+    # With a short timeout: no other thread of this process runs during the ping.
     known = {key: value for key, value in settings.items() if key not in _OWN_WORDS} | {"connect_timeout": 2}
     return PGconn.ping(make_conninfo(**known).encode()) == Ping.OK
 
 
 def _refused(name: str, error: psycopg.OperationalError) -> CatchmentError:
     words = _words(error)
-    # No code tells these from a wrong password, only the server's words; in another language they do not pass.
+    # No code tells these from a wrong password, only the server's message, and only if that is in English.
     if any(crowded in words for crowded in _CROWDED):
         return _unavailable(name, error)
     return SetupError(
@@ -138,7 +138,7 @@ def _words(error: BaseException | None) -> str:
 
 def _prepare(connection: psycopg.Connection[Any], _record: object) -> None:
     if _SYNCHRONOUS not in connection.info.options:
-        # A server that acknowledges before it has written would lose seals with its power.
+        # A server that acknowledges a commit before it is on disk would lose seals in a power cut.
         connection.execute(f"SELECT set_config('{_SYNCHRONOUS}', 'on', false) WHERE {_ASKED} = 'off'".encode())
     connection.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
     connection.execute(f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s'")

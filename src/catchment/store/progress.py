@@ -1,6 +1,6 @@
-"""Writing what a run does, as it does it. Every write shows the lease: a run that was taken over cannot write.
+"""Records the progress of a run. Every write checks the run's lease: a run that was taken over cannot write.
 
-Each step may be repeated: a run with patience waits for a metastore that does not answer, and an answer may be lost.
+Each step may be repeated: a patient run waits for a metastore that does not answer, and an answer may be lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _QUEUED_AGAIN = {"status": "queued", "started": None, "finished": None, "engine_
 
 
 class Progress:
-    """The record of one run, held by its lease."""
+    """Records one run, under the run's lease."""
 
     def __init__(self, database: Database, leases: Leases, lease: Lease, run_id: str) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class Progress:
         choices: Choices | None = None,
         definition: Mapping[str, Any] | None = None,
     ) -> None:
-        """The run begins: its row and one for each of its jobs."""
+        """Record that the run begins: its row and one for each of its jobs."""
         asked: dict[str, Any] = {"reference_time": request.reference_time, "windows": request.windows}
         if request.backfill:
             asked |= {"backfill_first": request.backfill.first, "backfill_last": request.backfill.last}
@@ -61,7 +61,7 @@ class Progress:
         choices: Choices | None = None,
         definition: Mapping[str, Any] | None = None,
     ) -> None:
-        """The run is resumed: what did not succeed is queued again, under the plan of today."""
+        """Record that the run is resumed: jobs that did not succeed are queued again, under the current plan."""
         now = {"status": "running", "resumed": at, "finished": None, **(_chosen(choices) if choices else {})}
         with self._leases.holding(self._lease) as connection:
             now |= _recorded(connection, definition)
@@ -74,7 +74,7 @@ class Progress:
 
     @repeatable
     def attempt_begins(self, job: str, number: int, engine: str, at: float) -> None:
-        """An attempt of a job begins."""
+        """Record that an attempt of a job begins."""
         row = {"run_id": self._run_id, "job": job, "number": number, "engine": engine}
         with self._leases.holding(self._lease) as connection:
             insert_missing(connection, attempts, {"status": "running", "started": at, **row})
@@ -86,7 +86,7 @@ class Progress:
 
     @repeatable
     def attempt_fails(self, job: str, number: int, error: Mapping[str, Any], at: float) -> None:
-        """An attempt failed and the job will be tried again."""
+        """Record that an attempt failed and that the job will be tried again."""
         with self._leases.holding(self._lease) as connection:
             self._end_attempt(connection, job, number, "failed", error, at)
 
@@ -103,7 +103,7 @@ class Progress:
         written: Iterable[OutputResult] = (),
         read: Iterable[InputResult] = (),
     ) -> None:
-        """A job came to its end; `number` is its last attempt, 0 where it never had one.
+        """Record the end of a job; `number` is its last attempt, 0 if it never had one.
 
         `engine_seconds` is how long it waited for its engine to start.
         """
@@ -119,7 +119,7 @@ class Progress:
 
     @repeatable
     def finish(self, status: str, at: float) -> None:
-        """The run came to its end."""
+        """Record the end of the run."""
         with self._leases.holding(self._lease) as connection:
             connection.execute(update(runs).where(runs.c.id == self._run_id).values(status=status, finished=at))
 
@@ -175,7 +175,7 @@ def _chosen(choices: Choices) -> dict[str, Any]:
 
 
 def _recorded(connection: Connection, definition: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Record what a workflow says, unless another run of the same has done so."""
+    """Record the definition of a workflow, unless another run has recorded the same one."""
     if not definition:
         return {}
     text = json.dumps(definition, sort_keys=True)

@@ -1,7 +1,7 @@
-"""Removing what nobody needs any more, in small transactions: old writes, windows, events, services, dead leases.
+"""Removes old records in small transactions: writes, windows, events, services and dead leases.
 
-Nothing that is under way goes, nothing that was set aside, and no write whose fate is unknown. Of a committed write
-stays what later attempts must know: that it was committed, and where.
+Nothing that is unfinished or set aside is removed, and no write whose fate is unknown. A committed write leaves a short
+record that tells later attempts that it was committed, and where.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from catchment.store.services import PREFIX as SERVICE_PREFIX
 from catchment.store.writes import FATE_UNKNOWN, Base, Contents, Entry, Intent
 
 BATCH = 500
-"""How much is removed in one transaction."""
+"""The most rows that are removed in one transaction."""
 DAY_SECONDS = 86400.0
 
 
@@ -44,7 +44,7 @@ class Pruning:
 
     @repeatable
     def prune(self, days: float, limit: int = BATCH) -> int:
-        """Remove one batch of everything that ended more than `days` ago; returns how much that was."""
+        """Remove one batch of each kind of record that ended more than `days` ago; returns the number of rows."""
         steps = self._writes, self._windows, self._events, self._services, self._leases
         return sum(step(days, limit) for step in steps)
 
@@ -53,7 +53,7 @@ class Pruning:
             old = connection.execute(_old_writes(_before(connection, days)).limit(limit)).all()
             ids = [row.write_id for row in old]
             kept = [_kept(row) for row in old if row.state == "committed"]
-            # Only of what was committed since: one that was given up may have been committed to another table before.
+            # Only for committed writes: an abandoned one may have been committed to another table before.
             connection.execute(delete(done).where(done.c.write_id.in_([row["write_id"] for row in kept])))
             if kept:
                 connection.execute(insert(done), kept)
@@ -71,7 +71,7 @@ class Pruning:
         key = events.c.run_id, events.c.number
         with self._database.writing() as connection:
             before = _before(connection, days)
-            # A run that died says that it is running for ever; its lease tells when it was last heard from.
+            # A dead run keeps the status `running` forever; its lease tells when it was last heard from.
             heard = select(leases.c.name).where(leases.c.name == _of_run(runs.c.id), leases.c.expires >= before)
             over = or_(runs.c.status != "running", ~heard.exists())
             of_ended = events.join(runs, and_(runs.c.id == events.c.run_id, over))
@@ -81,7 +81,7 @@ class Pruning:
         return len(found)
 
     def _services(self, days: float, limit: int) -> int:
-        """Services that ended long ago, also those that died."""
+        """Remove services that ended or died long ago."""
         with self._database.writing() as connection:
             before = _before(connection, days)
             heard = select(leases.c.name).where(leases.c.name == _of_service(), leases.c.expires >= before)
@@ -91,11 +91,10 @@ class Pruning:
         return len(old)
 
     def _leases(self, days: float, limit: int) -> int:
-        """Leases of engines and schedulers that are gone, of runs that ended long ago, also those that died, and of
-        services that are no longer listed.
+        """Remove leases of lost engines and schedulers, of runs that ended or died long ago, and of unlisted services.
 
-        Their holders have names that nobody else has, so a fence that begins anew lets no earlier holder in. The leases
-        of tables and jobs stay: their holders come back under the same name, and the fences must only ever grow.
+        The holders of these have unique names, so a fence that starts again cannot admit an earlier holder. The leases
+        of tables and jobs stay: their holders come back under the same name, and their fences must only ever grow.
         """
         with self._database.writing() as connection:
             day, before = _before(connection, 1), _before(connection, days)
@@ -122,7 +121,7 @@ def _of_service() -> ColumnElement[str]:
 
 
 def find_done(connection: Connection, write_id: str) -> Entry | None:
-    """A write that was committed so long ago that only this is known of it."""
+    """A write that was committed and pruned, with the little that is still known of it."""
     row = connection.execute(statements.FIND_DONE, {"id": write_id}).one_or_none()
     if row is None:
         return None
@@ -139,7 +138,8 @@ def _before(connection: Connection, days: float) -> float:
 def _old_writes(before: float) -> Select[Any]:
     code = writes.c.error["code"].as_string()
     known = or_(code.is_(None), code != FATE_UNKNOWN)
-    # What a format commits by itself may be in its log although its engine was lost: its row says since when to look.
+    # A write that its format commits itself may be in the log although its engine was lost. Its row stays, because it
+    # says since when to search the log.
     failed = or_(writes.c.buffered, code != EngineLost.code, writes.c.mode == "maintain")
     given_up = and_(writes.c.state == "abandoned", known, failed)
     columns = writes.c.write_id, writes.c.state, writes.c.target, writes.c.branch, writes.c.snapshot_id
@@ -154,7 +154,7 @@ def _kept(row: Row[Any]) -> dict[str, Any]:
 
 
 def _old_windows(before: float) -> Select[Any]:
-    """Windows that are done, and that no run will ask for again; the newest of a job stays, to number the next one."""
+    """Done windows that no run will need again; the newest of each job stays, to number the next one."""
     newer = windows.alias("newer")
     same_job = newer.c.workflow == windows.c.workflow, newer.c.job == windows.c.job
     newest = select(func.max(newer.c.number)).where(*same_job).scalar_subquery()
@@ -164,7 +164,7 @@ def _old_windows(before: float) -> Select[Any]:
         window_runs.c.number == windows.c.number,
     )
     worked_on = window_runs.join(runs, runs.c.id == window_runs.c.run_id)
-    # A run that is resumed does not run those of its jobs again that succeeded.
+    # A resumed run does not run its succeeded jobs again.
     job_done = select(jobs.c.name).where(
         jobs.c.run_id == runs.c.id, jobs.c.name == windows.c.job, jobs.c.status == "succeeded"
     )

@@ -1,4 +1,4 @@
-"""The record of publications. The published catalog is the truth; this remembers who moved its pointers, and when."""
+"""The record of publications. The published catalog is the truth; this records who moved its pointers, and when."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from catchment.store.schema import publications
 
 @dataclass(frozen=True)
 class Publication:
-    """One move of what the readers of a table see."""
+    """One change of the version that the readers of a table see."""
 
     target: str
     """The table's address."""
     catalog: str
     file: str
-    """The metadata file that they see from here on."""
+    """The metadata file that readers see from now on."""
     before: str | None
-    """The one that they saw until then; None for the first."""
+    """The metadata file that readers saw before; None for the first publication."""
     snapshot_id: int | None
     by: str
     run_id: str | None = None
@@ -30,7 +30,7 @@ class Publication:
     at: float | None = None
     """Seconds since 1970, once it is recorded."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
-    """The same where the record is repeated because the answer was lost."""
+    """Stays the same if the step is repeated because its answer was lost."""
 
 
 class Publications:
@@ -41,7 +41,7 @@ class Publications:
 
     @repeatable
     def record(self, made: Publication) -> None:
-        """Remember a move that was made. May be repeated where the answer was lost."""
+        """Record a publication that was made. May be repeated if the answer was lost."""
         with self._database.writing() as connection:
             number = _next(connection, made.target)
             while not (_count(connection, publications.c.id == made.id) or _insert(connection, made, number)):
@@ -49,9 +49,9 @@ class Publications:
 
     @repeatable
     def record_missing(self, seen: Publication) -> bool:
-        """Remember a move that somebody has made and not recorded, because they died in between; says whether."""
+        """Record a publication whose process died before it recorded it; returns whether it was missing."""
         with self._database.writing() as connection:
-            # The number is looked up first: whoever records a move after we looked for it takes that number from us.
+            # The number is read first: a process that records this publication after our check takes that number.
             number = _next(connection, seen.target)
             while not _is_known(connection, seen):
                 if _insert(connection, seen, number):
@@ -74,7 +74,7 @@ class Publications:
 
 
 def _is_known(connection: Connection, seen: Publication) -> bool:
-    """Whether the file that readers see has come more often than it has gone, in whatever order that was recorded."""
+    """Whether the file was published more often than it was replaced, in whatever order that was recorded."""
     here = (publications.c.target == seen.target, publications.c.catalog == seen.catalog)
     came = _count(connection, *here, publications.c.file == seen.file)
     return came > _count(connection, *here, publications.c.file_before == seen.file)
@@ -85,13 +85,13 @@ def _count(connection: Connection, *where: ColumnElement[bool]) -> int:
 
 
 def _next(connection: Connection, target: str) -> int:
-    """The number behind those that are there."""
+    """The number after the highest one."""
     last = select(func.max(publications.c.number)).where(publications.c.target == target)
     return (connection.scalar(last) or 0) + 1
 
 
 def _insert(connection: Connection, made: Publication, number: int) -> bool:
-    """Add it under this number; False where another one took it."""
+    """Insert it under this number; False if another publication took the number."""
     row: dict[str, Any] = {
         "target": made.target,
         "number": number,

@@ -1,4 +1,4 @@
-"""Reading what runs came to. A run that says `running` while nobody holds its lease is dead to every reader."""
+"""Reads the records of runs. A run that is recorded as `running`, but whose lease nobody holds, reads as dead."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Runs:
             return [_run(row) for row in connection.execute(query)]
 
     def find(self, run_id: str) -> RunRecord | None:
-        """One run; None where there is no such run."""
+        """One run; None if there is no such run."""
         with self._database.reading() as connection:
             row = connection.execute(_runs().where(runs.c.id == run_id)).one_or_none()
         return _run(row) if row else None
 
     def datasets(self, beginning: str, limit: int) -> list[str]:
-        """Addresses that jobs have written, as far as they begin so."""
+        """The addresses that jobs have written and that begin with a prefix."""
         query = select(outputs.c.dataset).where(outputs.c.dataset.startswith(beginning, autoescape=True)).distinct()
         with self._database.reading() as connection:
             return list(connection.scalars(query.order_by(outputs.c.dataset).limit(limit)))
@@ -51,7 +51,7 @@ class Runs:
             return connection.scalar(query)
 
     def definition(self, run_id: str) -> Mapping[str, Any] | None:
-        """What the workflow of a run said; None if it was not recorded."""
+        """The definition of the workflow of a run; None if it was not recorded."""
         query = select(definitions.c.content).select_from(definitions.join(runs, runs.c.definition == definitions.c.id))
         with self._database.reading() as connection:
             return connection.scalar(query.where(runs.c.id == run_id))

@@ -159,7 +159,7 @@ writes: TableClause = table(
 )
 
 UNFINISHED = writes.c.state.in_((literal_column("'open'"), literal_column("'sealed'")))
-"""Written out and not as parameters: a database uses the index of unfinished writes only if it sees that it fits."""
+"""Literals instead of parameters: a database uses the index of unfinished writes only if it sees the values."""
 
 done: TableClause = table(
     "done",

@@ -1,4 +1,4 @@
-"""A metastore in an SQLite file: several processes of one machine."""
+"""A metastore in an SQLite file, for several processes on one machine."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from catchment.store.database import FLEETING, LOST_WITH_IT, REBUILD, WAIT
 
 BUSY_SECONDS = 60
 WRITING = {"catchment_writes": True}
-"""Marks a transaction that waits its turn before it reads anything."""
+"""Marks a transaction that waits for its turn before it reads anything."""
 
-# Primary result codes of SQLite; Python names them only from 3.11 on.
+# Primary result codes of SQLite; Python has names for them only since 3.11.
 _NO_ACCESS = {3, 8, 14, 23}  # PERM, READONLY, CANTOPEN, AUTH
 _NO_DATABASE = {11, 26}  # CORRUPT, NOTADB
 _FULL = 13
-_PERHAPS_FULL = {0, 10, 14}  # IOERR and CANTOPEN, where a file beside the database is to be made; Python 3.10 says 0
+_PERHAPS_FULL = {0, 10, 14}  # IOERR and CANTOPEN, if a file beside the database cannot be created; Python 3.10 has 0
 
 
 def engine(url: URL, connections: int) -> Engine:
-    """Connections to an SQLite file; the file and its directory are made if missing."""
+    """Connections to an SQLite file; the file and its directory are created if missing."""
     _make_file(url)
     made = create_engine(url, pool_size=connections, max_overflow=0, pool_timeout=BUSY_SECONDS)
     event.listen(made, "connect", _prepare)
@@ -37,9 +37,9 @@ def engine(url: URL, connections: int) -> Engine:
 
 
 def explain(error: DBAPIError, name: str) -> CatchmentError | None:
-    """A trouble of the database in our words; None where the fault is ours."""
+    """The Catchment error for a database error; None if the bug is in Catchment."""
     if type(error) not in (DatabaseError, OperationalError):
-        return None  # a broken constraint or a wrong statement
+        return None  # a violated constraint or an invalid statement
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
     place = Path(make_url(name).database or ".")
     if code == _FULL or (code in _PERHAPS_FULL and is_full(place.parent)):
@@ -65,19 +65,19 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
 
 
 def _moving_away(place: Path) -> str:
-    """A command that moves the database away, with the files that SQLite keeps beside it."""
+    """A shell command that moves the database away, with the files that SQLite keeps beside it."""
     away = quote(str(place.parent / "damaged"))
     return f"mkdir -p {away} && mv {quote(str(place))}* {away}/"
 
 
 def _make_file(url: URL) -> None:
-    """Make the file for its owner only. SQLite gives the files beside it, `-wal` and `-shm`, the same permissions."""
+    """Create the file for its owner only. SQLite gives `-wal` and `-shm` beside it the same permissions."""
     file = Path(url.database or "")
     directory = file.parent
     try:
         if not directory.exists():
             private_files.make_directory(directory)
-        with suppress(OSError):  # SQLite itself says what is wrong with the file
+        with suppress(OSError):  # SQLite itself will report what is wrong with the file
             private_files.make_file(file)
         for beside in (f"{file}-wal", f"{file}-shm"):
             private_files.tighten(Path(beside), 0o600)
@@ -93,11 +93,11 @@ def _make_file(url: URL) -> None:
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     # Without this the driver begins transactions by its own rules, always deferred, and a writer that read first
-    # fails at once with SQLITE_BUSY when somebody else wrote in between.
+    # fails at once with SQLITE_BUSY if another connection wrote in between.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
-    # SQLite does not wait for this one. If it is refused, somebody is at the file and may be switching it himself;
-    # everything is right without it too, and the next connection tries again.
+    # SQLite does not wait here. If this is refused, another process is using the file and may be switching it to WAL
+    # itself; everything is correct without WAL, too, and the next connection tries again.
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL")
 
@@ -105,7 +105,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 def _begin(connection: Connection) -> None:
     options = connection.get_execution_options()
     _set(connection, "busy_timeout", f"{options.get(WAIT, BUSY_SECONDS) * 1000:.0f}")
-    # What was recorded stays recorded, a power cut included, unless all of the machine may forget it.
+    # Records survive a power cut, except those that mean nothing after one.
     _set(connection, "synchronous", "NORMAL" if options.get(FLEETING) else "FULL")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("catchment_writes") else "BEGIN")
 

@@ -1,4 +1,4 @@
-"""The statements of every write, made once: SQLAlchemy takes longer to make a statement than SQLite takes to run it."""
+"""The statements of every write, built once: SQLAlchemy takes longer to build one than SQLite takes to run it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KNOWN = (
     select(writes.c.write_id).where(writes.c.write_id.in_(_IDS)),
     select(done.c.write_id).where(done.c.write_id.in_(_IDS)),
 )
-"""Which of several writes the ledger has, as it is and as it was pruned."""
+"""Which of several writes the ledger has, in full or pruned."""
 
 NUMBER = update(seals).where(seals.c.target == _TARGET).values(number=seals.c.number + 1).returning(seals.c.number)
 SEAL = (
     update(writes)
-    # The buffer's name is the fence: an attempt that was given up must not seal over its successor.
+    # The buffer's name is the fence: an abandoned attempt must not seal in place of its successor.
     .where(writes.c.write_id == _ID, writes.c.buffer == bindparam("of_buffer"), writes.c.state == "open")
     .values(
         state="sealed",
@@ -58,7 +58,7 @@ LOCK_SEALED = (
 TRY = update(writes).where(writes.c.write_id.in_(_IDS)).values(tried=1)
 COMMIT = (
     update(writes)
-    # A resumed run may write this id to another table by now; that one has not got it yet.
+    # A resumed run may write this id to another table by now, which does not have it yet.
     .where(writes.c.write_id == _ID, writes.c.target == _TARGET, writes.c.state != "committed")
     .values(
         state="committed", finished=database_time(), snapshot_id=bindparam("snapshot"), descriptors=None, error=None

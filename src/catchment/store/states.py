@@ -1,4 +1,4 @@
-"""Where incremental jobs stand: the state of each input, and the windows that moved it."""
+"""Incremental state: where each input of a job continues, and the windows that moved it there."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from catchment.store.leases import Lease, Leases
 from catchment.store.schema import states, window_runs, windows
 
 Cause = Literal["run", "backfill", "set", "reset", "import"]
-"""Who moved the state, or wanted to."""
+"""What opened a window or moved the state."""
 WindowStatus = Literal["open", "done", "failed", "dropped"]
 SNAPSHOT = "snapshot"
-"""The key of a state that goes on from a commit."""
+"""The key of a state that continues after a commit."""
 FIRST, LAST = "from", "to"
-"""The values of a window over commits; without the first one it is the table as the last one left it."""
+"""The keys of a window over commits; without the first one, the window is the whole table as of the last commit."""
 
 
 @dataclass(frozen=True)
 class InputWindow:
-    """What one input reads in a window, and what it goes on from afterwards."""
+    """What one input reads in a window, and where it continues afterwards."""
 
     values: Mapping[str, str]
-    """Every key."""
+    """The value of every key."""
     after: Mapping[str, str] | None
-    """The state once the window is done; empty where it stays as it is, None where there is nothing new to read."""
+    """The state once the window is done; empty if it stays as it is, None if there is nothing new to read."""
     zone: str
-    """The session's time zone: what the text of a timestamp means."""
+    """The session's time zone, in which timestamps without a zone are read."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class Window:
     cause: Cause
     status: WindowStatus
     identity: str
-    """Write ids begin with it: whoever finishes the window writes under the same ids as whoever began it."""
+    """The beginning of its write ids: a run that finishes the window uses the same ids as the run that opened it."""
     inputs: Mapping[str, InputWindow]
     opened: float = 0.0
     finished: float | None = None
     runs: tuple[str, ...] = ()
-    """The run that opened the window, then those that took it over; none where a person moved the state."""
+    """The run that opened the window, then those that took it over; empty if a person moved the state."""
     engine: str | None = None
     """The engine that opened it."""
     backfill: Backfill | None = None
-    """The range that it is a part of."""
+    """The backfill that it is a part of."""
     person: str | None = None
     """Who moved the state by hand."""
     outputs: Mapping[str, str] | None = None
@@ -62,7 +62,7 @@ class Window:
 
     @property
     def opened_by(self) -> str:
-        """Who opened the window, and what for, in words."""
+        """Who opened the window, and what for, as text."""
         runs = ", ".join(f"run {run_id}" for run_id in self.runs)
         on = f" on {self.engine}" if self.engine else ""
         span = f": {self.backfill.range}" if self.backfill else ""
@@ -71,7 +71,7 @@ class Window:
 
 @dataclass(frozen=True)
 class State:
-    """Where one input of a job goes on."""
+    """Where one input of a job continues."""
 
     workflow: str
     job: str
@@ -83,14 +83,14 @@ class State:
 
 
 def record_of(window: Window, metastore: str) -> dict[str, Any]:
-    """A window as the history of its outputs keeps it: enough to open it again in a metastore that has lost it."""
+    """A window as the history of its outputs stores it: enough to reopen it in a metastore that has lost it."""
     named = {"metastore": metastore, "workflow": window.workflow, "job": window.job, "number": window.number}
     begun = {"identity": window.identity, "runs": list(window.runs), "outputs": _plain(window.outputs)}
     return {**named, **begun, "inputs": _inputs(window)}
 
 
 def window_of(record: Mapping[str, Any]) -> Window:
-    """The window of a record, open again."""
+    """The window of such a record, reopened."""
     inputs = {name: InputWindow(**part) for name, part in record["inputs"].items()}
     named = record["workflow"], record["job"], record["number"]
     begun = {"identity": record["identity"], "runs": tuple(record["runs"]), "outputs": record["outputs"]}
@@ -98,12 +98,12 @@ def window_of(record: Mapping[str, Any]) -> Window:
 
 
 def lease_name(workflow: str, job: str) -> str:
-    """The lease of whoever moves the state of a job."""
+    """The lease that is needed to move the state of a job."""
     return f"job/{workflow}/{job}"
 
 
 class States:
-    """Reads the states of jobs; moves them for whoever holds the job's lease."""
+    """Reads the states of jobs; moves them for the holder of the job's lease."""
 
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
@@ -115,7 +115,7 @@ class States:
 
     @repeatable
     def all(self, workflow: str | None = None, job: str | None = None) -> tuple[State, ...]:
-        """Every state that is known, of one workflow or job if they are given."""
+        """Every known state, or those of one workflow or job."""
         found = select(states).order_by(states.c.workflow, states.c.job, states.c.input)
         if workflow is not None:
             found = found.where(states.c.workflow == workflow)
@@ -133,21 +133,21 @@ class States:
 
     @repeatable
     def unfinished(self, workflow: str, job: str, *causes: Cause) -> tuple[Window, ...]:
-        """The windows that were begun and are neither done nor given up, the oldest first."""
+        """The open windows of a job with one of these causes, the oldest first."""
         found = select(windows).where(*_of(workflow, job), windows.c.status == "open", windows.c.cause.in_(causes))
         with self._database.reading() as connection:
             return _windows(connection, found.order_by(windows.c.number))
 
     @repeatable
     def begun(self) -> tuple[Window, ...]:
-        """The windows of all jobs that runs have begun, and that are neither done nor given up."""
+        """The open windows of all jobs, without those of backfills, the oldest first."""
         found = select(windows).where(windows.c.status == "open", windows.c.cause == "run")
         with self._database.reading() as connection:
             return _windows(connection, found.order_by(windows.c.opened))
 
     @repeatable
     def of_run(self, workflow: str, job: str, run_id: str, cause: Cause = "run") -> tuple[Window, ...]:
-        """The windows that a run has begun or taken over, the oldest first."""
+        """The windows that a run has opened or taken over, the oldest first."""
         of_job = window_runs.c.workflow == workflow, window_runs.c.job == job
         own = select(window_runs.c.number).where(*of_job, window_runs.c.run_id == run_id)
         found = select(windows).where(*_of(workflow, job), windows.c.number.in_(own), windows.c.cause == cause)
@@ -156,23 +156,23 @@ class States:
 
     @repeatable
     def open(self, lease: Lease, wanted: Sequence[Window]) -> tuple[Window, ...]:
-        """Remember what is about to be read, before it is read. Their numbers are given here.
+        """Record windows before they are read, and give them their numbers.
 
-        May be repeated where the answer was lost: an identity has one window.
+        May be repeated if the answer was lost: an identity has one window.
         """
         with self._leases.holding(lease) as connection:
             return tuple(_known(connection, each) or _added(connection, each) for each in wanted)
 
     @repeatable
     def reopen(self, lease: Lease, window: Window) -> None:
-        """Open a window again that the metastore has lost, under its old number."""
+        """Reopen a window that the metastore has lost, under its old number."""
         with self._leases.holding(lease) as connection:
             if _status(connection, window) is None:
                 _insert(connection, window)
 
     @repeatable
     def take_over(self, lease: Lease, left: Sequence[Window], run_id: str) -> tuple[Window, ...]:
-        """Remember, with the windows of a backfill that another run has left, who goes on with them."""
+        """Record that a run continues with the windows of a backfill that another run has left unfinished."""
         with self._leases.holding(lease) as connection:
             for each in left:
                 _add_run(connection, each, run_id)
@@ -180,7 +180,7 @@ class States:
 
     @repeatable
     def finish(self, lease: Lease, window: Window) -> None:
-        """The outputs of a window are committed: it is done, and the state moves, in one step."""
+        """Mark a window as done and move the state, in one transaction; its outputs are committed."""
         with self._leases.holding(lease) as connection:
             if not _close(connection, window, "done"):
                 if _status(connection, window) == "done":
@@ -193,12 +193,12 @@ class States:
 
     @repeatable
     def give_up(self, lease: Lease, window: Window) -> None:
-        """Nothing of a window was written, and nothing will be: the next run looks anew."""
+        """Close a window for which nothing was written and nothing will be; the next run plans a new one."""
         with self._leases.holding(lease) as connection:
             _close(connection, window, "failed")
 
     def change(self, lease: Lease, cause: Cause, state: State, by: str) -> None:
-        """A person sets the state of an input; no keys at all reset it. Windows that were begun are dropped."""
+        """Set the state of an input for a person; without any keys, reset it. Open windows are dropped."""
         of_job = _of(state.workflow, state.job)
         with self._leases.holding(lease) as connection:
             before = connection.scalar(select(states.c["keys"]).where(*_key(state))) or {}
@@ -225,7 +225,7 @@ def _known(connection: Connection, wanted: Window) -> Window | None:
 
 
 def _added(connection: Connection, wanted: Window) -> Window:
-    # The lease's row is locked: nobody else gives numbers to the windows of this job.
+    # The lease's row is locked, so no other process numbers the windows of this job.
     newest = select(func.max(windows.c.number)).where(*_of(wanted.workflow, wanted.job))
     return _insert(connection, replace(wanted, number=(connection.scalar(newest) or 0) + 1))
 
@@ -259,7 +259,7 @@ def _inputs(window: Window) -> dict[str, Any]:
 
 
 def _add_run(connection: Connection, window: Window, run_id: str) -> None:
-    """Remember that a run works on a window; nothing changes where it is remembered already."""
+    """Record that a run works on a window, unless that is recorded already."""
     here = (window_runs.c.workflow == window.workflow, window_runs.c.job == window.job)
     count = select(func.count()).select_from(window_runs).where(*here, window_runs.c.number == window.number)
     key = {"workflow": window.workflow, "job": window.job, "number": window.number, "run_id": run_id}

@@ -1,7 +1,7 @@
 """Ticks of schedules: each is claimed by one scheduler, belongs to one run, and is settled once.
 
-What a tick came to is what its run came to, also after a person resumed it. Ticks that never had a run, or whose run
-was given up, have an outcome of their own. A tick is unsettled from its claim until it has come to something.
+The outcome of a tick is that of its run, even after a person has resumed the run. A tick that never had a run, or whose
+run was given up, has an outcome of its own. A tick is unsettled from its claim until it has an outcome.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from catchment.store.runs import lease_name
 from catchment.store.schema import attempts, jobs, leases, runs, schedules, ticks
 
 WhileBusy = Literal["start", "skip", "wait", "replace"]
-"""What becomes of a tick while an earlier one of its workflow is unsettled."""
+"""What happens to a tick while an earlier one of its workflow is unsettled."""
 Answer = Literal["claimed", "skipped", "taken", "busy"]
 _RUN_LEASES = leases.alias("run_leases")
 _OWNER_LEASES = leases.alias("owner_leases")
@@ -38,19 +38,19 @@ class Claim:
     tick: float
     owner: str
     run_id: str
-    """The id that its run will have, whoever starts it: this is why a tick never has two."""
+    """The id that its run will have, whichever scheduler starts it: this is why a tick never has two runs."""
     while_busy: WhileBusy = "start"
 
 
 class Ticks:
-    """Claim, look after and read ticks."""
+    """Claims, updates and reads ticks."""
 
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
         self._leases = leases
 
     def follow(self, workflow: str, rule: str, now: float) -> float:
-        """Up to when the ticks of a workflow are decided; up to now, if nobody has followed it by this rule."""
+        """The time up to which the ticks of a workflow are decided; now, if the workflow or its rule is new."""
         with self._database.writing() as connection:
             insert_missing(connection, schedules, {"workflow": workflow, "rule": rule, "decided": now})
             decided = _decided(connection, workflow)
@@ -59,12 +59,12 @@ class Ticks:
             return now if changed else decided
 
     def pass_over(self, workflow: str, until: float) -> None:
-        """Decide that ticks up to a moment, as far as nobody claimed them, are not run."""
+        """Decide that ticks up to a moment are not run, except those that are claimed already."""
         with self._database.writing() as connection:
             _move(connection, workflow, until)
 
     def claim(self, claim: Claim) -> Answer:
-        """Take a tick; of all who try, one succeeds. `busy`: not yet, ask again."""
+        """Claim a tick; only one scheduler succeeds. `busy` means not yet: try again later."""
         with self._database.writing() as connection:
             _decided(connection, claim.workflow)  # claims of one workflow take turns, so that none overlooks another
             if _is_there(connection, claim):
@@ -79,7 +79,7 @@ class Ticks:
             return "skipped" if reason else "claimed"
 
     def drop(self, claim: Claim, reason: str) -> bool:
-        """Record that a tick is not run; says whether nobody else had claimed it."""
+        """Record that a tick is not run; False if it was claimed already."""
         with self._database.writing() as connection:
             _decided(connection, claim.workflow)
             if _is_there(connection, claim):
@@ -88,13 +88,13 @@ class Ticks:
             return True
 
     def unsettled(self, workflows: Collection[str]) -> list[TickRecord]:
-        """The ticks of these workflows that somebody has to look after, oldest first."""
+        """The unsettled ticks of these workflows, oldest first."""
         query = _records().where(ticks.c.workflow.in_(workflows), _is_unsettled()).order_by(ticks.c.tick)
         with self._database.reading() as connection:
             return [_record(row) for row in connection.execute(query)]
 
     def find(self, workflow: str, tick: float) -> TickRecord | None:
-        """One tick; None where nobody has claimed it."""
+        """One tick; None if it was not claimed."""
         query = _records().where(ticks.c.workflow == workflow, ticks.c.tick == tick)
         with self._database.reading() as connection:
             row = connection.execute(query).one_or_none()
@@ -108,20 +108,20 @@ class Ticks:
         return [_record(row) for row in rows]
 
     def adopt(self, tick: TickRecord, owner: str) -> bool:
-        """Look after a tick in place of whoever did; says whether nobody else was quicker."""
+        """Make a scheduler the owner of a tick in place of its last owner; False if another one was quicker."""
         return self._change(tick, owner=owner)
 
     def tried(self, tick: TickRecord) -> bool:
-        """Count one more start of its run; says whether the tick is still its owner's."""
+        """Count one more start of its run; False if the tick has another owner by now, or is settled."""
         return self._change(tick, tries=ticks.c.tries + 1)
 
     def ask(self, tick: TickRecord, reason: str) -> None:
-        """Ask the run of a tick to stop: its process looks here while it runs."""
+        """Ask the run of a tick to stop; the process of the run polls for this."""
         with self._database.writing() as connection:
             _ask(connection, reason, *_this(tick))
 
     def give_up(self, tick: TickRecord, lease: Lease, outcome: str, reason: str, error: object = None) -> None:
-        """Settle a tick whose run is dead or never began, as the holder of the run's lease; a run that ended stays."""
+        """Settle a tick whose run is dead or never began, under the run's lease; an ended run stays as it is."""
         with self._leases.holding(lease) as connection:
             changed = connection.execute(
                 update(ticks)
@@ -142,7 +142,7 @@ def _this(tick: TickRecord | Claim) -> tuple[ColumnElement[bool], ...]:
 
 
 def _decided(connection: Connection, workflow: str) -> float:
-    """Up to when the ticks are decided; the row stays locked until the end of the transaction."""
+    """The time up to which the ticks are decided; locks the row until the transaction ends."""
     query = select(schedules.c.decided).where(schedules.c.workflow == workflow).with_for_update()
     return float(connection.execute(query).scalar_one())
 
@@ -176,7 +176,7 @@ def _is_unsettled() -> ColumnElement[bool]:
 
 
 def _unsettled(connection: Connection, workflow: str) -> str | None:
-    """The run of an unsettled tick of the workflow."""
+    """The run of the oldest unsettled tick of a workflow; None if there is none."""
     with_runs = ticks.outerjoin(runs, runs.c.id == ticks.c.run_id)
     query = select(ticks.c.run_id).select_from(with_runs).where(ticks.c.workflow == workflow, _is_unsettled())
     run_id: str | None = connection.scalar(query.order_by(ticks.c.tick).limit(1))

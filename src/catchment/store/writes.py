@@ -1,4 +1,4 @@
-"""Writes, as the ledger knows them."""
+"""Writes, as the ledger records them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Conflict = Literal["last-wins", "fail", "rerun"]
 NO_BRANCH = ""
 """The branch of plain files, which have none."""
 FATE_UNKNOWN = "history-expired"
-"""The error of a write that may be in the table or not. It stays so until a person says which; until then nobody writes
-it again, and its files are nobody's to remove."""
+"""The error of a write that may or may not be in the table. Until a person says which, it is not written again, and its
+files must not be removed."""
 ACCEPTED_AS_LOST = "accepted-as-lost"
 """The error of such a write once a person has said that it is not in the table."""
 
@@ -37,36 +37,36 @@ class Intent:
     write_id: str
     workflow: str
     target: str
-    """The table's address; of plain files, their place."""
+    """The table's address; for plain files, their location."""
     branch: str
     mode: WriteMode
     conflict: Conflict
     owner: str
     """The lease of the engine that fills the buffer."""
     buffer: str
-    """The directory of this attempt's data files. Without a buffer, a name that tells the attempts apart."""
+    """The directory of this attempt's data files. Without a buffer, a unique name of the attempt."""
     base: Base
     dataset: Mapping[str, Any]
-    """What the write is headed for, as the plan resolved it: enough to recover it without the workflow."""
+    """The destination of the write, as the plan resolved it: enough to recover the write without the workflow."""
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """The states of the job's inputs that its rows come from, by the inputs' names; empty where nobody will ask."""
+    """The versions or windows of the inputs that its rows come from, by input name; empty if they are not needed."""
     buffered: bool = True
     """Whether the files wait in a buffer to be published. Otherwise the format commits them itself."""
     place: str | None = None
-    """Where the table lies, if its lease is named after that and not after the target."""
+    """The table's location, if its lease is named after the location instead of the target."""
     window: Mapping[str, Any] | None = None
-    """The window of an incremental job that the write belongs to, as `store.states.record_of` has it."""
+    """The window of an incremental job that the write belongs to, as a record of `store.states.record_of`."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """A full buffer: descriptors of its data files, and their sums.
+    """The contents of a complete buffer: descriptors of its data files, and totals.
 
-    What a descriptor is made of is the format's business; it is plain JSON, and any engine can read it.
+    What a descriptor contains is up to the format; it is plain JSON, and any engine can read it.
     """
 
     descriptors: Sequence[Mapping[str, Any]]
-    """Empty once the write is published: the table knows its files then."""
+    """Empty once the write is published: from then on the table knows its files."""
     rows: int
     bytes: int
     files: int
@@ -79,13 +79,13 @@ class Entry:
     intent: Intent
     state: WriteState
     tried: bool
-    """Whether a swap with this write in it was ever sent, or its files began to be published."""
+    """Whether a swap with this write was ever sent, or the publication of its files was ever begun."""
     contents: Contents | None
     snapshot_id: int | None
     error: Mapping[str, Any] | None
-    """Why it was abandoned; of a sealed write, why it was set aside."""
+    """Why it was abandoned; for a sealed write, why it was set aside."""
     number: int | None = None
-    """Of its seal: seals of one table are numbered in their order."""
+    """The number of its seal: the seals of a table are numbered in order."""
 
     @property
     def write_id(self) -> str:
@@ -94,11 +94,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Published:
-    """A write as the history of a table has it."""
+    """A write as the history of a table records it."""
 
     write_id: str
     workflow: str
     snapshot_id: int | None
     rows: int
     number: int
-    """Of its seal."""
+    """The number of its seal."""

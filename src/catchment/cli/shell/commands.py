@@ -25,7 +25,7 @@ class Command(NamedTuple):
 
 
 LEAVING = frozenset({"exit", "quit"})
-"""What people type who want to leave."""
+"""Words that leave the shell without a backslash."""
 
 
 def is_command(text: str) -> bool:
@@ -72,7 +72,7 @@ def _echo_tables(shell: Shell, depots: list[str]) -> None:
         except CatchmentError as error:
             if len(depots) == 1:
                 raise
-            shell.echo_error(error)  # one that cannot be reached does not hide the others
+            shell.echo_error(error)  # a depot that cannot be reached does not hide the others
     if rows:
         printing.echo_table(("depot", "collection", "table"), rows)
     else:
@@ -90,7 +90,7 @@ def _echo_table(facts: Mapping[str, Any]) -> None:
 
 
 def _address(text: str) -> Address | None:
-    """The address of a table that is named as in SQL or by its address; None if the text is the name of a depot."""
+    """The address of a table, written as in SQL or as an address; None if the text is the name of a depot."""
     from catchment.project.address import parse
     from catchment.project.model import Address
 

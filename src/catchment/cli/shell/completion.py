@@ -45,7 +45,7 @@ class SqlCompleter(Completer):
             return
         found = _WORD.search(before)
         parts = [_unquoted(part) for part in (found[0] if found else "").split(".")]
-        # A bare word may be anything, so that nothing is offered before it has begun, unless somebody asks.
+        # An empty word may become anything, so nothing is offered for it unless the user requests completion.
         if parts == [""] and not complete_event.completion_requested:
             return
         yield from _matching(parts[-1], self._offered(document.text, parts, command=before.startswith("\\")))

@@ -1,4 +1,4 @@
-"""The loop of the shell: reads a line or a statement, answers it, and goes on whatever happens."""
+"""The loop of the shell: reads a line or a statement, answers it, and continues after any error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Lake(Protocol):
-    """What a shell asks of the engines."""
+    """What a shell needs from the engines."""
 
     def query(self, sql: str, *, limit: int | None, published: bool, write: bool) -> QueryResult: ...
     def cancel(self) -> None: ...
@@ -30,7 +30,7 @@ class Lake(Protocol):
 
 @dataclass
 class Shell:
-    """What the commands of a shell change, and where it asks."""
+    """A shell: what it queries, and the settings that its commands change."""
 
     lake: Lake
     names: LakeNames
@@ -51,7 +51,7 @@ class Shell:
                 return
 
     def answer(self, text: str) -> None:
-        """Answer a command or statements; an error is printed, and the statements behind it are left out."""
+        """Answer a command or statements; an error is printed, and the statements after it are skipped."""
         try:
             if commands.is_command(text):
                 commands.run(self, text)
@@ -82,9 +82,9 @@ class Shell:
 
 @contextmanager
 def _cancelling(cancel: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C cancel what runs, which then fails; the second one raises KeyboardInterrupt.
+    """Let Ctrl-C cancel the running statement, which then fails; the second one raises KeyboardInterrupt.
 
-    An exception in the middle of a message to the engine would break the conversation with it.
+    The first one raises nothing: an exception in the middle of a message would break the connection to the engine.
     """
     told = False
 
@@ -93,7 +93,7 @@ def _cancelling(cancel: Callable[[], None]) -> Iterator[None]:
         if told:
             raise KeyboardInterrupt
         told = True
-        printing.tell("cancelling (press again to end the engine)")
+        printing.tell("cancelling (press again to wait no longer)")
         cancel()
 
     earlier = signal.signal(signal.SIGINT, handle)

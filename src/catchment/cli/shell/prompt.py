@@ -1,4 +1,4 @@
-"""The prompt: lines of a statement, history and completion."""
+"""The prompt: statements of several lines, history and completion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ_ONLY, WRITING, FURTHER = "sql> ", "sql (write)> ", "...> "
 
 
 def reader(names: Names, history: History, *, write: bool, **terminal: Any) -> Callable[[], str]:
-    """Reads what a person enters: a command, or statements with their end."""
+    """A function that reads what the user enters: a command, or complete statements."""
     first = WRITING if write else READ_ONLY
     session: PromptSession[str] = PromptSession(
         first,
@@ -40,7 +40,7 @@ def reader(names: Names, history: History, *, write: bool, **terminal: Any) -> C
 
 
 def history_of(project: Project) -> History:
-    """What was entered in this project, in a file that only its owner may read; nothing is made outside a project."""
+    """The history of this project, in a file that only its owner may read; outside a project, no file is created."""
     if not project.home.is_dir():
         return InMemoryHistory()
     return FileHistory(str(_private(project.home / "shell_history")))
@@ -52,7 +52,7 @@ def _private(file: Path) -> Path:
 
 
 def is_ready(text: str) -> bool:
-    """Whether Enter hands a text over; otherwise it begins another line."""
+    """Whether Enter submits a text; otherwise it begins another line."""
     return commands.is_command(text) or statements.is_complete(text)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from catchment.run.query_result import QueryResult
 
 PAGER_OPTIONS = ("LESS", "RSFX")
-"""Colours as they are, long lines cut, nothing to leave if it fits, and the screen as it was."""
+"""Keep colours, cut long lines, exit at once if the text fits, and do not clear the screen."""
 
 
 def show(result: QueryResult, *, expanded: bool) -> None:

@@ -1,4 +1,4 @@
-"""Where the statements of a text end: at semicolons that are code, not part of a literal, a name or a comment."""
+"""Splits a text into statements at semicolons that are code, not part of a literal, a name or a comment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE = re.compile(
 
 
 def split(text: str) -> tuple[list[str], str]:
-    """The statements that have an end, without it, and the rest; a rest without code is empty."""
+    """The complete statements without their semicolons, and the rest; a rest without code is empty."""
     done: list[str] = []
     begin, has_code = 0, False
     for piece in _PIECE.finditer(text):
@@ -35,5 +35,5 @@ def split(text: str) -> tuple[list[str], str]:
 
 
 def is_complete(text: str) -> bool:
-    """Whether nothing more is to be typed: every statement has its end."""
+    """Whether every statement of a text ends with its semicolon."""
     return split(text)[1] == ""

@@ -20,7 +20,7 @@ Tell = Callable[[Mapping[str, Any]], str]
 
 @dataclass(frozen=True)
 class ChangeOptions:
-    """How a change was asked for on the command line."""
+    """The options of a change on the command line."""
 
     where: Path
     output: str

@@ -1,4 +1,4 @@
-"""Shared by the verbs that inspect tables: asking and printing the answer."""
+"""Shared by the verbs that inspect tables: gets the facts about a table and prints them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 NEEDED_BY = {"incremental": "incremental jobs"}
-"""Reasons for keeping snapshots whose names need more explanation."""
+"""Longer names for reasons to keep snapshots, where the name alone is unclear."""
 SHOWN = 20
 """How many files are printed as text; JSON has all of them."""
 

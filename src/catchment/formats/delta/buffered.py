@@ -38,7 +38,7 @@ class TableDestination:
         """Publish a batch. Where the store refuses a second commit of a version, a lost lease does no harm."""
 
         def tried(writes: Sequence[Entry]) -> None:
-            check()  # before every commit: a batch that goes on in steps does not hang, however long it takes
+            check()  # before every commit, to show that a batch that takes long still makes progress
             self.ledger.mark_tried(writes)
 
         return self.commits.consolidate(batch, tried)
@@ -54,7 +54,7 @@ def publisher_of(writer: Writer, dataset: Dataset, log: Log) -> Publisher[TableD
 
 
 def publish_sealed(writer: Writer, dataset: Dataset, log: Log) -> None:
-    """Publish what is sealed, unless somebody else is at it."""
+    """Publish sealed writes, unless another process is doing so."""
     if writer.ledger.count_pending(dataset.target):
         publisher_of(writer, dataset, log).consolidate()
 
@@ -89,6 +89,6 @@ def _intent(log: Log, head: Head, write: Write, owner: str) -> Intent:
 
 
 def _destination(writer: Writer, log: Log) -> TableDestination:
-    # With the engine's session: the publisher is used after the job, whose own session ends.
+    # Use the engine's session, because the publisher outlives the job and its session.
     shared = Log(writer.session, log.path)
     return TableDestination(GroupCommit(shared, KnownWrites(shared)), writer.ledger)

@@ -66,7 +66,7 @@ def _place(spark: SparkSession, dataset: Dataset) -> str | None:
             code="not-a-delta-table",
             hint="use another name, or convert the table with CONVERT TO DELTA",
         )
-    # The lease of the table is named after its location, so that must be spelled in only one way.
+    # The table's lease is named after its location, so the location must have only one spelling.
     place = jvm("org.apache.hadoop.fs.Path")(table.location())
     remote = place.toUri().getScheme() not in (None, "file")
     return str(place.toString() if remote else place.toUri().getPath())
@@ -82,7 +82,7 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def edits(sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:
-    """The replacements of names of tables in Delta depots by the names under which Spark finds them."""
+    """Replace the names of tables in Delta depots with the names under which Spark finds them."""
     named = {depot.name: depot for depot in depots if depot.kind == TRAITS.name}
     statement = parsed(sql, named)
     return _edits(statement, named) if statement else iter(())

@@ -1,4 +1,4 @@
-"""Commits of a Delta table, as its log has them. No Spark here."""
+"""Commits of a Delta table, as recorded in its log. No Spark here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Commit:
 
     @property
     def write_ids(self) -> tuple[str, ...]:
-        """The writes in it."""
+        """The ids of its writes."""
         return split(self.stamp.get(WRITES))
 
     def committed(self, write_id: str | None = None) -> Committed:

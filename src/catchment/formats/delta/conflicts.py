@@ -37,9 +37,9 @@ def validates(output: OutputPlan) -> bool:
 
 
 def base_of(log: Log, write: Write, head: Head) -> Any:
-    """The snapshot from which on Delta checks for conflicts: the one that the job has seen, or else the newest.
+    """The snapshot from which Delta checks for conflicts: the one that the job has seen, or else the newest.
 
-    Files that were only rearranged since are no conflict, although Delta would take them for one.
+    Files that were only rearranged since then are no conflict, although Delta would treat them as one.
     """
     since = write.since if validates(write.output) else None
     if since is None:
@@ -90,7 +90,7 @@ def _must_not_replace(log: Log, write: Write) -> bool:
 
 
 def _same_rows_until(log: Log, since: int, newest: int) -> int:
-    """The last version before others changed rows, columns or properties; commits before it rearranged files."""
+    """The last version before others changed rows, columns or properties; commits up to it only rearranged files."""
     same = since
     for version, action in log.actions(since + 1, newest):
         if version > same + 1:
@@ -105,5 +105,5 @@ def _changes(action: Any, version: int) -> bool:
     kind = str(action.getClass().getSimpleName())
     if kind in ("AddFile", "RemoveFile"):
         return bool(action.dataChange())
-    # The first version is the creation of the table, which an output does for itself.
+    # The first version is the creation of the table, which an output does itself.
     return kind in ("Metadata", "Protocol") and version > 0

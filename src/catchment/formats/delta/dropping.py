@@ -15,7 +15,7 @@ from catchment.plan.model import Dataset
 
 
 def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> None:
-    """Drop the table, as the only one who commits to it."""
+    """Drop the table under its lease, so that nobody commits to it meanwhile."""
     here = located(spark, dataset)
     require_head(spark, here)
     jvm = Jvm.of(spark)

@@ -1,4 +1,4 @@
-"""How well the files of a Delta table serve its readers, from sums over its log. No Spark here."""
+"""How well the files of a Delta table serve its readers, from totals of its log. No Spark here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from catchment.table_health import PartitionHealth, TableHealth, small_limit, ta
 
 TARGET, TARGET_DEFAULT = "delta.targetFileSize", 128 * 1024 * 1024
 MOST_COMMITS = 20
-"""Commits that are searched for a compaction that others made; each is a file of the log."""
+"""How many commits are searched for a compaction by others; each one is a file of the log."""
 
 
 def size_limits(properties: Mapping[str, str], small_file_bytes: int | None) -> tuple[int, int]:
@@ -30,7 +30,7 @@ def health_of(
     newest: Iterable[Commit],
     recorded: float | None,
 ) -> TableHealth:
-    """The health of a table; `newest` are its commits, the newest first, and `recorded` is what the ledger has."""
+    """The health of a table from its commits, newest first; `recorded` is the last compaction in the ledger."""
     return table_health(
         dataset.address,
         snapshot_name(version),

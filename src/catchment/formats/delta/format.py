@@ -112,7 +112,7 @@ class Delta:
         return recover_table(spark, dataset, writer)
 
     def prepare(self, session: SparkSession) -> None:
-        """Let commits go through a log store that refuses the second of two, where the store can."""
+        """Make Delta commit through a log store that refuses a second commit of a version, where that is possible."""
         log_store.install(session)
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterator[Edit]:

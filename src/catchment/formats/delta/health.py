@@ -1,4 +1,4 @@
-"""Sums over the live files of a Delta table, through Spark."""
+"""Totals of the live files of a Delta table, through Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def partition_columns(head: Head) -> list[PartitionColumn]:
 
 
 def sizes_by_partition(spark: SparkSession, head: Head, limit: int) -> Iterator[PartitionHealth]:
-    """The sums over the live files of each partition."""
+    """Totals of the live files by partition."""
     files = DataFrame(head.snapshot.allFiles().toDF(), spark)
     physical = {field.name: field.metadata.get(PHYSICAL, field.name) for field in head.schema.fields}
     small = F.col("size") < limit

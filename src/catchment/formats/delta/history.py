@@ -56,7 +56,7 @@ def _whole(spark: SparkSession, source: InputPlan, log: Log, version: int) -> Da
 
 
 def _version(known: str) -> int:
-    """The number in a stored version, which has the table's id after it unless a person set the state."""
+    """The number in a stored version, which is followed by the table's id unless a user set the state."""
     return int(known.partition("@")[0])
 
 

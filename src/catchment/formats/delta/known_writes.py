@@ -1,6 +1,6 @@
-"""The write ids that a Delta table has, followed from version to version.
+"""Tracks the write ids of a Delta table from version to version.
 
-Delta answers the same question by computing the whole state of each new version, which takes a Spark job.
+Delta itself would compute the whole state of each new version for this, which takes a Spark job.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from catchment.formats.delta.log import NOT_THERE, Head, Log
 from catchment.jvm.causes import is_a
 
 MAX_LATER = 20_000
-"""With more ids than this since the state that was computed, the state is computed again."""
+"""With more ids than this since the last computed state, the state is computed again."""
 
 
 @dataclass
 class KnownWrites:
-    """The write ids in one table. For one thread at a time."""
+    """The write ids in one table. Not thread-safe."""
 
     log: Log
     _table: str = ""
@@ -29,18 +29,18 @@ class KnownWrites:
     """The write ids of the versions after that."""
 
     def among(self, write_ids: Collection[str], head: Head) -> frozenset[str]:
-        """Those of some write ids that the table has in its current version."""
+        """The write ids among these that the table has in its current version."""
         self._follow(head)
         return frozenset(each for each in write_ids if each in self._later or self._state.contains(each))
 
     def add(self, write_ids: Collection[str], version: int) -> None:
-        """Remember the writes of a version that was just committed, if there is nothing in between."""
+        """Remember the writes of a version that was just committed, if it directly follows the last known one."""
         if version == self._version + 1:
             self._later.update(write_ids)
             self._version = version
 
     def forget(self) -> None:
-        """Begin anew: the log is not what it was."""
+        """Start over, because a commit in the log was overwritten."""
         self._table = ""
 
     def _follow(self, head: Head) -> None:

@@ -44,7 +44,7 @@ class Head:
 
     @cached_property
     def protocol(self) -> Mapping[str, Any]:
-        """What readers and writers of the table must be able to do, as in the log."""
+        """What readers and writers of the table must support, as in the log."""
         return dict(json.loads(self.snapshot.protocol().json())["protocol"])
 
     @property

@@ -1,4 +1,4 @@
-"""Lets Delta commit through a log store of ours where the store itself can refuse a second commit of a version."""
+"""Makes Delta commit through our own log store where the store itself can refuse a second commit of a version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONDITIONAL_SINCE = (3, 4, 2)
 
 
 def install(spark: SparkSession) -> None:
-    """Let Delta use it, except where the user has configured a log store. Without it, the table's lease protects."""
+    """Make Delta use our log store, unless the user has configured one. Without it, commits need the table's lease."""
     conf = spark.sparkContext._jsc.sc().conf()
     free = [scheme for scheme in SCHEMES if not conf.contains(key(scheme)) and _is_possible(spark, scheme)]
     if not free:
@@ -53,7 +53,7 @@ def gate_of(spark: SparkSession, table: str) -> str | None:
 
 
 def _path(spark: SparkSession, place: str) -> tuple[Any, Any]:
-    """A path of Hadoop, and the settings of its file system."""
+    """A Hadoop path, and the settings of its file system."""
     path = Jvm.of(spark)("org.apache.hadoop.fs.Path")(place)
     return path, spark._jsparkSession.sessionState().newHadoopConf()
 

@@ -36,11 +36,11 @@ from catchment.table_health import TableHealth
 
 SETTINGS = "spark.databricks.delta.optimize."
 SIZES = {"target-file-size-bytes": "maxFileSize", "min-file-size-bytes": "minFileSize"}
-"""The settings of OPTIMIZE by the names that rewrites have for them."""
+"""The settings of OPTIMIZE, by the names of rewrite properties."""
 MIN_FILE_SIZE = 1024**3
 """Delta's default: smaller files are merged."""
 WRITER_WAIT_SECONDS = 60.0
-"""How long a compaction waits for overwrites and merges, which would have to look at the table again."""
+"""How long a compaction waits for overwrites and merges, which it would force to start again."""
 LOOK_SECONDS = 0.25
 REPLACING = frozenset({"overwrite", "overwrite-partitions", "merge"})
 _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE | re.DOTALL)
@@ -93,7 +93,7 @@ class MaintainedTable:
         return MaintenanceResult(sums["added_files"], sums["rewritten_bytes"], facts=sums)
 
     def preview(self, operation: Maintenance) -> MaintenanceResult:
-        """Report what would be removed, or the partitions with small files, of which a compaction makes one each."""
+        """Report what would be removed, or the partitions whose small files a compaction would merge into one each."""
         if isinstance(operation, Expire):
             return MaintenanceResult(facts=self._vacuum(operation).facts())
         rewrite = self._checked(operation)
@@ -140,14 +140,14 @@ class MaintainedTable:
         return operation
 
     def _conditions(self, operation: Rewrite) -> tuple[str | None, ...]:
-        """One for each commit; None for the whole table."""
+        """One condition per commit; None for the whole table."""
         given = operation.condition.sql if operation.condition else None
         columns = partition_columns(require_head(self.spark, self.dataset))
         each = [partition_condition(self.dataset, columns, [partition]) for partition in operation.partitions]
         return tuple(f"({given}) AND {one}" if given else one for one in each) or (given,)
 
     def _optimize_again(self, operation: Rewrite, condition: str | None) -> Any:
-        """Compact; again after each conflict. Overwrites and merges under way go first."""
+        """Compact, and again after each conflict; overwrites and merges under way go first."""
         for number in attempts():
             self._wait_for_writers()
             try:
@@ -172,9 +172,9 @@ class MaintainedTable:
         return row.metrics
 
     def _leased(self) -> AbstractContextManager[None]:
-        """The table's lease for the commit, where two commits could both succeed and one be lost.
+        """Hold the table's lease for the commit, where two commits could both succeed and one be lost.
 
-        With another log store than ours, nobody knows when OPTIMIZE commits: it holds the lease from its beginning.
+        With a log store other than ours, it is unknown when OPTIMIZE commits, so it holds the lease from the start.
         """
         if not needs_table_lease(self.spark, self.log.path):
             return nullcontext()
@@ -183,7 +183,7 @@ class MaintainedTable:
         return leased_swaps(self.spark, gate, partial(table_lease, *here)) if gate else table_lease(*here)
 
     def _wait_for_writers(self) -> None:
-        """Wait for overwrites and merges under way, which a commit of ours would send back to the start."""
+        """Wait for overwrites and merges under way, which our commit would force to start again."""
         deadline = time.monotonic() + WRITER_WAIT_SECONDS
         while self._is_replaced() and time.monotonic() < deadline:
             self.listener.check()

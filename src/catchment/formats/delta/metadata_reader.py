@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOG = "_delta_log"
 READ_AT_ONCE = 8
 ATTEMPTS = {"connect_timeout": "5s", "timeout": "30s", "max_retries": "2"}
-"""An engine is more patient, and is asked next."""
+"""Short, because an engine is tried next, which waits longer."""
 COMMITTED_ELSEWHERE = frozenset({"coordinatedCommits-preview", "catalogManaged", "catalogOwned-preview"})
 """Features of tables whose newest commits are not in their log."""
 DELETION_VECTORS = "deletionVectors"
@@ -162,7 +162,7 @@ class LoggedTable:
         ]
 
     def partitions(self, limit: int) -> Iterator[PartitionHealth]:
-        """The sums over the files of each partition; smaller files count as small."""
+        """Totals of the files by partition; files below `limit` count as small."""
         if DELETION_VECTORS in (self.table.protocol().reader_features or ()):
             raise NeedsEngine("delta-rs does not count deletion vectors")
         by_values: dict[tuple[str | None, ...], list[DataFile]] = {}
@@ -191,7 +191,7 @@ class LoggedTable:
     def history(self) -> Iterator[tuple[Commit, datetime]]:
         """Every commit in the log with its time, oldest first.
 
-        It is the time at which the file was written, unless the commit has its own; no two of them are the same.
+        The time is when the file was written, unless the commit records its own; no two commits have the same time.
         """
         last, own = 0, self.properties.get(IN_COMMIT_TIMES, "").lower() == "true"
         with ThreadPoolExecutor(READ_AT_ONCE) as threads:
@@ -232,7 +232,7 @@ def _options(s3: S3Access) -> dict[str, str]:
 
 
 def _text(value: Any) -> str | None:
-    """A partition value as the log has it; of other types, delta-rs does not tell how it is spelled there."""
+    """A partition value as the log spells it; for other types, delta-rs does not show that spelling."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):

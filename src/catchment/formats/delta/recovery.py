@@ -1,4 +1,4 @@
-"""Recovers a Delta table: settles what engines that died have left, and publishes sealed appends."""
+"""Recovers a Delta table: settles what dead engines have left behind, and publishes sealed appends."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from catchment.store.writes import Contents, Entry
 
 ADD, TABLE = "add", "table"
 AT_ONCE = 1_000
-"""Actions that are in the JVM as text at one time: a write may have any number of files."""
+"""The most actions that the JVM holds as text at one time: a write may have any number of files."""
 SHORT = 65_536
-"""Characters; a longer text is quicker through a file."""
+"""In characters; a longer text is passed faster through a file."""
 SAFE_SECONDS = 3600.0
-"""Files younger than this are not looked for before they are committed: VACUUM leaves new files alone."""
+"""Files younger than this are not checked before they are committed, because VACUUM leaves new files alone."""
 CHECKED_PROPERTIES = ("delta.columnMapping.", "delta.constraints.", "delta.enableIcebergCompat")
 """Properties that decide what a file must look like and which rows it may hold."""
 IDENTITY = "delta.identity."
@@ -38,7 +38,7 @@ COMPUTED = ("delta.generationExpression", IDENTITY)
 def fill(log: Log, head: Head, frame: DataFrame, options: Mapping[str, str]) -> Contents:
     """Write the rows as files of the table that nothing refers to yet, and describe them.
 
-    Delta has asked the store for the length of every file when it hands it over, so that is not asked again.
+    Delta has already read the length of every file from the store, so it is not checked again.
     """
     transaction = Transaction.begin(log, head.snapshot, frame, "Append", options)
     faults.point("before-data-written")
@@ -91,7 +91,7 @@ def numbers_rows(head: Head) -> bool:
 
 
 def refusal(write: Entry, head: Head) -> CatchmentError | None:
-    """The error if the files of a sealed write do not fit the table any more; None if they do."""
+    """The error if the files of a sealed write no longer fit the table; None if they do."""
     if head.id != write.intent.base.table_uuid:
         return JobError(
             f"{write.intent.target} was dropped and created again while {write.write_id} was being written",
@@ -109,7 +109,7 @@ def refusal(write: Entry, head: Head) -> CatchmentError | None:
 
 
 def vanished(log: Log, write: Entry) -> JobError | None:
-    """The error if files that waited for long are not in the store any more: VACUUM removes what nothing refers to."""
+    """The error if files that waited for long are no longer in the store: VACUUM removes what nothing refers to."""
     waited_since = (time.time() - SAFE_SECONDS) * 1000
     jvm = Jvm.of(log.spark)
     for file in (file for file in files_of(write) if file["modificationTime"] < waited_since):
@@ -124,7 +124,7 @@ def vanished(log: Log, write: Entry) -> JobError | None:
 
 
 def _as_json(spark: SparkSession, actions: Any) -> Sequence[Mapping[str, Any]]:
-    # Through a file, and all at once: a call for each file, or an answer of more than 8 kB, takes its time.
+    # Through a file and all at once: a call for each file, or an answer of more than 8 kB, is slow.
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "files.json"
         _mapper(spark).writeValue(Jvm.of(spark)("java.io.File")(str(path)), actions)
@@ -148,7 +148,7 @@ def _table(write: Entry) -> Mapping[str, Any]:
 
 
 def _changed(then: Mapping[str, Any], head: Head) -> str | None:
-    """What has changed in a table so that files of an earlier state do not fit; None if they do."""
+    """The change of a table that makes files of an earlier state unusable; None if they still fit."""
     if then["metaData"] == head.metadata and then["protocol"] == head.protocol:
         return None
     before = then["metaData"]

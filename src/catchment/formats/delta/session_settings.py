@@ -1,4 +1,4 @@
-"""Settings of a session for one statement, where Delta reads them from nowhere else."""
+"""Session settings for one statement, for what Delta reads only from the session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def set_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set them, and give the session back what it had before."""
+    """Set them, and restore the earlier values afterwards."""
     before = {key: spark.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():

@@ -21,13 +21,13 @@ class TableState(NamedTuple):
     version: int
     writer_version: int
     schema: str
-    """As in the log: JSON."""
+    """JSON, as in the log."""
     partitions: Sequence[str]
     properties: Mapping[str, str]
 
 
 class Totals(NamedTuple):
-    """The sums over all files."""
+    """Totals of all files."""
 
     rows: int
     files: int

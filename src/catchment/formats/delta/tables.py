@@ -28,7 +28,7 @@ from catchment.plan.model import Dataset
 
 
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> None:
-    """Create the table of an output, unless somebody else has created it in the meantime."""
+    """Create the table of an output, unless it was created in the meantime."""
     output = write.output
     check_types(frame, write)
     jvm, builder = Jvm.of(spark), _builder(spark, output.dataset)

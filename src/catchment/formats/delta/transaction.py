@@ -88,7 +88,7 @@ class GroupTransaction:
         jvm, session = Jvm.of(log.spark), log.spark._jsparkSession
         table = jvm(f"{DELTA}.DeltaLog").forTable(session, log.path)
         java = table.startTransaction(jvm("scala.Option").empty(), jvm("scala.Some")(snapshot))
-        read = getattr(java.readTxn(), "$plus$plus$eq")  # what `txnVersion` does, which computes the table's state
+        read = getattr(java.readTxn(), "$plus$plus$eq")  # as `txnVersion` does, which also computes the table's state
         read(jvm("org.apache.spark.api.python.PythonUtils").toSeq(list(transaction_ids)))
         return cls(java, log, jvm)
 
@@ -127,5 +127,5 @@ def needs_table_lease(spark: SparkSession, path: str) -> bool:
     # A log store that the user has configured for a scheme is trusted.
     if scheme in SAFE_SCHEMES or used not in ("", log_store.CLASS):
         return False
-    # On S3, an engine of the older line of Spark cannot be refused, so all keep to the lease.
+    # On S3, engines on the older line of Spark cannot be refused, so all commits take the lease.
     return scheme != "file" or not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")

@@ -1,8 +1,8 @@
-"""Removes the files that no version since a moment needs, with Delta's own VACUUM.
+"""Removes the files that no recent version needs, with Delta's own VACUUM.
 
-VACUUM goes by age alone: it removes whatever is older than so many hours and is neither in the newest version nor was
-removed from the table since. So everything that somebody may need has to be younger than that: files of unfinished
-writes, which the log does not know yet, and those of versions that readers and incremental jobs have still to read.
+VACUUM goes by age alone: it removes every file older than a number of hours that is not in the newest version and was
+not removed from the table since then. So that age must cover everything that may still be needed: files of unfinished
+writes, which the log does not know yet, and files of versions that readers and incremental jobs have yet to read.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from catchment.store.in_flight import CLOCKS_APART_SECONDS
 
 HOUR_MS = 60 * 60 * 1000
 LEAST_HOURS = 1
-"""Files of the last hour stay in any case: a write may begin while others are being removed."""
+"""Files of the last hour always stay, because a write may begin while old files are being removed."""
 SETTINGS = {
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-    # Since 4.1, Delta would ignore the age that it is given, and remove the files of writes that are sealed for long.
+    # Since 4.1, Delta would ignore the given age, and remove files of writes that were sealed a long time ago.
     "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
     # It would commit two versions of its own, without the table's lease.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
 LISTING = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "16"}
-"""Tasks that list directories: on one machine, the default of ten thousand takes minutes for nothing."""
+"""The number of tasks that list directories: on one machine, the default of ten thousand wastes minutes."""
 _GONE = "java.io.FileNotFoundException"
 
 
@@ -60,7 +60,7 @@ class Vacuum:
         return MaintenanceResult(len(facts["files"]), facts=facts)
 
     def facts(self) -> Facts:
-        """What would be removed: of very many files, Delta names the first thousand."""
+        """What would be removed; Delta lists at most a thousand files."""
         if self.operation.snapshot_ids or self.operation.deletes:
             raise JobError(
                 "Delta removes files by their age, as many at once as it likes",
@@ -91,19 +91,19 @@ class Vacuum:
 
     @property
     def _before(self) -> float:
-        """The moment before which files are old: as asked for, or the age that the table keeps removed files for."""
+        """The moment before which files are old: as requested, or by the time that the table keeps removed files."""
         asked = self.operation.before
         logs = Jvm.of(self.spark)("org.apache.spark.sql.delta.DeltaLog")
         before = _now() - int(logs.tombstoneRetentionMillis(self.head.snapshot.metadata())) if asked is None else asked
         return min(before, self._retained())
 
     def _retained(self) -> float:
-        """When the oldest of the versions was committed that are kept in any case; the newest always is."""
+        """When the oldest version that must be kept was committed; infinite if that is only the newest one."""
         kept = list(islice(self.log.commits(self.head.version), self.operation.retain_last))
         return float(kept[-1].info.get("timestamp", 0)) if len(kept) > 1 else math.inf
 
     def _limits(self, followers: tuple[Follower, ...]) -> Mapping[str, float]:
-        """The moments since when somebody needs files."""
+        """The moments since which files are needed, by who needs them."""
         readers = self.needs.readers_since()
         limits = {"unfinished writes": self.needs.writes().oldest * 1000}
         if readers is not None:
@@ -117,7 +117,7 @@ class Vacuum:
         return tuple(self.needs.followers(names))
 
     def _time_of(self, follower: Follower) -> float:
-        """When the version was committed that a job continues from; if that is not in the log, the job cannot."""
+        """When the version that a job continues from was committed; infinite if it is gone and the job cannot go on."""
         try:
             return float(self.log.commit(follower.snapshot).info.get("timestamp", 0))
         except Exception as error:

@@ -109,5 +109,5 @@ def _line(id: int, counts: Mapping[int, int]) -> int:
 
 
 def _shown(file: str) -> str:
-    """A file as people write it: the path if it is on this machine."""
+    """A file name as users write it: the plain path if the file is on this machine."""
     return unquote(re.sub(r"^file:/+", "/", file))

@@ -1,8 +1,8 @@
 """Compaction of plain files: small files of a directory are written to a stage as a few large ones, and swapped.
 
-The swap goes through the journal like an overwrite: the new files appear before the old ones leave, and after a crash
-the next writer completes it. It removes exactly the files that were read, so that what others append stays. If one of
-them is gone when the swap begins, somebody has replaced it, and the compaction is given up.
+The swap goes through the journal like an overwrite: the new files appear before the old ones are removed, and after a
+crash the next writer completes it. It removes exactly the files that were read, so that what others append stays. If
+one of them is gone when the swap begins, others have replaced it, and the compaction is given up.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from catchment.spec.model import NULL_PARTITION
 from catchment.store.writes import NO_BRANCH, Contents, Intent
 
 MIN_INPUT_FILES = 5
-"""So many small files are worth a rewrite, unless somebody says otherwise."""
+"""The default number of small files that are worth a rewrite."""
 BY_HAND = "by hand"
 _CODECS = {"gz": "gzip", "lz4hadoop": "lz4"}
-"""Spark's names of codecs by the parts of file names that differ from them."""
+"""Spark's names of codecs, where file names spell them differently."""
 _KNOWN_CODECS = frozenset({"snappy", "zstd", "gz", "zlib", "lz4", "lz4hadoop", "lzo"})
 
 
@@ -72,7 +72,7 @@ class Group:
         return sum(self.files.values())
 
     def bins(self, target: int) -> Iterator[list[str]]:
-        """The files that become one file each time."""
+        """Groups of files, each of which becomes one file."""
         packed: list[str] = []
         size = 0
         for path, length in sorted(self.files.items()):
@@ -136,7 +136,7 @@ class FilesCompactor:
         return storage_of(self.spark, str(self.dataset.path))
 
     def is_there(self, group: Group) -> bool:
-        """Whether nobody has replaced a file of a group."""
+        """Whether all files of a group still exist."""
         return set(group.files) <= set(self.storage().sizes([group.directory]))
 
     def compact(self, group: Group) -> int:
@@ -180,14 +180,14 @@ class FilesCompactor:
 
 
 def codec_of(path: str) -> str | None:
-    """The codec that the name of a file tells, as Spark calls it; None if it tells none."""
+    """The codec in the name of a file, as Spark calls it; None if the name has none."""
     parts = path.rpartition("/")[2].split(".")
     name = parts[-2] if len(parts) > 2 else ""
     return _CODECS.get(name, name) if name in _KNOWN_CODECS else None
 
 
 def retry_overtaken(compactor: FilesCompactor, wanted: Sequence[Partition], most: int = 5) -> tuple[int, int, int, int]:
-    """Compact every group that needs it; groups that others replace meanwhile are looked at again.
+    """Compact every group that needs it; groups with files that others replace meanwhile are tried again.
 
     Returns the number of files that were rewritten, added and left, and the bytes that were rewritten.
     """

@@ -17,7 +17,7 @@ DEFAULT_TARGET = 128 * 1024 * 1024
 
 
 class Listing(Protocol):
-    """What is asked of a storage."""
+    """What is needed from a storage."""
 
     def statuses(self, directories: Iterable[str]) -> dict[str, FileStatus]:
         """The files below these directories that readers see."""
@@ -29,9 +29,9 @@ class Listing(Protocol):
 
 
 def visible(storage: Listing, dataset: Dataset) -> dict[str, FileStatus]:
-    """The files of finished writes. Those of a write that is half published are its own until it is finished."""
+    """The files of finished writes; those of a half-published write are left out until it is finished."""
     found = storage.statuses([""])
-    # In this order: a stage that is gone by now belongs to a write that was published completely.
+    # Stages are listed after files: a stage that is gone by now belongs to a write that was published completely.
     stages = storage.newest(stages_of(new_stage(str(dataset.path), "x")))
     return {path: status for path, status in found.items() if not any(f"-{stage}-" in path for stage in stages)}
 
@@ -46,7 +46,7 @@ def required(dataset: Dataset, found: Mapping[str, FileStatus]) -> Mapping[str, 
 def health_of(
     dataset: Dataset, files: Mapping[str, FileStatus], small_file_bytes: int | None, compacted: float | None
 ) -> TableHealth:
-    """The sizes of the files by directory; `compacted` is when the ledger has the last compaction."""
+    """The sizes of the files by directory; `compacted` is the time of the last compaction in the ledger."""
     limit = small_limit(DEFAULT_TARGET, small_file_bytes)
     found: dict[str, list[FileStatus]] = {}
     for path, status in files.items():

@@ -43,7 +43,7 @@ def storage_of(session: SparkSession, root: str) -> Storage:
     scheme = str(system.getUri().getScheme())
     if scheme == "file":
         return LocalStorage(str(path.toUri().getPath()))
-    # The S3A of Hadoop 3.4 can do more than a file system; the one of Spark 3.5 is older.
+    # The S3A of Hadoop 3.4 can do more than a file system; Spark 3.5 has an older one.
     bulk_delete = scheme == "s3a" and system.hasPathCapability(path, "fs.capability.bulk.delete")
     return (S3Storage if bulk_delete else HadoopStorage)(session, system, root)
 
@@ -177,7 +177,7 @@ class HadoopStorage:
         if not renamed:
             if not self._system.exists(source):
                 raise Missing(move.source)
-            # Where the store itself is in trouble, it throws; this is its answer if something is in the way.
+            # If the store itself fails, it throws; it returns false if something is in the way.
             raise FileExistsError(errno.EEXIST, f"{move.source} could not be renamed", f"{self._root}/{move.target}")
 
 
@@ -207,7 +207,7 @@ class S3Storage(HadoopStorage):
             bulk.close()
 
     def record(self, path: str, text: str) -> None:
-        """Write the object: it appears when all of it is there."""
+        """Write the object, which appears only when it is complete."""
         if not self._system.exists(self._path(path)):
             self._write(self._path(path), text)
 

@@ -1,4 +1,4 @@
-"""Maintenance of plain files: compaction, and what their sizes say about it."""
+"""Maintenance of plain files: compaction, and how much their sizes call for it."""
 
 from __future__ import annotations
 

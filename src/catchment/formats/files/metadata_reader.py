@@ -1,4 +1,4 @@
-"""Tells without an engine how well plain files serve their readers: from a listing of their directory."""
+"""Reports without an engine how well plain files serve their readers, from a listing of their directory."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class FilesReader:
     access: Access
 
     def tables(self) -> Sequence[Facts]:
-        """None: there are only files."""
+        """None: plain files are not tables."""
         return ()
 
     def inspect(self, what: str, dataset: Dataset) -> Facts:
-        """Nothing is asked of files."""
+        """Not supported for plain files."""
         raise NeedsEngine("files answer no questions")
 
     def health(
@@ -70,6 +70,6 @@ class RemoteListing:
         }
 
     def newest(self, directory: str) -> list[str]:
-        """The names in a directory, in no order."""
+        """The names in a directory, in no particular order."""
         scheme, _, path = self.root.partition("://")
         return [each.path for each in self.files.listed(f"{scheme}://{normpath(f'{path}/{directory}')}")]

@@ -1,6 +1,6 @@
-"""What stands in the way of one write of files: the same attempt would fail again, whoever makes it.
+"""Errors that block one write of files: every further attempt would fail in the same way.
 
-A write of files is published before the next one begins. So one that can never be published must leave the queue.
+A write of files is published before the next one begins. So a write that can never be published must leave the queue.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from catchment.formats.failures import from_spark
 from catchment.jvm.causes import JVM_ERRORS, first_cause, is_a
 
 STORE_ERRORS = (OSError, *JVM_ERRORS)
-"""What a disk or a store raises."""
+"""Errors that a disk or a store raises."""
 ERROR_NUMBERS = frozenset(
     {
         *(errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY),
         *(errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP, errno.EXDEV),
     }
 )
-"""Errors about a path. A disk that is full or gone says something else, and is in the way of every write."""
+"""Errors about a path. A disk that is full or gone raises other errors, and blocks every write."""
 JAVA_ERRORS = (
     "java.lang.IllegalArgumentException",
     "java.lang.OutOfMemoryError",
@@ -34,13 +34,13 @@ JAVA_ERRORS = (
 
 
 def is_in_the_way(error: Exception) -> bool:
-    """Whether an error belongs to the paths of this write, and not to the store."""
+    """Whether an error is about the paths of this write, and not about the store."""
     if isinstance(error, OSError):
         return error.errno in ERROR_NUMBERS
-    # Hadoop calls a host that is not found an illegal argument.
+    # Hadoop reports an unknown host as an illegal argument.
     return is_a(error, *JAVA_ERRORS) and not isinstance(from_spark(error), StorageUnavailable)
 
 
 def reason(error: Exception) -> str:
-    """What the store says."""
+    """The message of the store."""
     return str(error if isinstance(error, OSError) else first_cause(error).java.toString())

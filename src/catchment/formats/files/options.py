@@ -11,7 +11,7 @@ _CSV = _TEXT | {
 }
 _AVRO = frozenset({"avroSchema", "positionalFieldMatching"})
 _SETTINGS = {"avro": frozenset({"avro.*"}), "orc": frozenset({"orc.*"}), "parquet": frozenset({"parquet.*"})}
-"""Names with a dot are settings that the library of a format reads from Hadoop's, such as `parquet.block.size`."""
+"""Names with a dot are Hadoop settings that the library of a format reads, such as `parquet.block.size`."""
 
 _WRITTEN = {
     "json": _TEXT | {"ignoreNullFields", "pretty", "writeNonAsciiCharacterAsCodePoint"},
@@ -67,6 +67,6 @@ def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[s
 
 
 def stream_options(format: str, spark: str) -> frozenset[str]:
-    """The options of a stream of files; none of those that move or delete files that were read."""
+    """The options of a stream of files, without those that move or delete files that were read."""
     limits = {"maxFilesPerTrigger", "maxBytesPerTrigger", "maxCachedFiles", "discardCachedInputRatio"}
     return read_options(format, spark, ()) | {"latestFirst", "maxFileAge", "fileNameOnly", *limits}

@@ -25,7 +25,7 @@ from catchment.store.writes import Contents, Entry
 log = logging.getLogger(__name__)
 
 MAX_ROUNDS = 3
-"""How often publishing starts again because somebody else is publishing the same stage."""
+"""How often publishing starts again because another process is publishing the same stage."""
 NOTHING = Contents((), 0, 0, 0)
 
 
@@ -54,7 +54,7 @@ class Directory:
         return outcome
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
-        """Remove the stages of which nothing was published."""
+        """Remove the stages from which nothing was published."""
         return tuple(buffer for buffer in buffers if dataset_of(buffer) and self._remove_stage(buffer))
 
     def _remove_stage(self, stage: str) -> bool:
@@ -62,29 +62,29 @@ class Directory:
             storage, plan = self._storage(stage), receipts.plan_of(self._storage(stage), stage)
             if plan and not receipts.receipt_of(storage, stage, plan.write_id):
                 if (dropped := self._dropped(plan)) is None:
-                    return False  # half published: whoever runs the write again finishes it
-                # Its job will be run again, and must not find some of its rows there already.
+                    return False  # half published: the next attempt at the write finishes it
+                # Its job will be run again, and its rows must not be there twice.
                 _remove_appended(storage, dropped, journal.changes_of(plan.contents))
             storage.clear(from_dataset(stage))
         except (*STORE_ERRORS, *UNREADABLE):
-            # The writer that cleans up has its own work, which must not fail; the ledger still lists the stage.
+            # The writer that cleans up must not fail because of this; the ledger still lists the stage.
             return False
         return True
 
     def _dropped(self, plan: receipts.Record) -> Entry | None:
-        """The write of a plan if it was set aside and a person gave it up; None if its run may still finish it."""
+        """The write of a plan if it was set aside and then dropped by a user; None if its run may still finish it."""
         write = self.ledger.find(plan.write_id)
         dropped = write and write.state == "abandoned" and write.intent.buffer == plan.stage
         return write if dropped and write and (write.error or {}).get("code") == SET_ASIDE else None
 
     def _published(self, write: Entry) -> str:
-        """How much of a write is published, for whoever has to decide what becomes of it."""
+        """How much of a write is published, for the user who has to decide what to do with it."""
         storage, stage = self._storage(write.intent.buffer), write.intent.buffer
         try:
             plan = receipts.plan_of(storage, stage)
             changes = journal.changes_of(plan.contents) if plan else FileChanges(())
             placed = _placed(storage, changes)
-        except STORE_ERRORS:  # it may be in the way of whoever looks, too
+        except STORE_ERRORS:  # the obstacle may block this check, too
             return "some of its files may be published"
         if not placed:
             return "nothing was published"
@@ -121,9 +121,9 @@ class Directory:
         faults.point("stage-cleared")
 
     def _clear_published(self, storage: Storage, stage: str) -> None:
-        """Remove the stage of a write that has its receipt. Nobody waits for one that cannot be removed.
+        """Remove the stage of a write that has its receipt. A stage that cannot be removed blocks nothing.
 
-        Such a write must not be set aside: all of it is published, and a person might drop it and run its job again.
+        Such a write must not be set aside: all of it is published, and a user might drop it and run its job again.
         """
         try:
             storage.clear(from_dataset(stage))
@@ -138,7 +138,7 @@ class Directory:
         changes = journal.changes_of(plan.contents if plan else contents)
         left = _left_in_stage(storage, from_dataset(stage), changes)  # raises before anything changes if files are lost
         if not plan:
-            # Before the plan and the first change: what is in the way now leaves a write of which nothing is seen.
+            # Before the plan and the first change: if an obstacle is found now, nothing of the write is visible.
             storage.make_directories(changes.partitions)
         if not plan and not write.tried:
             changes = FileChanges(changes.additions, _replaced_files(storage, write, changes))
@@ -149,7 +149,7 @@ class Directory:
             self.ledger.mark_planned(write, planned)
         if not plan:
             check()
-            # The one in the stage counts: a ledger that was replaced by an older copy knows of no plan.
+            # The plan in the stage counts: a ledger that was replaced by an older copy does not know it.
             changes = journal.changes_of(receipts.keep_plan(storage, write, planned))
         faults.point("planned")
         if not changes.additions:
@@ -161,15 +161,15 @@ class Directory:
 
 
 class _StageDamaged(Exception):
-    """A file is neither in the stage nor in its place."""
+    """A file is neither in the stage nor in place."""
 
 
 class _Overtaken(Exception):
-    """A file that a compaction has rewritten is gone: somebody has replaced it meanwhile."""
+    """A file that a compaction has rewritten is gone: others have replaced it meanwhile."""
 
 
 def _placed(storage: Storage, changes: FileChanges) -> list[str]:
-    """The files of a write that are in their places."""
+    """The files of a write that are in place."""
     there = storage.sizes(changes.partitions)
     return [each.path for each in changes.additions if each.path in there]
 
@@ -177,7 +177,7 @@ def _placed(storage: Storage, changes: FileChanges) -> list[str]:
 def _remove_appended(storage: Storage, write: Entry, changes: FileChanges) -> int:
     """Remove the published files of a write that can be undone, and say how many.
 
-    Names are never used twice, so whatever others have published since is not among them.
+    Names are never used twice, so nothing that others have published since is among them.
     """
     placed = _placed(storage, changes) if _can_be_undone(storage, write, changes) else []
     storage.remove(placed)
@@ -185,7 +185,7 @@ def _remove_appended(storage: Storage, write: Entry, changes: FileChanges) -> in
 
 
 def _can_be_undone(storage: Storage, write: Entry, changes: FileChanges) -> bool:
-    """Whether a write has only added files so far. Those of an overwrite stay: what they replace is gone.
+    """Whether a write has only added files so far. Those of an overwrite must stay, because what they replace is gone.
 
     A compaction removes nothing before all of its own files are in place.
     """
@@ -206,7 +206,7 @@ def _replaced_files(storage: Storage, write: Entry, changes: FileChanges) -> tup
         return changes.removals
     replaced = {"append": (), "overwrite": ("",), "overwrite-partitions": changes.partitions}[write.intent.mode]
     there, new = set(storage.sizes(replaced)), {each.path for each in changes.additions}
-    # If some of its own files are in place, an earlier attempt had a plan, which is lost; later files must not go.
+    # If some of its own files are in place, an earlier attempt had a plan, which is lost. Then newer files must stay.
     return () if there & new else tuple(sorted(there))
 
 
@@ -222,14 +222,14 @@ def _roll_forward(storage: Storage, stage: str, changes: FileChanges, check: Che
                     faults.point("old-removed")
             return
         except Missing:
-            # Another process is publishing the same stage; what it has moved already is not left to do.
+            # Another process is publishing the same stage; what it has already moved need not be moved again.
             check()
             changes = FileChanges(_left_in_stage(storage, stage, changes), changes.removals)
     raise OSError(f"{stage} changes while it is being published")
 
 
 def _left_in_stage(storage: Storage, stage: str, changes: FileChanges) -> tuple[Addition, ...]:
-    """The additions that are still in the stage; raises if another one is not in its place either."""
+    """The additions that are still in the stage; raises if an addition is neither there nor in place."""
     found = storage.sizes([stage])
     left = tuple(each for each in changes.additions if found.get(f"{stage}/{each.staged}") == each.bytes)
     gone = FileChanges(tuple(set(changes.additions).difference(left)))

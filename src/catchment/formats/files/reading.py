@@ -57,7 +57,7 @@ def read_files(spark: SparkSession, source: InputPlan) -> DataFrame:
 
 
 def stream_files(spark: SparkSession, source: InputPlan) -> DataFrame:
-    """The rows of files as they arrive; without a schema, those that are there already show the columns."""
+    """The rows of files as they arrive; without a schema, the files that exist already determine the columns."""
     if source.dataset.format in PARSED and source.bad_rows != "keep":
         parsing = Parsing.of(spark, source)
         return parsing.good(parsing.load("FAILFAST", spark.readStream))
@@ -101,9 +101,9 @@ class Parsing:
         self, mode: Literal["FAILFAST", "PERMISSIVE"], reader: DataFrameReader | DataStreamReader | None = None
     ) -> DataFrame:
         """All rows, with the column of bad rows as the last one of the file."""
-        for format in PARSED:  # a parser that skips rows by a condition does not look at the rest of such a row
+        for format in PARSED:  # a parser that skips rows by a condition does not parse the rest of such a row
             self.spark.conf.set(f"spark.sql.{format}.filterPushdown.enabled", "false")
-        # Spark refuses to read nothing but bad rows.
+        # Spark refuses to read nothing but the column of bad rows.
         columns = self.columns.fields or [StructField(_NO_COLUMN, StringType())]
         schema = StructType([*columns, StructField(BAD, StringType())])
         reader = reader or self.spark.read
@@ -111,13 +111,13 @@ class Parsing:
         return configured.schema(schema).load(self.source.dataset.path)
 
     def columns_of_files(self, rows: DataFrame) -> StructType:
-        """The columns that records have: those of partitions are in the names of directories."""
+        """The columns in the records; partition columns are in the names of directories."""
         relation = rows._jdf.queryExecution().analyzed().relation()
         partitions = set(relation.partitionSchema().fieldNames())
         return StructType([field for field in self.columns if field.name not in partitions])
 
     def good(self, rows: DataFrame) -> DataFrame:
-        """The good ones of all rows."""
+        """The good rows among all rows."""
         _check_columns(self.source, self.columns)
         return rows.filter(~is_bad(rows)).drop(BAD)
 
@@ -131,7 +131,7 @@ def is_bad(rows: DataFrame) -> Column:
 
 
 def exact_path(file: str) -> str:
-    """The path of one file, which Spark does not take for a pattern."""
+    """The path of one file, escaped so that Spark does not take it for a pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", unquote(file))
 
 
@@ -156,7 +156,7 @@ def _check_columns(source: InputPlan, columns: StructType) -> None:
 
 
 def _with_file(spark: SparkSession, source: InputPlan, problem: CatchmentError) -> CatchmentError:
-    """The error with the name of the damaged file: when it infers a schema, Spark does not say it for every format."""
+    """The error with the name of the damaged file, which Spark omits for some formats when it infers a schema."""
     if problem.code != "input-failed":
         return problem
     files = spark.read.format("binaryFile").load(source.dataset.path).inputFiles()
@@ -182,7 +182,7 @@ def _check_no_corrupt_column(spark: SparkSession, source: InputPlan, columns: St
 
 
 def _are_made_up(spark: SparkSession, source: InputPlan, columns: StructType) -> bool:
-    """Whether Spark has renamed columns of the header because their names were missing or the same.
+    """Whether Spark has renamed columns of the header because names were missing or duplicate.
 
     It appends the number of the column. Such names are not in the header, so they cannot be compared with it.
     """

@@ -1,8 +1,8 @@
-"""What a dataset itself remembers of its writes, for a metastore that was replaced by an older copy.
+"""Records of writes in the dataset itself, in case the metastore was replaced by an older copy.
 
 Before the first change, the plan of a write is stored in its stage; after the last one, a receipt is stored beside the
-stages. So the plan of a write that was begun is found with its files, whatever the ledger says, and a write with a
-receipt is never published again, even if later writes have replaced its files.
+stages. So the plan of a write whose publishing has begun is found with its files, whatever the ledger says. A write
+with a receipt is never published again, even if later writes have replaced its files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from catchment.store.writes import Contents, Entry
 PLAN = ".plan"
 """The name of a plan in its stage."""
 MOST_RECEIPTS = 10_000
-"""The newest receipts of a dataset, which are kept. An older copy of the metastore may miss as many of its writes."""
+"""How many of a dataset's newest receipts are kept. An older copy of the metastore may lack that many writes."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Record:
 
 
 def plan_of(storage: Storage, stage: str) -> Record | None:
-    """The plan in a stage; None if nobody has begun to publish it."""
+    """The plan in a stage; None if its publishing has not begun."""
     return _record(storage.read(f"{from_dataset(stage)}/{PLAN}"))
 
 
 def keep_plan(storage: Storage, write: Entry, planned: Contents) -> Contents:
-    """Store the plan of a write in its stage, unless there is one; returns the one that is there."""
+    """Store the plan of a write in its stage, unless it has one; returns the stored one."""
     stage = write.intent.buffer
     storage.record(f"{from_dataset(stage)}/{PLAN}", Record(write.write_id, stage, planned).text())
     kept = plan_of(storage, stage)
@@ -75,7 +75,7 @@ def remove_old_receipts(storage: Storage, stage: str, keep: int = MOST_RECEIPTS)
 
 
 def begun_before(storage: Storage, stage: str, write_id: str) -> Record | None:
-    """What an earlier attempt has published of a write, completely or in part; `stage` is the one of a new attempt."""
+    """The record of a write that an earlier attempt published at least in part; `stage` is that of a new attempt."""
     if (receipt := receipt_of(storage, stage, write_id)) is not None:
         return receipt
     directory, above = stages_of(stage), stage.rpartition("/")[0]

@@ -15,7 +15,7 @@ from catchment.formats.files.stage import is_hidden
 
 
 class Missing(Exception):
-    """A file to move is not there: somebody else has moved or removed it."""
+    """A file to move does not exist: another process has moved or removed it."""
 
 
 class Move(NamedTuple):
@@ -59,7 +59,7 @@ class Storage(Protocol):
         ...
 
     def remove(self, files: Sequence[str]) -> None:
-        """Remove those of the files that exist."""
+        """Remove the files; those that do not exist are skipped."""
         ...
 
     def clear(self, directory: str) -> None:
@@ -71,7 +71,7 @@ class Storage(Protocol):
         ...
 
     def record(self, path: str, text: str) -> None:
-        """Write a small file unless it exists; nobody ever sees a part of it."""
+        """Write a small file unless it exists; readers never see only a part of it."""
         ...
 
     def read(self, path: str) -> str | None:
@@ -104,7 +104,7 @@ class LocalStorage:
                 inner[:] = [name for name in inner if not is_hidden(name)]
                 for name in (each for each in names if not is_hidden(each)):
                     path = Path(here, name)
-                    with suppress(FileNotFoundError):  # somebody has just removed it
+                    with suppress(FileNotFoundError):  # removed since it was listed
                         known = path.stat()
                         relative = (PurePosixPath(directory) / path.relative_to(base)).as_posix()
                         found[relative] = FileStatus(known.st_size, known.st_mtime)
@@ -163,7 +163,7 @@ class LocalStorage:
         ages: list[tuple[int, str]] = []
         with suppress(FileNotFoundError), os.scandir(self._at(directory)) as found:
             for entry in found:
-                with suppress(FileNotFoundError):  # of this one alone: the others are there
+                with suppress(FileNotFoundError):  # only this one is gone
                     ages.append((entry.stat().st_mtime_ns, entry.name))
         return [name for _, name in sorted(ages, reverse=True)]
 

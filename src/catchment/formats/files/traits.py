@@ -11,7 +11,7 @@ FORMATS = ("parquet", "json", "csv", "orc", "avro", "text")
 PARSED = frozenset({"csv", "json"})
 """The formats whose records are parsed from text, so that some of them may be bad rows."""
 COMPACTED = frozenset({"parquet", "orc"})
-"""The formats whose files can be merged: each file has its columns with it, and Spark reads files that differ."""
+"""The formats whose files can be merged: each file describes its columns, and Spark reads files that differ."""
 
 DAMAGED = ("input-damaged", "replace the file, or remove it; check too that it is of the format of its input")
 """Code and hint for a file that cannot be read."""
@@ -56,7 +56,7 @@ TRAITS = Traits(
         "MALFORMED_RECORD_IN_PARSING": ("bad-rows", "correct the file, or give the input `badRows: drop`"),
         "FAILED_READ_FILE.NO_HINT": DAMAGED,
         "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER": DAMAGED,
-        "CANNOT_READ_FILE_FOOTER": DAMAGED,  # Spark 3.5, and the next one too
+        "CANNOT_READ_FILE_FOOTER": DAMAGED,  # this one and the next are from Spark 3.5
         "_LEGACY_ERROR_TEMP_2064": DAMAGED,
     },
 )

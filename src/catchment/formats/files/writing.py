@@ -66,7 +66,7 @@ def admitted(writer: Writer, dataset: Dataset, listener: Listener) -> Publisher[
 def seal_and_publish(
     writer: Writer, publisher: Publisher[Directory], intent: Intent, fill: Callable[[], Contents], listener: Listener
 ) -> Entry:
-    """Fill the stage of a write, seal and publish it, as far as that was not done before."""
+    """Fill the stage of a write, seal and publish it; steps that were done before are skipped."""
 
     def fill_or_tidy() -> Contents:
         try:
@@ -85,7 +85,7 @@ def seal_and_publish(
 
 
 def _begun_before(writer: Writer, write: Write, stage: str) -> Record | None:
-    """What the dataset remembers of a write that the ledger does not know, or knows as never sealed."""
+    """The dataset's own record of a write that the ledger does not know, or knows as never sealed."""
     if writer.earlier(write.id, write.output.dataset.target) is not None:
         return None
     return begun_before(storage_of(writer.session, str(write.output.dataset.path)), stage, write.id)

@@ -34,10 +34,10 @@ CUT_OFF = frozenset(
     }
 )
 CUT_OFF_STATES = ("08", "57P")
-"""How SQL states begin that are about the connection or the server, not about what was asked."""
+"""Prefixes of SQL states that are about the connection or the server, not about the request."""
 
 Table = Any
-"""A org.apache.iceberg.Table in the JVM."""
+"""An org.apache.iceberg.Table in the JVM."""
 
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
@@ -61,9 +61,9 @@ def _find_in(spark: SparkSession, catalog: Any, dataset: Dataset) -> Table | Non
 
 
 def await_table(spark: SparkSession, dataset: Dataset, listener: Listener) -> Table | None:
-    """The current state of the table, for a write: it waits for a catalog that cannot be reached for a while.
+    """The current state of the table, for a write; waits if the catalog cannot be reached for a while.
 
-    A catalog that cannot be opened is not waited for: its address is more likely wrong.
+    It does not wait for a catalog that cannot be opened: the address is then more likely to be wrong.
     """
     catalog, told = open_catalog(spark, dataset.depot), False
     for _ in attempts(None, seconds=PATIENCE_SECONDS):
@@ -81,7 +81,7 @@ def await_table(spark: SparkSession, dataset: Dataset, listener: Listener) -> Ta
 
 
 def _is_cut_off(error: Exception) -> bool:
-    """Whether a catalog could not be reached, as against one that refuses."""
+    """Whether a catalog could not be reached, as opposed to refusing a request."""
     return any(cause.classes & CUT_OFF or (cause.sql_state or "").startswith(CUT_OFF_STATES) for cause in causes(error))
 
 

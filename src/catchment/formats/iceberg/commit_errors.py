@@ -1,4 +1,4 @@
-"""What goes wrong when writes are published: which errors may pass, and what the writer is told of the others."""
+"""Errors when writes are published: which of them may pass, and what is reported for the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERMANENT = frozenset(
 
 
 def unpublishable(write: Entry, error: Exception) -> JobError:
-    """The error of a write that is set aside."""
+    """The error for a write that is set aside."""
     if isinstance(error, UNREADABLE):
         return unreadable(write, error)
     return set_aside_error(write, str(first_cause(error).java.toString()))
@@ -27,7 +27,7 @@ def unpublishable(write: Entry, error: Exception) -> JobError:
 def is_transient(error: Exception) -> bool:
     """Whether an error may pass (busy, lost connection, time-out): its outcome is unknown, but it is no refusal."""
     name = str(first_cause(error).java.getClass().getName())
-    # Java's own errors are about the request itself; what goes wrong between machines has other names.
+    # Java's own errors are about the request itself; trouble between machines has other names.
     return name == "java.lang.RuntimeException" or not (name in PERMANENT or name.startswith("java.lang."))
 
 

@@ -14,7 +14,7 @@ from catchment.store.writes import Base, Entry
 
 
 class Fit:
-    """Whether sealed writes still fit the current state of a table; what several of them ask is asked once."""
+    """Checks whether sealed writes still fit the current state of a table; shared answers are computed once."""
 
     def __init__(self, table: LakeTable) -> None:
         self._table, self._state = table, table.state()
@@ -134,7 +134,7 @@ def partitions_changed(table: LakeTable, now: Any, write: Entry) -> bool:
 
 
 def _changes_rows(snapshot: Any) -> bool:
-    """A compaction only moves rows, and the empty commit of a fence has none."""
+    """Whether a commit changes rows: a compaction only moves them, and the empty commit of a fence has none."""
     return str(snapshot.operation()) != COMPACTION and snapshot.summary().get(FENCE) is None
 
 

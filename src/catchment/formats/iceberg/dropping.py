@@ -19,7 +19,7 @@ def is_published(spark: SparkSession, dataset: Dataset, published: str | None) -
 
 
 def drop(spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener) -> None:
-    """Drop the table, as the only one who commits to it or publishes it."""
+    """Drop the table under its leases, so that nobody commits to it or publishes it meanwhile."""
     lease = (writer.store, dataset.address, writer.owner, listener, spark_progress(spark))
     with table_lease(*lease, right="published"), table_lease(*lease):
         if published is not None and is_published(spark, dataset, published):

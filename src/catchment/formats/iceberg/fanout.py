@@ -1,8 +1,8 @@
-"""Decides whether a task fills the files of all its partitions at once, or one after the other, with sorted rows.
+"""Decides whether a task writes the files of all its partitions at once, or one after the other from sorted rows.
 
 An open file takes memory, and a sort takes time. How many partitions the rows have is known only when they are
-computed. Iceberg wants the rows shuffled by partition anyway, so they are shuffled first; then the sizes of the shuffle
-tell how many partitions there are, and the rows are read from the shuffle in the way that fits.
+computed. Iceberg wants the rows shuffled by partition anyway, so they are shuffled first. The sizes of the shuffle then
+show how many partitions there are, and the rows are read from the shuffle in the way that fits.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from catchment.formats.iceberg.partitions import AUTO, FANOUT_OPTION, ORDERING_O
 from catchment.formats.iceberg.traits import FORKS
 
 MOST_OPEN_FILES = 64
-"""Of one task. With the compression and columns of most tables, an open file takes about a megabyte."""
+"""Per task. With the compression and columns of most tables, an open file takes about a megabyte."""
 WELL_FILLED = 0.5
-"""If more of the shuffle's partitions have rows, several keys share each of them, and nobody can count the keys."""
+"""If a larger share of the shuffle's partitions has rows, several keys share each, and they cannot be counted."""
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 
 
@@ -45,16 +45,16 @@ def settle(frame: DataFrame, table: Any, options: Mapping[str, str]) -> tuple[Da
 
 
 def estimated(filled: int, of: int) -> float:
-    """How many keys there are if a hash has put them into so many of the shuffle's partitions."""
+    """The likely number of keys, if a hash has put them into `filled` of the shuffle's partitions."""
     return math.inf if filled > WELL_FILLED * of else -of * math.log1p(-filled / of)
 
 
 @dataclass(frozen=True)
 class _Shuffled:
     rows: DataFrame
-    """They are in the shuffle's files, and are not computed again."""
+    """The rows in the shuffle's files, which are not computed again."""
     partitions: float
-    """About how many partitions of the table they belong to."""
+    """About how many partitions of the table the rows belong to."""
 
 
 def _advisory_size(session: SparkSession, table: Any, options: Mapping[str, str]) -> int | None:
@@ -87,7 +87,7 @@ def _shuffle(frame: DataFrame, columns: Sequence[Column], size: int) -> _Shuffle
 
 
 def _partitions(plan: Any) -> float:
-    """The number of keys in the last shuffle; infinite if it cannot be told."""
+    """The number of keys in the last shuffle; infinite if it is unknown."""
     if _name(plan) != "AdaptiveSparkPlanExec":
         return math.inf  # there is nothing to shuffle, and little or nothing to sort
     stage = next((each for each in _line(plan.executedPlan()) if _name(each) == "ShuffleQueryStageExec"), None)
@@ -98,7 +98,7 @@ def _partitions(plan: Any) -> float:
 
 
 def _line(plan: Any) -> Iterator[Any]:
-    """The plan from its result downwards, as far as each step has only one before it."""
+    """The plan from its result downwards, until a step has no child or several."""
     while True:
         yield plan
         if _name(plan) == "ResultQueryStageExec":

@@ -1,7 +1,8 @@
-"""Makes sure that a swap whose answer was lost cannot be applied any more.
+"""Makes sure that a swap whose answer was lost can no longer be applied.
 
-A REST catalog compares the branch that a swap moves, not the whole metadata. A swap that was sent and is under way
-may therefore be applied after its write was refused for another reason. An empty commit moves the branch.
+A REST catalog compares the branch that a swap moves, not the whole metadata. A swap that is still under way may
+therefore be applied after its write was refused for another reason. An empty commit moves the branch, so that the swap
+fails.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.store.writes import Entry
 
 FENCE = "catchment.fence"
-"""In the summary of the empty commit: the write that is refused."""
+"""The summary entry of the empty commit that names the refused write."""
 
 
 def table_is_same(table: LakeTable, write: Entry) -> bool:
@@ -19,7 +20,7 @@ def table_is_same(table: LakeTable, write: Entry) -> bool:
 
 
 def fence(table: LakeTable, branch: str, write_id: str) -> None:
-    """Commit nothing to the branch of a write, so that no swap that was sent before can be applied."""
+    """Make an empty commit to the branch of a write, so that no swap that was sent before can be applied."""
     if branch != MAIN and table.java.refs().get(branch) is None:
         return  # a swap to a branch that is gone is refused
     empty = table.java.newFastAppend().set(FENCE, write_id)

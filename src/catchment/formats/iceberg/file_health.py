@@ -1,4 +1,4 @@
-"""How well the files of an Iceberg table serve its readers, from sums over its manifests. No Spark here."""
+"""How well the files of an Iceberg table serve its readers, from totals of its manifests. No Spark here."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _texts(fields: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> di
 
 
 def partition_text(transform: str, value: Any) -> str | None:
-    """The value of a partition field as the names of partitions spell it."""
+    """The value of a partition field, spelled as in partition names."""
     if value is None:
         return None
     if isinstance(value, datetime):
@@ -98,7 +98,7 @@ def partition_text(transform: str, value: Any) -> str | None:
 
 
 def _last_compaction(known: Sequence[Mapping[str, Any]]) -> float | None:
-    """The newest commit that replaced files, and no rows."""
+    """When the newest compaction was committed: it replaced files, but no rows."""
     replaced = (each for each in reversed(known) if each.get("summary", {}).get("operation") == "replace")
     # Manifests are rewritten in such commits too, which add no file.
     return next((each["timestamp-ms"] / 1000 for each in replaced if "added-data-files" in each["summary"]), None)

@@ -25,7 +25,7 @@ class Jvm(classes.Jvm):
 
 @dataclass(frozen=True)
 class Tables:
-    """Our class of questions about tables. A call of one of its methods asks Java once: it is not looked up first."""
+    """Our Java class for tables. A method call is one round trip to Java: the method is not looked up first."""
 
     jvm: Jvm
 
@@ -34,6 +34,6 @@ class Tables:
 
 
 def tables(session: SparkSession) -> Tables:
-    """Our Java for tables; the first caller of an engine loads it."""
+    """Our Java class for tables; the first call in an engine loads it."""
     java_source.load(session, CLASS, SOURCE)
     return Tables(Jvm.of(session))

@@ -28,7 +28,7 @@ def files(metadata: Metadata, store: StoreFiles) -> list[Facts]:
 
 
 def partitions(metadata: Metadata, store: StoreFiles, limit: int) -> tuple[int, list[PartitionFiles]]:
-    """The number of manifests, and the sums over the live files of each partition; smaller files count as small."""
+    """The number of manifests, and totals of the live files by partition; files below `limit` count as small."""
     manifests = _manifests(metadata, store)
     specs = {each["spec-id"]: each["fields"] for each in metadata["partition-specs"]}
     types = dict(_types(metadata))
@@ -114,7 +114,7 @@ def _values(
 
 
 def _value(transform: str, kind: Any, value: Any) -> Any:
-    """The value of a partition field as Spark has it; Avro has days and microseconds as numbers."""
+    """The value of a partition field as Spark represents it; Avro represents days and microseconds as numbers."""
     if value is None:
         return None
     if transform == "day" or (transform == "identity" and kind == "date"):
@@ -144,7 +144,7 @@ class _File(InputFile):
 
 
 class _Files(FileIO):
-    """A store, as PyIceberg sees it: it is only read."""
+    """A read-only store, as PyIceberg sees it."""
 
     def __init__(self, store: StoreFiles) -> None:
         super().__init__()

@@ -37,17 +37,17 @@ class Version:
 
 
 def with_published(known: Sequence[Version], published: str | None) -> tuple[Version, ...]:
-    """The versions, after the published one if the table no longer lists that."""
+    """The versions, preceded by the published one if the table no longer lists it."""
     listed = published is None or published in {version.location for version in known}
     return tuple(known) if listed else (Version(str(published)), *known)
 
 
 def number_in(text: str) -> int | None:
-    """The number that a name such as `v4` has; None if it is not such a name."""
+    """The number in a name such as `v4`; None if the name is of another form."""
     numbered = _NUMBERED.fullmatch(text)
     return int(numbered[1]) if numbered else None
 
 
 def moment(millis: int) -> str:
-    """A time of table metadata, as ISO-8601."""
+    """A timestamp of table metadata, as ISO-8601."""
     return datetime.fromtimestamp(int(millis) / 1000, tz=timezone.utc).isoformat(timespec="milliseconds")

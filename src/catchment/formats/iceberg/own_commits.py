@@ -1,4 +1,4 @@
-"""What became of a write that was committed without a seal: the table's history tells, as far back as it reaches."""
+"""Looks up writes that were committed without a seal in the table's history, parts of which may have expired."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def find_commit(spark: SparkSession, table: Table, write: Entry) -> Committed | 
 
 
 def _may_have_expired(table: LakeTable, write: Entry) -> bool:
-    # Maintenance changes no rows and is simply done again; a table that was dropped has taken its rows along.
+    # Maintenance changes no rows and is simply repeated. If the table was dropped, the rows of the write went with it.
     meant_for_it = write.intent.mode != "maintain" and table.uuid == write.intent.base.table_uuid
     return meant_for_it and not table.has_history_since(write.intent.base)

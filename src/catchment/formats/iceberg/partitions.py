@@ -18,7 +18,7 @@ from catchment.formats.model import Write
 from catchment.plan.model import PartitionField
 
 FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
-"""The names of transforms as Iceberg's SQL functions."""
+"""Iceberg's SQL functions by transform."""
 
 
 def build_spec(spark: SparkSession, schema: Any, frame: DataFrame, write: Write) -> Any:
@@ -43,7 +43,7 @@ class TableField:
     column: str
     name: str
     type: str
-    """Of the column."""
+    """The type of the column."""
 
     @property
     def named(self) -> tuple[str, str, str | None]:
@@ -143,7 +143,7 @@ def _listed(fields: Iterable[tuple[str, str, str | None]]) -> str:
 
 
 def functions_of(depot: str) -> str:
-    """Where the catalog of a depot has Iceberg's functions."""
+    """The namespace of Iceberg's SQL functions in the catalog of a depot."""
     return f"`{depot}`.system"
 
 
@@ -158,7 +158,7 @@ def _expression(transform: str, column: str, functions: str) -> str:
 
 FANOUT_OPTION = "fanout-enabled"
 AUTO = "auto"
-"""The value of that option with which Catchment decides when the rows are written."""
+"""With this value of the option, Catchment decides when the rows are written."""
 FANOUT_PROPERTY = "write.spark.fanout.enabled"
 ORDERING_OPTION = "use-table-distribution-and-ordering"
 SPEC_OPTION = "output-spec-id"

@@ -62,7 +62,7 @@ class PublishedTable:
             return int(statement.executeUpdate()) == 1
 
     def withdraw(self) -> None:
-        """Remove the pointer: readers see no such table any more. The files stay."""
+        """Remove the pointer, so that readers no longer see the table. The files stay."""
         with closing(self._writable()) as catalog:
             catalog.dropTable(catalogs.identifier(self.spark, self.dataset), False)  # noqa: FBT003
 
@@ -81,7 +81,7 @@ class PublishedTable:
         return True
 
     def _writable(self) -> Any:
-        """The published catalog on a connection that may write, which nobody has but the one who publishes."""
+        """The published catalog on a writable connection, which is used only for publishing."""
         jvm = Jvm.of(self.spark)
         properties = jvm("java.util.HashMap")()
         for key, value in self._settings().items():
@@ -106,9 +106,9 @@ class PublishedTable:
         return jvm("java.sql.DriverManager").getConnection(settings["uri"], properties)
 
     def _settings(self) -> dict[str, str]:
-        """The settings of the published catalog, without those that make it read-only for everybody else."""
+        """The settings of the published catalog, without those that make it read-only elsewhere."""
         jvm, prefix = Jvm.of(self.spark), f"spark.sql.catalog.{self.catalog}."
-        # The session's settings, where every catalog is found; they hold those of the application.
+        # The session's settings include the application's, so every catalog is found in them.
         conf = self.spark._jsparkSession.conf().getAll()
         every = dict(jvm("scala.collection.JavaConverters").mapAsJavaMap(conf))
         own = {key.removeprefix(prefix): value for key, value in every.items() if key.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Names of columns that Iceberg keeps for itself: a table with such a column cannot be read."""
+"""Column names that Iceberg reserves: a table with such a column cannot be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESERVED = frozenset(
 
 
 def check_names(columns: Iterable[str], address: str) -> None:
-    """Raise if one of the columns of a table has a name that Iceberg keeps for itself."""
+    """Raise if a column of a table has a name that Iceberg reserves."""
     taken = [name for name in columns if name.lower() in RESERVED]
     if taken:
         raise JobError(

@@ -16,21 +16,21 @@ from catchment.formats.metadata_reading import NeedsEngine
 from catchment.plan.model import Dataset
 
 KNOWN = ("uri", "warehouse", "prefix", "token", "credential", "scope", "oauth2-server-uri", "header.", "s3.", "client.")
-"""The properties that mean the same to PyIceberg and to Iceberg's Java client, or the beginnings of their names."""
+"""Properties, or prefixes of their names, that mean the same to PyIceberg and to Iceberg's Java client."""
 HARMLESS = ("type", "io-impl", "cache-enabled", "rest.client.", "rest-page-size")
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class RestCatalog:
-    """A catalog behind HTTP, which hands out the metadata itself."""
+    """A catalog behind HTTP that returns the metadata itself."""
 
     properties: Mapping[str, str]
     catalog: PyIcebergCatalog
 
     @classmethod
     def connected(cls, name: str, properties: Mapping[str, str]) -> RestCatalog:
-        """The catalog, which has told its configuration."""
+        """Connect to the catalog and load its configuration."""
         strange = next((key for key in properties if not key.startswith((*KNOWN, *HARMLESS))), None)
         if strange is not None:
             raise NeedsEngine(f"{strange} is set")
@@ -55,7 +55,7 @@ class RestCatalog:
         return Found(table.metadata_location, normalised(metadata), table.io.properties)
 
     def published(self, catalog: str, dataset: Dataset) -> str | None:
-        """None: such catalogs cannot be published."""
+        """None: tables of REST catalogs cannot be published."""
         return None
 
 
@@ -69,7 +69,7 @@ def _asked(ask: Callable[[], Answer]) -> Answer:
 
 
 class NoFiles(FileIO):
-    """Keeps the properties that the catalog hands out. PyIceberg's own reader of files takes a second to load."""
+    """Holds the properties that the catalog returns. PyIceberg's own FileIO takes a second to load."""
 
     def new_input(self, location: str) -> InputFile:
         raise NotImplementedError

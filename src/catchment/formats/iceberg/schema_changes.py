@@ -1,4 +1,4 @@
-"""What happened to the definition of a table since a write began: changes of its columns, and its replacement."""
+"""Detects changes of a table's definition since a write began: changed columns, or a replaced table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from catchment.store.writes import Base
 
 
 def was_redefined(table: LakeTable, base: Base) -> bool:
-    """Whether somebody replaced the table since: its id stays, and its main branch begins anew."""
+    """Whether the table was replaced since the base: its id stays, but its main branch starts over."""
     if base.snapshot_id is None:
-        return False  # it was empty; whether its columns fit is checked apart
+        return False  # it was empty; whether its columns fit is checked separately
     head, util = table.java.currentSnapshot(), table.jvm.iceberg("util.SnapshotUtil")
     if head is None:
         return True
     if table.java.snapshot(base.snapshot_id) is None:
-        return False  # it has expired, or the catalog shows only the newest one: then nobody can tell
+        return False  # it has expired, or the catalog shows only the newest one: then this is unknown
     if util.isAncestorOf(table.java, head.snapshotId(), base.snapshot_id):
         return False
     oldest = util.oldestAncestorOf(table.java, head.snapshotId())
@@ -25,7 +25,7 @@ def was_redefined(table: LakeTable, base: Base) -> bool:
 
 
 def schema_change(table: LakeTable, schema_id: int) -> str | None:
-    """What happened to the columns of a table that files of an older schema do not bear; None if they still fit."""
+    """The change of a table's columns that makes files of an older schema unusable; None if they still fit."""
     schema = table.java.schema()
     then, types = table.java.schemas().get(schema_id), table.jvm.iceberg("types.TypeUtil")
     if then is None:
@@ -39,7 +39,7 @@ def schema_change(table: LakeTable, schema_id: int) -> str | None:
 
 
 def _change(types: Any, then: Any | None, now: Any) -> str | None:
-    """What happened to a column or a field of one, if files without that cannot be read."""
+    """The change of a column or nested field, if older files cannot be read with it; otherwise None."""
     if then is None:
         return "got the required column {column}" if now.isRequired() else None
     if then.isOptional() and now.isRequired():

@@ -93,7 +93,7 @@ class Snapshot:
 
     def _rows(self) -> int:
         if self.summary.get(MODE) == "delete":
-            # Files that keep some rows are rewritten without the others, or get delete files.
+            # Files that keep some rows are rewritten without the deleted ones, or get delete files.
             marked = self._count("added-position-deletes") + self._count("added-equality-deletes")
             return self._count("deleted-records") - self._count("added-records") + marked
         changed = [self._count(key) for key in CHANGED if key in self.summary]

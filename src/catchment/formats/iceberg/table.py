@@ -24,7 +24,7 @@ MAIN = "main"
 
 @dataclass(frozen=True)
 class TableState:
-    """What a write has to know of a table and of the head of its branch."""
+    """What a write needs to know about a table and the head of its branch."""
 
     uuid: str
     format_version: int
@@ -54,25 +54,25 @@ class SnapshotList:
     java: Any
 
     def count(self, end: int, last: int) -> int | None:
-        """How many there are; None if the one before place `end` is not this one any more, as after an expiry."""
+        """The number of snapshots; None if the one before index `end` is no longer `last`, as after an expiry."""
         found = tables(self.session).countSnapshots(self.java, end, last)
         return int(found) if found >= 0 else None
 
     def first(self, end: int, since: Since) -> int:
-        """The place of the first one before `end` that counts."""
+        """The index of the first snapshot before `end` that counts."""
         return int(tables(self.session).firstSnapshot(self.java, end, since.sequence, since.millis))
 
     def read(self, first: int, end: int) -> list[dict[str, Any]]:
-        """Those from one place to another, as JSON of the Iceberg table spec."""
+        """The snapshots from one index to another, as JSON of the Iceberg table spec."""
         return bulk.snapshots(self.session, self.java, first, end)
 
 
 class TableMoved(Exception):
-    """Somebody has committed to a table since it was looked at: look again."""
+    """Others have committed to the table since it was checked, so it must be checked again."""
 
 
 class LakeTable:
-    """A table of a catalog. An object may be used by only one thread at a time."""
+    """A table of a catalog. Not thread-safe."""
 
     def __init__(self, session: SparkSession, java: Any) -> None:
         self.session, self.jvm = session, Jvm.of(session)
@@ -89,7 +89,7 @@ class LakeTable:
 
     def metadata(self) -> dict[str, Any]:
         """The current metadata, as JSON of the Iceberg table spec."""
-        # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
+        # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for a timer of the network stack.
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "current.metadata.json"
             output = self.jvm.iceberg("Files").localOutput(str(path))
@@ -97,7 +97,7 @@ class LakeTable:
             return dict(json.loads(path.read_text()))
 
     def state(self, branch: str = MAIN) -> TableState:
-        """What a write to a branch has to know."""
+        """What a write to a branch needs to know."""
         return TableState(**json.loads(self.tables.state(self.java, branch)))
 
     @property
@@ -118,7 +118,7 @@ class LakeTable:
         return self.writes
 
     def transaction(self) -> Any:
-        """A transaction on the metadata that was looked at; raises `TableMoved` where others have committed since."""
+        """A transaction on the metadata that was checked; raises `TableMoved` if others have committed since."""
         looked_at = self.java.operations().current()
         faults.point("history-searched")
         transaction = self.tables.begin(self.java, looked_at)
@@ -135,9 +135,9 @@ class LakeTable:
         return self.look_back(Since(base.sequence, NEVER)).count_after(base.sequence) == last - base.sequence
 
     def lacks_file(self, error: Exception) -> bool:
-        """Whether an error says that a file is missing which the current metadata refers to.
+        """Whether an error says that a file is missing that the current metadata refers to.
 
-        If others have committed since it was read, the file may be one that they have removed, with an old snapshot.
+        If others have committed since the metadata was read, they may have removed the file with an old snapshot.
         """
         if not is_a(error, FILE_MISSING):
             return False

@@ -18,7 +18,7 @@ _ORDER = (
     *("id", "name", "required", "type", "doc", "fields", "element-id", "element", "element-required"),
     *("key-id", "key", "value-id", "value", "value-required"),
 )
-"""The order of the keys of nested types, which is that of Iceberg itself."""
+"""The order of the keys of nested types, as in Iceberg itself."""
 
 
 def snapshots_facts(metadata: Metadata) -> Facts:
@@ -126,7 +126,7 @@ def _column(field: Mapping[str, Any]) -> Facts:
 
 
 def _spelled(part: Any) -> Any:
-    """A nested type with its keys in one order, whoever has written it."""
+    """A nested type with its keys in one order, regardless of which program wrote it."""
     if isinstance(part, list):
         return [_spelled(each) for each in part]
     if not isinstance(part, Mapping):

@@ -1,4 +1,4 @@
-"""The writes in a table's history. Each snapshot is read once, and none that is older than anybody asks for."""
+"""An index of the writes in a table's history. Each snapshot is read once, and only as far back as needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catchment.store.writes import Published
 
 @dataclass(frozen=True)
 class Since:
-    """From where on commits count: after a sequence number, or from a time on, whichever is earlier."""
+    """The point from which commits count: after a sequence number or from a time on, whichever is earlier."""
 
     sequence: int
     millis: int
@@ -29,9 +29,9 @@ NEVER = sys.maxsize
 WHOLE = Since(-1, 0)
 """The whole history."""
 MOST_COMMITS = 20_000
-"""How many commits of a table are remembered for the next look, at least; twice as many at most."""
+"""How many commits of a table are kept when old ones are forgotten, which happens at twice this number."""
 KEPT = frozenset({WRITES, WRITE_ROWS, SEALS, METASTORE, WORKFLOW})
-"""What is remembered of the summary of a snapshot."""
+"""The entries of a snapshot's summary that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Commit:
         return _parts(self.summary, WRITES)
 
     def published(self) -> list[Published]:
-        """The writes that were sealed for this snapshot."""
+        """The sealed writes that this snapshot published."""
         parts = (self.write_ids, _parts(self.summary, WRITE_ROWS), _parts(self.summary, SEALS))
         workflow = self.summary.get(WORKFLOW, "")
         return [
@@ -61,24 +61,24 @@ class Snapshots(Protocol):
     """The list of snapshots in a table's current metadata; sequence numbers and times grow along it."""
 
     def count(self, end: int, last: int) -> int | None:
-        """How many there are; None if the one before place `end` is not this one any more, as after an expiry."""
+        """The number of snapshots; None if the one before index `end` is no longer `last`, as after an expiry."""
         ...
 
     def first(self, end: int, since: Since) -> int:
-        """The place of the first one before `end` that counts."""
+        """The index of the first snapshot before `end` that counts."""
         ...
 
     def read(self, first: int, end: int) -> list[dict[str, Any]]:
-        """Those from one place to another, as JSON of the Iceberg table spec."""
+        """The snapshots from one index to another, as JSON of the Iceberg table spec."""
         ...
 
 
 class WriteIndex:
-    """The newest commits of a table, back to wherever somebody had to look. For one thread at a time."""
+    """The newest commits of a table, as far back as they were needed. Not thread-safe."""
 
     def __init__(self) -> None:
         self._first = 0
-        """The place of the oldest commit that is known, in the table's list of snapshots."""
+        """The index of the oldest known commit in the table's list of snapshots."""
         self._commits: list[Commit] = []
         self._snapshots: dict[str, int] = {}
 
@@ -90,20 +90,20 @@ class WriteIndex:
             self._first, self._commits, self._snapshots = size, [], {}
         self._add(_read(listed, self._end, size), older=False)
         if self._first and (not self._commits or since.counts(self._commits[0].sequence, self._commits[0].millis)):
-            # With the one before the first that counts, so that the next look knows where it can stop.
+            # Include the one before the first that counts, so that the next call knows where it can stop.
             first = max(listed.first(self._first, since) - 1, 0)
             self._add(_read(listed, first, self._first), older=True)
             self._first = first
 
     @property
     def _end(self) -> int:
-        """The place after the newest commit that is known."""
+        """The index after the newest known commit."""
         return self._first + len(self._commits)
 
     def forget_old(self) -> None:
-        """Forget the oldest commits, if they are very many; whoever asks for them reads them again.
+        """Forget the oldest commits if there are very many; they are read again when they are needed.
 
-        Only between two consolidations: what one of them has looked back to must be there until it has decided.
+        Call this only between two consolidations: what one of them has looked back to must stay until it has decided.
         """
         if len(self._commits) > 2 * MOST_COMMITS:
             surplus = len(self._commits) - MOST_COMMITS
@@ -112,20 +112,20 @@ class WriteIndex:
             self._add(kept, older=False)
 
     def find(self, write_ids: Collection[str]) -> dict[str, int]:
-        """The snapshots of those of these writes that are in the history."""
+        """The snapshots of these writes, by write id; writes that are not in the history are left out."""
         return {write_id: self._snapshots[write_id] for write_id in write_ids if write_id in self._snapshots}
 
     def count_after(self, sequence: int) -> int:
-        """How many commits have a greater sequence number."""
+        """The number of commits with a greater sequence number."""
         return len(self._commits) - bisect_left(self._commits, sequence + 1, key=lambda commit: commit.sequence)
 
     def newest_seal(self, metastore: str) -> int:
-        """The greatest number of a seal that was published for a metastore; 0 if there is none."""
+        """The greatest seal number in the newest commit for a metastore; 0 if there is none."""
         seals = (_parts(commit.summary, SEALS) for commit in reversed(self._commits) if _is_of(commit, metastore))
         return max((int(seal) for seal in next(seals, ())), default=0)
 
     def published(self, metastore: str) -> list[Published]:
-        """What was published for a metastore."""
+        """The writes that were published for a metastore."""
         return [each for commit in self._commits if _is_of(commit, metastore) for each in commit.published()]
 
     def _add(self, commits: list[Commit], *, older: bool) -> None:

@@ -1,1 +1,1 @@
-"""Topics of Kafka, which can be read and not written."""
+"""Kafka topics, which can be read but not written."""

@@ -1,4 +1,4 @@
-"""How a depot is reached: the settings of Kafka's consumers, from the project file to the readers of an engine."""
+"""How a depot is reached: passes the settings of Kafka's consumers from the project file to an engine's readers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from catchment.project.model import Depot
 
 SERVERS = "bootstrap.servers"
-# Spark shows no value of a setting whose name has this word in it, neither to SQL nor in its logs.
+# Spark redacts the values of settings whose names contain `secret`, both in SQL and in its logs.
 _HIDDEN = "spark.catchment.secret.kafka"
 DEFAULTS = {
-    # Records of transactions that were aborted are no records.
+    # Records of aborted transactions must not be read.
     "isolation.level": "read_committed",
-    # Spark asks three times, so that a broker that is away is reported after a minute.
+    # Spark tries three times, so an unreachable broker is reported after a minute.
     "default.api.timeout.ms": "20000",
     "request.timeout.ms": "20000",
 }
-"""Settings that a depot has unless it says otherwise."""
+"""The default settings of a depot."""
 _SASL = frozenset(
     {
         *("mechanism", "jaas.config", "client.callback.handler.class", "login.callback.handler.class", "login.class"),
@@ -75,7 +75,7 @@ def check_conf(conf: Mapping[str, str]) -> Iterator[tuple[str, Problem]]:
 
 
 def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
-    """The settings of an engine that tell its readers how each depot is reached."""
+    """The settings of an engine that tell its readers how to reach each depot."""
     return {
         f"{prefix(depot.name)}{name}": value
         for depot in depots
@@ -84,5 +84,5 @@ def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, s
 
 
 def prefix(depot: str) -> str:
-    """The beginning of the settings of an engine that belong to a depot."""
+    """The prefix of an engine's settings that belong to a depot."""
     return f"{_HIDDEN}.{depot}."

@@ -1,4 +1,4 @@
-"""Kafka's topics: implements the protocols of `formats.model` for what is only read."""
+"""Kafka topics, which are only read: implements the protocols of `formats.model`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.formats.kafka.topics import topic_id
 from catchment.plan.model import InputPlan
 
 EARLIEST = {"startingoffsets": "earliest"}
-"""Spark would begin a stream with what arrives from now on."""
+"""By default, Spark would begin a stream with the records that arrive from now on."""
 _RECORD = "_catchment_record"
 
 
@@ -59,15 +59,15 @@ class Kafka:
 
 
 def _settings(spark: SparkSession, source: InputPlan) -> dict[str, str]:
-    # Of the context and not of the session: a statement cannot send the secrets of a depot to other servers.
+    # From the context and not from the session, so that a statement cannot send a depot's secrets to other servers.
     found = spark.sparkContext._jsc.sc().conf().getAllWithPrefix(prefix(source.dataset.depot))
     return {str(each._1()): str(each._2()) for each in found}
 
 
 def _parsed(spark: SparkSession, source: InputPlan, records: DataFrame) -> DataFrame:
-    """The columns of each record's value, which is an object of JSON; a value that is none fails the job."""
+    """The columns of each record's value, which must be a JSON object; any other value fails the job."""
     schema = given_schema(spark, source) or StructType()  # plans refuse an input without one
     text = records["value"].cast("string")
     rows = records.select("value", F.from_json(text, schema, {"mode": "FAILFAST"}).alias(_RECORD))
-    # The condition lets Spark parse every value, also if a query needs none of the columns.
+    # The condition makes Spark parse every value, even if a query needs none of the columns.
     return rows.filter(F.col(_RECORD).isNotNull() | F.col("value").isNull()).select(f"{_RECORD}.*")

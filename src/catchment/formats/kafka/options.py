@@ -1,4 +1,4 @@
-"""The options of Spark's reader of topics: which have an effect, and what is wrong with their values."""
+"""The options of Spark's Kafka reader: which of them have an effect, and which values are valid."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _common(format: str, spark: str) -> frozenset[str]:
 
 
 def check_options(options: Mapping[str, str], *, stream: bool) -> Iterator[tuple[str, Problem]]:
-    """What is wrong with the values of options, each with its name."""
+    """Report problems with the values of options, each with its name."""
     for name, value in options.items():
         if name in _TRUTHS and value.lower() not in ("true", "false"):
             yield name, problem("bad-value", f"`{value}` is neither true nor false", "write true or false")

@@ -1,4 +1,4 @@
-"""Asks the servers of a depot about a topic."""
+"""Queries the servers of a depot about a topic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from catchment.jvm.classes import Jvm
 
 
 def topic_id(spark: SparkSession, topic: str, settings: Mapping[str, str]) -> str:
-    """The id of a topic: one that is deleted and created again has another one."""
+    """The id of a topic: a topic that is deleted and created again has a different one."""
     jvm = Jvm.of(spark)
     properties = jvm("java.util.Properties")()
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""The traits of Kafka's topics."""
+"""The traits of Kafka topics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRAITS = Traits(
         # Without dependencies: Spark has the others, in the versions that it was built with.
         "4.1": (
             Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.2", alone=True),
-            # That of 4.1 is not published everywhere. This one differs in how it logs delegation tokens.
+            # The one for 4.1 is not published everywhere. This one differs in how it logs delegation tokens.
             Package("org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0", alone=True),
             Package("org.apache.kafka:kafka-clients:3.9.1", alone=True),
             Package("org.apache.commons:commons-pool2:2.12.1", alone=True),
@@ -74,6 +74,6 @@ TRAITS = Traits(
     ),
     unavailable=frozenset({f"{_ERRORS}.RetriableException"}),
     refused=frozenset({f"{_ERRORS}.AuthenticationException", f"{_ERRORS}.AuthorizationException"}),
-    # Spark 4.1 (SPARK-57438) trips over its own report on a batch that an earlier query has planned.
+    # Spark 4.1 (SPARK-57438) fails when it reports on a batch that an earlier query has planned.
     passing_faults=(Fault("java.lang.NullPointerException", f"{_READER}.KafkaMicroBatchStream$"),),
 )

@@ -56,7 +56,7 @@ def publisher_of(writer: Writer, dataset: Dataset, table: Table) -> Publisher[Ta
 
 
 def admitted(writer: Writer, dataset: Dataset, table: Table, listener: Listener) -> Publisher[TableDestination]:
-    """The same, once it is this engine's turn to write; what lost engines have left is published first."""
+    """The same, once it is this engine's turn to write; sealed writes of lost engines are published first."""
     return writer.admitted(dataset.target, partial(_destination, writer, dataset), listener, place=table.location)
 
 
@@ -91,7 +91,7 @@ def _intent(table: Table, now: Base, write: Write, owner: str) -> Intent:
 
 
 def _base(now: Base, write: Write) -> Base:
-    """The state that the write began from: that of the job's begin, if later changes count as conflicts."""
+    """The state that the write began from: the state when the job began, if later changes count as conflicts."""
     since = write.since
     if since is None or write.output.mode in CHANGE_ROWS:
         return now
@@ -99,5 +99,5 @@ def _base(now: Base, write: Write) -> Base:
 
 
 def _destination(writer: Writer, dataset: Dataset) -> TableDestination:
-    # With the engine's session: the publisher is used after the job, whose own session ends.
+    # Use the engine's session, because the publisher outlives the job and its session.
     return TableDestination(writer.session, dataset, writer.ledger, History(writer.session))

@@ -22,7 +22,7 @@ _opening: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 def open_catalog(spark: SparkSession, depot: str) -> Any:
     """The org.apache.paimon.catalog.Catalog of a depot."""
-    # One thread after the other: until it has connected anew, a catalog may not see what others have created.
+    # One thread at a time: until it has reconnected, a catalog may not see what others have created.
     with _opening[depot]:
         known = _opened.setdefault(spark, {})
         if depot not in known:
@@ -37,7 +37,7 @@ def _open(spark: SparkSession, depot: str) -> Any:
 
 
 def ensure_database(catalog: Any, name: str | None) -> None:
-    """Create a database, unless it is there."""
+    """Create a database, unless it exists."""
     try:
         catalog.createDatabase(name, True)  # noqa: FBT003
     except JVM_ERRORS:

@@ -1,6 +1,6 @@
-"""Changes of a Paimon table that are no writes: tags, and the way back to an earlier snapshot.
+"""Changes of a Paimon table that write no rows: tags, and rollbacks to an earlier snapshot.
 
-A tag that is there already, and a table that is back already, stay as they are.
+A tag that exists already and a table that is rolled back already stay as they are.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def change(
 ) -> Facts:
     """Make a change, or preview it."""
     if change.name == "rollback" and requester.run_id:
-        # A run that is resumed would roll back once more, and take with it what others have written since.
+        # A resumed run would roll back once more, and remove what others have written since.
         raise JobError(
             "a Paimon table is rolled back by hand: the snapshots after the target are removed for good",
             code="unsupported-change",
@@ -51,7 +51,7 @@ def change(
         )
     table = require_table(spark, change.dataset)
     if not dry_run:
-        publisher_of(writer, change.dataset, table).consolidate(listener.warn)  # what was promised before comes first
+        publisher_of(writer, change.dataset, table).consolidate(listener.warn)  # sealed writes were promised before
     progress = spark_progress(writer.session)
     with table_lease(writer.store, table.location, writer.owner, listener, progress):
         step = KINDS[change.name](require_table(spark, change.dataset), change.arguments)
@@ -64,7 +64,7 @@ def change(
 
 
 def _roll_back(table: Table, arguments: Arguments) -> Step:
-    """Paimon removes the later snapshots: there is no way forward again."""
+    """Roll back for good: Paimon removes the later snapshots."""
     newest = _newest(table)
     known = read_back(table.spark, table.java, newest.id)
     target = _target(known, arguments)

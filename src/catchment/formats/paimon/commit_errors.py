@@ -1,4 +1,4 @@
-"""What goes wrong when writes are published: which errors may pass, and what the writer is told of the others."""
+"""Errors when writes are published: which of them may pass, and what is reported for the others."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def may_pass(error: Exception) -> bool:
 
 
 def is_about_writes(error: Exception) -> bool:
-    """Whether an error belongs to what is committed."""
+    """Whether an error is about the writes that are committed."""
     return not may_pass(error) and from_spark(error).code not in OF_THE_STORE
 
 
 def unpublishable(write: Entry, error: Exception) -> JobError:
-    """The error of a write that is set aside."""
+    """The error for a write that is set aside."""
     if isinstance(error, UNREADABLE):
         return unreadable(write, error)
     return set_aside_error(write, from_spark(error, otherwise="write-failed").message)
 
 
 def unguarded(write: Entry, rival: Snapshot) -> CommitConflict:
-    """The error of a write while somebody writes the same table who does not know its lease."""
+    """The error for a write if another writer, which does not use the table's lease, writes the same table."""
     return CommitConflict(
         f"somebody without this metastore committed snapshot {rival.id} of {write.intent.target} while "
         f"{write.write_id} was being written; nothing keeps the two apart, and one of two commits may be lost",
@@ -41,7 +41,7 @@ def unguarded(write: Entry, rival: Snapshot) -> CommitConflict:
 
 
 def rows_changed(write: Entry) -> CommitConflict:
-    """The error of a delete or merge that was computed from rows which others have changed since."""
+    """The error for a delete or merge that was computed from rows that others have changed since."""
     return CommitConflict(
         f"somebody committed to the rows of {write.intent.target} that {write.write_id} was computed from",
         hint="run the job again when fewer jobs write to the table, or let them depend on each other",
@@ -49,7 +49,7 @@ def rows_changed(write: Entry) -> CommitConflict:
 
 
 def buckets_changed(write: Entry) -> CommitConflict:
-    """The error of a write that assigned keys to buckets without knowing what others have committed since."""
+    """The error for a write that assigned keys to buckets without knowing what others have committed since."""
     return CommitConflict(
         f"somebody committed to the dynamic buckets of {write.intent.target} while {write.write_id} was being written",
         code="buckets-changed",

@@ -1,7 +1,7 @@
 """Compaction of Paimon tables with Paimon's own procedure, one partition and one commit after the other.
 
-Writers go on meanwhile: Paimon commits a compaction only if the files that it replaces are still there, and the one
-that comes second looks again. Where the store takes a second snapshot of one number, the swap alone holds the table's
+Writers go on meanwhile: Paimon commits a compaction only if the files that it replaces still exist, and whichever
+commits second checks again. Where the store accepts a second snapshot with one number, only the swap holds the table's
 lease.
 """
 
@@ -35,7 +35,7 @@ LEAST_FILES = 2
 
 @dataclass(frozen=True)
 class Part:
-    """What one commit of a compaction is about."""
+    """The part of a table that one commit compacts."""
 
     condition: str | None
     """None for the whole table."""
@@ -55,17 +55,17 @@ class Compaction:
 
     @classmethod
     def of(cls, spark: SparkSession, dataset: Dataset, listener: Listener, operation: Rewrite) -> Compaction:
-        """A compaction, unless something is wrong with what is asked for."""
+        """A compaction; raises if the request is not valid."""
         check_rewrite(dataset, operation, sorts=True, filters=True)
         made = cls(spark, dataset, listener, operation, require_table(spark, dataset))
-        made._condition(*operation.partitions)  # so that a wrong partition is refused before anything is done
+        made._condition(*operation.partitions)  # refuses a wrong partition before anything is done
         return made
 
     def parts(self) -> list[Part]:
-        """The commits: one for each partition that is asked for.
+        """The parts to compact: one for each requested partition.
 
-        Paimon merges small files of a table without a key only if there are many. So each partition is called for by
-        itself, with as many files as it has.
+        Paimon merges small files of a table without a key only if there are many. So each partition is compacted by
+        itself, with the number of its small files as the limit.
         """
         if self.table.keys or self.operation.order:
             each = [self._condition(partition) for partition in self.operation.partitions]
@@ -81,7 +81,7 @@ class Compaction:
         return [Partition(values_of(directory, self._null))] if self.table.partitions else []
 
     def _condition(self, *partitions: Partition) -> str | None:
-        """The condition that is asked for, and those of partitions."""
+        """The requested condition, combined with those of the partitions."""
         given = self.operation.condition.sql if self.operation.condition else None
         if not partitions:
             return given
@@ -95,7 +95,7 @@ class Compaction:
         return self.table.options.get("partition.default-name", DEFAULT_PARTITION)
 
     def preview(self) -> Facts:
-        """The files of each bucket of the chosen partitions, of which a compaction makes about one."""
+        """The files of each bucket of the chosen partitions, which a compaction merges into about one."""
         if self.operation.condition:
             self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
         buckets = defaultdict[str, list[int]](list)
@@ -110,7 +110,7 @@ class Compaction:
         return {**counts, "expected_files": len(parts), "partitions": parts}
 
     def run(self, lease: Lease) -> MaintenanceResult:
-        """Compact; `lease` keeps everybody else from committing, where that is needed."""
+        """Compact; `lease` keeps others from committing, where that is needed."""
         rewritten = added = size = new = 0
         for part in self.parts():
             self.listener.check()
@@ -127,7 +127,7 @@ class Compaction:
             self._call_again(part, lease)
             after = {file.path: file for file in data_files(self.table)}
         gone = [size for path, size in before.items() if path not in after]
-        # Writers may have come meanwhile. They write files of level 0, which a compaction of keys never makes.
+        # Others may have written meanwhile. Their files have level 0, which a compaction of keyed tables never writes.
         came = [
             file.bytes for path, file in after.items() if path not in before and (file.level or not self.table.keys)
         ]
@@ -138,13 +138,13 @@ class Compaction:
         return self.operation.order is not None
 
     def _guarded(self, part: Part, lease: Lease) -> AbstractContextManager[None]:
-        """Tables for the procedure; where the store takes two snapshots of one number, it holds the lease to swap."""
+        """Prepare tables for the procedure; swaps hold the lease if the store accepts two snapshots with one number."""
         if self._needs_lease() or not self.table.is_unguarded:
             return guarded(self.spark, self.dataset.depot, part.files)
         return gated(self.spark, self.dataset.depot, part.files, self.table.location, lease)
 
     def _call_again(self, part: Part, lease: Lease) -> None:
-        """Call the procedure; again if somebody else has replaced files that it was compacting."""
+        """Call the procedure, and again if others have replaced files that it was compacting."""
         for number in attempts(MAX_ATTEMPTS):
             newest = self.table.newest()
             try:
@@ -188,7 +188,7 @@ def gated(spark: SparkSession, depot: str, files: int, place: str, lease: Lease)
 
 @contextmanager
 def guarded(spark: SparkSession, depot: str, files: int, gate: str | None = None) -> Iterator[None]:
-    """Let the session's catalog hand out tables whose commits never replace a snapshot and never expire one."""
+    """Make the session's catalog return tables whose commits never replace a snapshot and never expire one."""
     catalog = spark._jsparkSession.sessionState().catalogManager().catalog(depot)
     before = commits(spark).guard(catalog, files, gate)
     try:

@@ -14,7 +14,7 @@ from catchment.plan.model import Dataset
 
 
 def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> None:
-    """Drop the table, as the only one who commits to it."""
+    """Drop the table under its lease, so that nobody commits to it meanwhile."""
     table = require_table(spark, dataset)
     with table_lease(writer.store, table.location, writer.owner, listener, spark_progress(spark)):
         open_catalog(spark, dataset.depot).dropTable(identifier(spark, dataset), False)  # noqa: FBT003

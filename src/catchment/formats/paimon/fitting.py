@@ -17,7 +17,7 @@ from catchment.jvm.classes import Jvm
 
 
 def grows(frame: DataFrame, write: Write, table: Table) -> bool:
-    """Whether the table needs other columns for these rows; raises if they cannot be written to it."""
+    """Whether the table must be extended for these rows; raises if they cannot be written to it."""
     found = _differences(frame, table)
     check(write, [*found, *_reordered(frame, table)])
     return any(difference.grows for difference in found)
@@ -60,17 +60,17 @@ def fit(frame: DataFrame, table: Table) -> DataFrame:
 
 
 def _differences(frame: DataFrame, table: Table) -> list[Difference]:
-    # Whether a column is null is known only row by row: Paimon refuses a row with a null in a required column.
+    # Nulls are known only row by row: Paimon itself refuses a row with a null in a required column.
     nullable = StructType([StructField(field.name, field.dataType) for field in table.schema.fields])
     found = [_possible(difference) for difference in differences(frame.schema, nullable)]
     if table.merge_engine != "partial-update":
         return found
-    # Each writer of such a table brings some of its columns; the others stay as they are.
+    # Each writer of such a table may write only some of its columns; the others stay as they are.
     return [difference for difference in found if difference.grows or not difference.mergeable]
 
 
 def _reordered(frame: DataFrame, table: Table) -> list[Difference]:
-    """Structs whose fields are in another order than the table's: Spark casts them by position, not by name."""
+    """Structs whose fields are in a different order than the table's: Spark casts them by position, not by name."""
     own = {field.name.lower(): field.dataType for field in table.schema.fields}
     mixed = [field.name for field in frame.schema.fields if _is_mixed(field.dataType, own.get(field.name.lower()))]
     return [
@@ -94,5 +94,5 @@ def _is_mixed(rows: DataType, table: DataType | None) -> bool:
 
 
 def _possible(difference: Difference) -> Difference:
-    """Paimon adds columns at the top only: a struct stays as it was created."""
+    """Paimon adds columns only at the top level: a struct stays as it was created."""
     return replace(difference, mergeable=False) if difference.nested else difference

@@ -26,7 +26,7 @@ def open_format(name: str) -> Paimon:
 
 
 class Paimon:
-    """Tables in a catalog of Paimon."""
+    """Tables in a Paimon catalog."""
 
     def read(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table; options may name a snapshot, a time or a tag."""
@@ -57,7 +57,7 @@ class Paimon:
         return history.earlier(write, writer)
 
     def write(self, spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
-        """Write the rows to a buffer and let them be published, unless this write is committed already."""
+        """Write the rows to a buffer and publish them, unless this write is committed already."""
         return writing.commit(spark, frame, write, writer, listener)
 
     def windows(self, spark: SparkSession, dataset: Dataset, since: float) -> Iterable[Facts]:
@@ -82,7 +82,7 @@ class Paimon:
         *,
         dry_run: bool,
     ) -> Facts:
-        """Create or delete a tag, or go back to an earlier snapshot."""
+        """Create or delete a tag, or roll back to an earlier snapshot."""
         return changes.change(spark, change, requester, writer, listener, dry_run=dry_run)
 
     def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:

@@ -44,7 +44,7 @@ def health_of(table: Table, dataset: Dataset, small_file_bytes: int | None) -> T
 
 
 def target_size(table: Table) -> int:
-    """The size of file that the table aims at."""
+    """The file size that the table aims at."""
     given = table.options.get(TARGET, "").lower().replace(" ", "")
     digits = given.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = UNITS.get(given[len(digits) :] or "b")

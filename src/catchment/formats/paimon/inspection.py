@@ -32,7 +32,7 @@ def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
 
 
 def snapshots(spark: SparkSession, dataset: Dataset) -> list[Facts]:
-    """Every snapshot that is still there, oldest first."""
+    """Every snapshot that still exists, oldest first."""
     found = require_table(spark, dataset)
     newest = found.newest()
     known = read_back(spark, found.java, newest.id) if newest else []
@@ -91,7 +91,7 @@ class DataFile(NamedTuple):
 
 def data_files(table: Table) -> list[DataFile]:
     """The data files of the newest snapshot, in the order of their paths."""
-    lines = str(commits(table.spark).files(table.java)).split("\n")[:-1]  # partitions may have other ends of lines
+    lines = str(commits(table.spark).files(table.java)).split("\n")[:-1]  # partitions may contain other line separators
     return sorted((_data_file(*line.split(" ", 5)) for line in lines), key=lambda file: file.path)
 
 

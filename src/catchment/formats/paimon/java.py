@@ -18,11 +18,11 @@ CLASS = "catchment.paimon.Commits"
 STREAM = "catchment.paimon.SnapshotStream"
 LOCKS = "catchment.paimon.GatedLocks"
 SOURCES = {name: Path(__file__).with_name(f"{name.rpartition('.')[2]}.java") for name in (LOCKS, CLASS, STREAM)}
-"""In an order in which each knows those that it uses."""
+"""Each class comes after those that it uses."""
 
 
 def install(spark: SparkSession) -> None:
-    """Load it into an engine; lines of Spark for which there is no Paimon go without."""
+    """Load our Java classes into an engine, if its line of Spark supports Paimon."""
     if ".".join(spark.version.split(".")[:2]) in TRAITS.packages:
         swap_gate.install(spark)
         for name, source in SOURCES.items():
@@ -31,7 +31,7 @@ def install(spark: SparkSession) -> None:
 
 @dataclass(frozen=True)
 class Commits:
-    """The class with the commits. A call of one of its methods asks Java once: it does not look the method up first."""
+    """Our Java class for commits. A method call is one round trip to Java: the method is not looked up first."""
 
     jvm: Jvm
 
@@ -40,10 +40,10 @@ class Commits:
 
 
 def commits(spark: SparkSession) -> Commits:
-    """The class with the commits."""
+    """Our Java class for commits."""
     return Commits(Jvm.of(spark))
 
 
 def has_moved(error: BaseException) -> bool:
-    """Whether a commit was refused because the table's newest snapshot is another one by now."""
+    """Whether a commit was refused because the table's newest snapshot has changed."""
     return is_a(error, f"{CLASS}$Moved")

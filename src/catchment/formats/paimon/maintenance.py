@@ -34,7 +34,7 @@ DEFAULT_AGE_MS = 5 * DAY_MS
 
 @dataclass(frozen=True)
 class MaintainedTable:
-    """One table, with what others still need of it."""
+    """One table, with what others still need from it."""
 
     spark: SparkSession
     dataset: Dataset
@@ -86,12 +86,12 @@ class MaintainedTable:
         return health_of(self.table, self.dataset, small_file_bytes)
 
     def _lease(self) -> AbstractContextManager[None]:
-        """The table's lease, with which nobody else commits."""
+        """The table's lease, which keeps others from committing."""
         progress = spark_progress(self.spark)
         return table_lease(self.writer.store, self.table.location, self.writer.owner, self.listener, progress)
 
     def _preview(self, operation: Rewrite) -> MaintenanceResult:
-        """The files of each bucket of each partition, of which a compaction makes about one."""
+        """The files of each bucket of each partition, which a compaction merges into about one."""
         return MaintenanceResult(facts=self._compaction(operation).preview())
 
     def _compact(self, operation: Rewrite) -> MaintenanceResult:
@@ -102,7 +102,7 @@ class MaintainedTable:
         return Compaction.of(self.spark, self.dataset, self.listener, operation)
 
     def _expire(self, operation: Expire) -> MaintenanceResult:
-        """Expire the oldest snapshots, up to the first that somebody needs."""
+        """Expire the oldest snapshots, up to the first that is still needed."""
         with self._lease():
             gone, facts = self._choose(operation)
             if gone:
@@ -145,7 +145,7 @@ class MaintainedTable:
         if readers is not None:
             since = (readers - CLOCKS_APART_SECONDS) * 1000
             seen = max((each.id for each in known if each.millis <= since), default=1)
-        # Those after the snapshot that a write began from tell whether it was published.
+        # The snapshots after the one that a write began from show whether it was published.
         began = None if waiting.sequence is None else waiting.sequence + 1
         return {"writes": min((began, *waiting.snapshots), default=None) if began else None, "readers": seen}
 

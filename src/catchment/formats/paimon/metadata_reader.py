@@ -1,4 +1,4 @@
-"""Answers some questions about Paimon tables without an engine: which there are, and which snapshots they have."""
+"""Answers some questions about Paimon tables without an engine: which tables exist, and which snapshots they have."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from catchment.table_health import TableHealth
 
 READ_AT_ONCE = 8
 DATABASE = ".db"
-"""What the names of the directories of databases end with."""
+"""The suffix of database directories."""
 TABLES = "paimon_tables"
 _SCHEMA, _SNAPSHOT = re.compile(r"schema-\d+"), re.compile(r"snapshot-(\d+)")
 _OF_STORES = ("fs.", "s3.", "s3a.", "hadoop.")
-"""Beginnings of properties with which the catalog reaches its store in a way of its own."""
+"""Prefixes of properties that change how the catalog reaches its store."""
 
 
 def open_reader(depot: Depot, access: Access) -> PaimonReader:
@@ -65,7 +65,7 @@ class PaimonReader:
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]
     ) -> TableHealth:
-        """Only engines read manifests of Paimon."""
+        """Not supported: only engines read Paimon's manifests."""
         raise NeedsEngine("only engines read the files of Paimon tables")
 
     @property
@@ -90,7 +90,7 @@ class PaimonReader:
                     yield space.removesuffix(DATABASE), name
 
     def _snapshots(self, dataset: Dataset) -> Sequence[Snapshot]:
-        """The newest snapshot and those before it that are still there, oldest first."""
+        """The newest snapshot and those before it that still exist, oldest first."""
         place = f"{self.place}/{dataset.namespace}{DATABASE}/{dataset.table}"
         if self._keeps_rows:
             known = bool(self._rows(database_name=str(dataset.namespace), table_name=str(dataset.table)))

@@ -1,4 +1,4 @@
-"""Creates Paimon tables, and checks that what a workflow declares of a table makes sense."""
+"""Creates Paimon tables, and checks what a workflow declares about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset, KeyColumn, OutputPlan, PartitionField
 
 DEFAULTS = {"write-only": "true"}
-"""Writers of one partition that also compact it fail on each other, so only the compaction compacts."""
+"""Writers that also compact a partition would conflict with each other, so only maintenance compacts."""
 
 
 def is_there(table: Table, dataset: Dataset) -> bool:
@@ -33,7 +33,7 @@ def is_there(table: Table, dataset: Dataset) -> bool:
 
 
 def dropped_on_failure(table: Table, write: Write, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
-    """Drop a table that was just created if its first write fails, unless somebody else has used it."""
+    """Drop a table that was just created if its first write fails, unless others have used it."""
 
     def drop(failure: Exception) -> None:
         writer.close_failed(write.id, from_spark(failure, otherwise="write-failed"))
@@ -46,14 +46,14 @@ def _drop_if_unused(table: Table, dataset: Dataset, writer: Writer, listener: Li
     with creation_lease(writer, dataset, listener):
         if not is_there(table, dataset) or writer.ledger.is_used(dataset.target, table.id):
             return
-        # Paimon removes a table with all of its files: there may be none that somebody else wants to commit.
+        # Paimon removes a table with all of its files, so there must be none that another write may commit.
         if commits(table.spark).isBlank(table.java):
             open_catalog(table.spark, dataset.depot).dropTable(identifier(table.spark, dataset), True)  # noqa: FBT003
             writer.forget(dataset.target)
 
 
 def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
-    """Create the table of an output, for whoever holds the lease of its creation."""
+    """Create the table of an output; the caller holds the creation lease."""
     output, dataset = write.output, write.output.dataset
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
@@ -72,7 +72,7 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
 
 
 def check_declared(frame: DataFrame, write: Write, table: Table) -> None:
-    """Raise if the table has another key or other partitions than declared; without a declaration every table fits."""
+    """Raise if the table's key or partitions differ from those declared; without a declaration every table fits."""
     output = write.output
     if (said := _other(_columns(frame, write, output.partitions), table.partitions)) is not None:
         raise JobError(
@@ -111,7 +111,7 @@ def _columns(frame: DataFrame, write: Write, declared: Sequence[KeyColumn | Part
 
 
 def _check_functions(output: OutputPlan, values: Sequence[str]) -> None:
-    """Raise if rows are to be aggregated, and a column does not say how: Paimon would keep the last value."""
+    """Raise if rows are aggregated and a column has no function: Paimon would keep the last value."""
     if output.properties.get(MERGE_ENGINE) != AGGREGATION or DEFAULT_FUNCTION in output.properties:
         return
     if lacking := list(_without_function(output, values)):

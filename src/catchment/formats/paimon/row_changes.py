@@ -1,7 +1,7 @@
 """Deletes and merges in tables with a primary key: the changed rows are written to a buffer like any others.
 
-Paimon's own commands compute and write them, and are not let to commit. What they write depends on the rows that they
-have read, so it is published only if nobody has changed those since, and computed anew otherwise.
+Paimon's own commands compute and write them, but are kept from committing. What they write depends on the rows that
+they have read, so it is published only if nobody has changed those since; otherwise it is computed again.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def fill(table: Table, statement: Statement, write: Write) -> Contents:
 
 
 def _refused_clause(error: Exception, write: Write) -> JobError | None:
-    """The error if Paimon does not take the clauses of a merge; it does not tell which one."""
+    """The error if Paimon refuses a clause of a merge; it does not say which one."""
     cause = next((each for each in causes(error) if each.thrown_by.startswith(ANALYSIS)), None)
     if cause is None or write.output.merge is None:
         return None
@@ -105,7 +105,7 @@ def _analyzed(spark: SparkSession, sql: str) -> Any:
 
 @contextmanager
 def _write_only(spark: SparkSession) -> Iterator[None]:
-    """Tables that are loaded meanwhile are not compacted by whoever writes them."""
+    """Within this context, tables are loaded such that their writers do not compact them."""
     before = spark.conf.get(WRITE_ONLY, None)
     spark.conf.set(WRITE_ONLY, "true")
     try:

@@ -15,7 +15,7 @@ from catchment.formats.paimon.table import Table
 from catchment.store.writes import Contents, Entry
 
 SAFE_SECONDS = 3600.0
-"""Files younger than this are not looked for before they are committed: removing orphans leaves new files alone."""
+"""Files younger than this are not checked before they are committed, because new files are never taken for orphans."""
 
 
 def fill(table: Table, frame: DataFrame) -> Contents:
@@ -27,7 +27,7 @@ def fill(table: Table, frame: DataFrame) -> Contents:
 
 
 def contents_of(table: Table, packed: str) -> Contents:
-    """What the ledger keeps of the commit messages that our Java has packed."""
+    """What the ledger keeps of commit messages that `Commits.java` has packed."""
     rows, size, files, version, messages = packed.split(" ")
     if not int(files):
         return Contents((), 0, 0, 0)
@@ -42,7 +42,7 @@ def messages_of(spark: SparkSession, writes: Sequence[Entry]) -> Any:
 
 
 def refusal(write: Entry, table: Table) -> CatchmentError | None:
-    """The error if the files of a sealed write do not fit the table any more; None if they do."""
+    """The error if the files of a sealed write no longer fit the table; None if they do."""
     if write.intent.base.table_uuid != table.id:
         return JobError(
             f"{write.intent.target} was dropped and created again while {write.write_id} was being written",
@@ -63,7 +63,7 @@ def refusal(write: Entry, table: Table) -> CatchmentError | None:
 
 
 def vanished(table: Table, write: Entry) -> JobError | None:
-    """The error if files that waited for long are not in the store any more."""
+    """The error if files that waited for long are no longer in the store."""
     if not (write.contents and write.contents.files) or _described(write)["written"] > time.time() - SAFE_SECONDS:
         return None
     gone = commits(table.spark).missing(table.java, messages_of(table.spark, [write]))
@@ -84,7 +84,7 @@ def _described(write: Entry) -> Mapping[str, Any]:
 
 
 def _shape(table: Table) -> dict[str, Any]:
-    """What decides to which bucket and partition a row belongs."""
+    """What decides which bucket and partition a row belongs to."""
     return {
         "primary key": list(table.keys),
         "partitioning": list(table.partitions),

@@ -1,7 +1,7 @@
-"""A snapshot of a Paimon table as its file has it, and the writes in it. No Spark here.
+"""A snapshot of a Paimon table as stored in its file, and the writes in it. No Spark here.
 
-Paimon's snapshots have no properties. They have the name of whoever committed, which may be any text, and Paimon only
-compares it. Catchment's name is its stamp: JSON with the ids of the writes, their seals and their metastore.
+Paimon's snapshots have no properties, but they have a user name, which may be any text, and which Paimon only compares.
+Catchment puts its stamp there: JSON with the ids of the writes, their seals and their metastore.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REARRANGES = frozenset({"COMPACT", "ANALYZE"})
 CHANGE_ROWS = frozenset({"merge", "delete"})
 """Modes of writes that change rows which they have read."""
 FENCE = "catchment fence"
-"""The name under which a snapshot without changes is committed."""
+"""The user name of a fence, which is a snapshot without changes."""
 _STAMP = '{"catchment.'
 
 
@@ -33,7 +33,7 @@ class Snapshot:
     kind: str
     user: str
     manifests: str
-    """The name of the list of its changes, which no other snapshot has."""
+    """The name of its delta manifest list, which no other snapshot has."""
     rows: int
     """Rows of all data files, before Paimon merges those of one key."""
     added_rows: int
@@ -50,12 +50,12 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """Number and identity: after a rollback, another snapshot may have the number."""
+        """Number and identity: after a rollback, another snapshot may have the same number."""
         return f"{self.id}@{self.manifests}"
 
     @cached_property
     def stamp(self) -> Mapping[str, str]:
-        """What Catchment wrote about the commit; empty if somebody else made it."""
+        """What Catchment wrote about the commit; empty if others made it."""
         return dict(json.loads(self.user)) if self.user.startswith(_STAMP) else {}
 
     @property
@@ -64,16 +64,16 @@ class Snapshot:
 
     @property
     def operation(self) -> str:
-        """What was done; to Paimon, changes of rows are appends."""
+        """What was done; Paimon itself records row-level changes as appends."""
         return self.stamp.get(MODE, self.kind.lower())
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it does something else than add rows or rearrange files."""
+        """Whether it does anything other than add rows or rearrange files."""
         return self.kind not in ADDS | REARRANGES or self.operation in CHANGE_ROWS
 
     def is_foreign_to(self, metastore: str) -> bool:
-        """Whether somebody else committed it: without Catchment, or with another metastore."""
+        """Whether it was committed without Catchment, or with another metastore."""
         return self.user != FENCE and self.stamp.get(METASTORE) != metastore
 
     def committed(self, write_id: str) -> Committed:

@@ -16,11 +16,11 @@ from catchment.formats.stamps import METASTORE, MODE, SEALS, WORKFLOW, WRITE_ROW
 from catchment.store.writes import Entry, Published
 
 MOST_REMEMBERED = 40_000
-"""Snapshots of one table that are remembered; with more, the next look begins anew."""
+"""How many snapshots of one table are remembered; with more, the next check of the history starts over."""
 
 
 def user_of(writes: Sequence[Entry], metastore: str) -> str:
-    """The name under which writes are committed."""
+    """The user name under which writes are committed."""
     seals, mode = ",".join(str(write.number or 0) for write in writes), writes[0].intent.mode
     told = {MODE: mode} if mode in CHANGE_ROWS else {}
     return json.dumps({**group_stamp(writes), **told, SEALS: seals, METASTORE: metastore})
@@ -28,7 +28,7 @@ def user_of(writes: Sequence[Entry], metastore: str) -> str:
 
 @dataclass
 class History:
-    """The newest snapshots of one table, back to wherever somebody had to look. For one thread at a time."""
+    """The newest snapshots of one table, as far back as they were needed. Not thread-safe."""
 
     spark: SparkSession
     _snapshots: dict[int, Snapshot] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class History:
             self._covers = min(after, before[0]), min(since, before[1])
 
     def _go_on(self, java: Any, newest: Snapshot, last: int) -> bool:
-        """Read on from the last known snapshot; False if that is there no longer, as after a rollback."""
+        """Read on from the last known snapshot; False if it no longer exists, as after a rollback."""
         if newest.id <= last:
             return newest.id == last and newest.manifests == self._snapshots[last].manifests
         if newest.id == last + 1 and (newest.id, newest.write_ids) == self._own:
@@ -66,27 +66,27 @@ class History:
         return True
 
     def add_own(self, number: int, write_ids: Sequence[str]) -> None:
-        """A snapshot was committed on the last known one, which therefore is not read again."""
+        """Note the snapshot that was committed on the last known one, so that the latter need not be read again."""
         self._own = number, tuple(write_ids)
 
     def find(self, write_ids: Collection[str]) -> dict[str, Snapshot]:
-        """The snapshots of those of these writes that are in the history."""
+        """The snapshots of these writes, by write id; writes that are not in the history are left out."""
         return {write_id: self._writes[write_id] for write_id in write_ids if write_id in self._writes}
 
     def newest_seal(self, metastore: str) -> int:
-        """The greatest number of a seal that was published for a metastore; 0 if there is none."""
+        """The greatest seal number in the newest snapshot for a metastore; 0 if there is none."""
         seals = (
             split(each.stamp.get(SEALS)) for each in self._newest_first() if each.stamp.get(METASTORE) == metastore
         )
         return max((int(seal) for seal in next(seals, ())), default=0)
 
     def rival(self, after: int, metastore: str) -> Snapshot | None:
-        """The first snapshot after a number in which somebody without this metastore has written rows."""
+        """The first snapshot after a number in which a writer without this metastore has written rows."""
         later = (self._snapshots[id] for id in sorted(self._snapshots) if id > after)
         return next((each for each in later if each.kind not in REARRANGES and each.is_foreign_to(metastore)), None)
 
     def published(self, metastore: str) -> list[Published]:
-        """What was published for a metastore."""
+        """The writes that were published for a metastore."""
         ours = (each for each in self._newest_first() if each.stamp.get(METASTORE) == metastore)
         return [write for each in ours for write in published_in(each)]
 
@@ -114,7 +114,7 @@ def read_back(spark: SparkSession, java: Any, newest: int, after: int = 0, since
 
 
 def published_in(found: Snapshot) -> list[Published]:
-    """The writes of a snapshot, as a ledger that has lost them learns them."""
+    """The writes of a snapshot, for a ledger that has lost them."""
     parts = (found.write_ids, split(found.stamp.get(WRITE_ROWS)), split(found.stamp.get(SEALS)))
     workflow = found.stamp.get(WORKFLOW, "")
     return [

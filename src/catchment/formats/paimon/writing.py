@@ -1,4 +1,4 @@
-"""Writes rows to a Paimon table: creates it if needed, checks the rows, and lets them be published."""
+"""Writes rows to a Paimon table: creates it if needed, checks the rows, seals and publishes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from catchment.plan.model import Clause, Merge
 from catchment.store.writes import Contents, Entry
 
 TRIED_AGAIN = frozenset({"schema-changed", "buckets-changed", CommitConflict.code, TableVanished.code})
-"""Conflicts after which the same rows are written once more, to the table as it is by then."""
+"""Conflicts after which the same rows are written again, to the table as it is by then."""
 
 
 def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
@@ -52,7 +52,7 @@ def delete_rows(spark: SparkSession, condition: Clause, write: Write, writer: Wr
 
 
 def _patiently(commit: Callable[[], Entry], write: Write, listener: Listener) -> Entry:
-    """Commit; once more after a conflict that allows it."""
+    """Commit, and again after each conflict that allows it."""
     for number in attempts():
         try:
             return commit()
@@ -94,19 +94,19 @@ def _put(table: Table, fill: Callable[[], Contents], write: Write, writer: Write
     with _turn(table, writer, listener) if in_turn else nullcontext():
         publisher = admitted(writer, write.output.dataset, table, listener)
         if in_turn:
-            publisher.consolidate(listener.warn)  # sealed writes are not seen, and would come first
+            publisher.consolidate(listener.warn)  # sealed writes are not visible yet, and would come first
         return put(publisher, table, fill, write, writer, listener)
 
 
 def _turn(table: Table, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
-    """The right to compute a write from what the table has."""
+    """The lease for computing a write from the rows of the table."""
     return table_lease(writer.store, table.location, writer.owner, listener, spark_progress(writer.session), "rows")
 
 
 def _table(
     spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener
 ) -> tuple[Table, bool]:
-    """The table, with all columns that the rows need, and whether it was created now because it was missing."""
+    """The table, with all columns that the rows need, and whether it was created just now."""
     dataset, is_new = write.output.dataset, False
     table = find_table(spark, dataset)
     if table is None:

@@ -1,4 +1,4 @@
-"""Durations, which workflows and project files write in the same way."""
+"""Durations, which are written the same way in workflows and project files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def refusal(code: str, message: str, hint: str | None = None) -> PydanticCustomE
 
 
 def duration(value: object) -> float:
-    """The seconds of a duration; raises if it is none."""
+    """Convert a duration to seconds; raises if the value is not a duration."""
     try:
         return timestamps.duration(str(value))
     except ValueError as error:

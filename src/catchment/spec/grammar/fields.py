@@ -87,7 +87,7 @@ def _output_name(value: str) -> str:
 
 
 def _trigger_duration(value: object) -> float:
-    """A duration as Spark writes it (`10 seconds`), or as durations are written elsewhere."""
+    """A duration in Spark's form (`10 seconds`), or in the form that all other durations have."""
     match = _INTERVAL.fullmatch(str(value).strip().lower())
     try:
         seconds = float(match[1]) * _INTERVAL_SECONDS[match[2]] if match else duration(value)

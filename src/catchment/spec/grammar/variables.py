@@ -44,4 +44,4 @@ Variables = Annotated[
         }
     ),
 ]
-"""A section of variables. Each is read on its own, so that a wrong one hides no other."""
+"""A section of variables. Each is read on its own, so that an invalid one does not hide problems in the others."""

@@ -14,7 +14,7 @@ from catchment.spec.validation import did_you_mean
 Dependency = tuple[str, Position]
 
 WITH_SUGGESTION = 20
-"""So many unknown names get a suggestion: in a file with thousands, all comparisons together would take too long."""
+"""How many unknown names get a suggestion; in a file with thousands, the comparisons would take too long."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ CLOCKS = ("run_time", "current_timestamp", "current_date", "localtimestamp", "no
 
 
 def read_incremental(given: grammar.Incremental | None, node: MapNode, findings: Findings) -> Incremental | None:
-    """The window over columns that an input is read through, None where it has none."""
+    """The window over columns that an input reads; None if it has none."""
     window = node.get("incremental")
     if given is None or given.by == "snapshot" or not isinstance(window, MapNode):
         return None
@@ -42,7 +42,7 @@ def read_incremental(given: grammar.Incremental | None, node: MapNode, findings:
 
 
 def read_commits(given: grammar.Incremental | None, node: MapNode, findings: Findings) -> Commits | None:
-    """What an input reads of its table's history, None where it does not ask for that."""
+    """The incremental read of a table's history that an input declares; None if it declares none."""
     window = node.get("incremental")
     if given is None or given.by != "snapshot" or not isinstance(window, MapNode):
         return None
@@ -82,7 +82,7 @@ def _keys(given: grammar.Incremental, context: str, window: MapNode, findings: F
 
 
 def _is_live(sql: Template, context: str, live: set[str]) -> bool:
-    """Whether a key's query looks into the dataset or at the clock, itself or through a key above it."""
+    """Whether a key's query depends on the dataset or the clock, directly or through an earlier key."""
     said = " ".join(piece for piece in sql.pieces if isinstance(piece, str))
     names = "|".join(map(re.escape, (context, *CLOCKS)))
     looks = re.search(rf"(?<!\w)({names})(?!\w)", said, re.IGNORECASE) is not None
@@ -92,7 +92,7 @@ def _is_live(sql: Template, context: str, live: set[str]) -> bool:
 def _check_uses(
     given: grammar.Incremental, keys: Sequence[Key], template: Template, window: MapNode, findings: Findings
 ) -> None:
-    """Every key that is used must have been given; a key's own query may use only those above it."""
+    """Report keys that are used but not defined; a key's own query may use only the keys above it."""
     known: list[str] = []
     for index, key in enumerate(keys):
         _check_tokens(key.sql, known, follow(window, ["keys", index, "sql"]).node, findings)
@@ -126,9 +126,9 @@ _MARK = "catchment:key:"
 
 
 def without_end(window: Template, starts: frozenset[str]) -> Template | None:
-    """The window's query without the conditions on any key but the ones it starts from; None where it has no such form.
+    """The window's query without conditions on keys other than those it starts from; None if it has no such form.
 
-    Whatever cannot be read here is no error: Spark reads the query itself, and then nobody knows what would be newer.
+    A query that cannot be parsed here is not an error: Spark parses it itself, and nothing is known about newer rows.
     """
     from sqlglot import exp  # slow to import, and few workflows have windows
 
@@ -147,7 +147,7 @@ def without_end(window: Template, starts: frozenset[str]) -> Template | None:
 
 
 def _begun(condition: Any, starts: frozenset[str]) -> Any:
-    """The condition if it does not end the window; of a BETWEEN its beginning; None otherwise."""
+    """The condition if it does not end the window, the lower bound if it is a BETWEEN, None otherwise."""
     from sqlglot import exp
 
     if _keys_in(condition) <= starts:

@@ -68,7 +68,7 @@ def _quarantine(given: grammar.Input, node: MapNode, findings: Findings) -> str 
 
 
 def _schema_path(given: grammar.Input, node: MapNode, findings: Findings) -> str | None:
-    """The address of a schema; the text of a schema in a local file is in place already."""
+    """The address of a schema; a schema in a local file has been inlined already."""
     if given.schema_path is not None and given.schema_string is not None:
         message, where = "`schemaPath` and `schemaString` mean the same", node.key_where("schemaPath")
         findings.error("given-twice", message, where, "keep one of them")

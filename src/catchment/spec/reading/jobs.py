@@ -1,4 +1,4 @@
-"""Reads one DAG node into one canonical job. Every part is read, so that one bad part hides no problem of another."""
+"""Reads one DAG node into one canonical job. Every part is read, so that a bad part hides no problems elsewhere."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _flare(job: Job | None, spec_node: MapNode, findings: Findings) -> Job | Non
 
 
 def _check_not_repeated(job: Job, outputs: Sequence[Output], body: MapNode, findings: Findings) -> None:
-    """Report what would run a job again by itself although its side effects would be repeated."""
+    """Report settings that would rerun a job automatically and so repeat its side effects."""
     reruns = [output.name for output in outputs if output.conflict == "rerun"]
     for what in (["`retry`"] if job.retry.count else []) + [f"`conflict: rerun` of output `{name}`" for name in reruns]:
         message = f"a job with side effects is never repeated by itself, so {what} cannot be used"

@@ -18,7 +18,7 @@ from catchment.spec.tree import MapNode, Node, follow, items
 from catchment.spec.validation import parse
 
 Selected = Callable[[Iterable[str]], set[str]]
-"""Which of some names the written view visibly selects."""
+"""Returns those of the given names that the written view visibly selects."""
 
 _OPTIONS = grammar.OutputOptions()
 _ICEBERG = grammar.IcebergOptions()
@@ -184,7 +184,7 @@ def _field(part: grammar.Partition, node: Node, findings: Findings) -> Partition
 def _check_names(
     fields: tuple[PartitionField, ...], nodes: tuple[Node, ...], selected: Selected, findings: Findings
 ) -> None:
-    """A partition field must not have the name of a column of the data, as far as the file shows the columns."""
+    """Report partition fields that have the name of a column, if the file shows that column."""
     named = [(field, node) for field, node in zip(fields, nodes, strict=False) if field.name and not _is_itself(field)]
     names = [str(field.name).lower() for field, _ in named]
     taken = {field.column.lower() for field in fields} | selected(names)

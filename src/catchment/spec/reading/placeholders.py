@@ -15,7 +15,7 @@ TOKEN = re.compile(r"\$\|([^|\s]+)\|")
 
 
 def read_template(sql: str, node: Node, findings: Findings) -> Template:
-    """Parse SQL into a template; a placeholder where no value can be is reported.
+    """Parse SQL into a template, and report placeholders where no value is allowed.
 
     SQL that cannot be tokenized has no placeholders: Spark reports what is wrong with it.
     """
@@ -30,8 +30,8 @@ def read_template(sql: str, node: Node, findings: Findings) -> Template:
 
 
 def _holding(sql: str) -> Iterator[Token]:
-    """The literals and names that hold placeholders, and the placeholders that stand in the code; in order."""
-    # To the tokenizer a placeholder is a word, whatever is in its name.
+    """The literals and names that contain placeholders, and the placeholders in the code itself, in order."""
+    # The tokenizer must see each placeholder as one word, whatever characters its name has.
     found = tokens(TOKEN.sub(lambda each: "_" * len(each[0]), sql)) or ()
     for token in found:
         places = TOKEN.finditer(sql, token.start, token.end)

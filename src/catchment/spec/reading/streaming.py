@@ -1,4 +1,4 @@
-"""Reads how a streaming job runs. The dialect has its checkpoint in `streaming`, in outputs and in their options."""
+"""Reads the settings of a streaming job. The checkpoint may be in `streaming`, in outputs or in their options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHECKPOINT = "checkpointLocation"
 
 
 def read_streaming(job: MapNode, findings: Findings) -> Streaming | None:
-    """How the job runs as a stream; None if nothing in it speaks of one but its inputs."""
+    """How the job runs as a stream; None if nothing but its inputs indicates a stream."""
     node = job.get("streaming")
     given, found = parse(grammar.Streaming, node, job.key_where("streaming")) if node is not None else (_NOTHING, [])
     findings.extend(found)
@@ -63,7 +63,7 @@ def _check(given: grammar.Streaming, node: MapNode, findings: Findings) -> None:
 
 
 def _signs(job: MapNode) -> Iterator[Position]:
-    """Where outputs say that they are written by a stream."""
+    """The positions of checkpoints and of `isStream` in outputs, which mark the job as a stream."""
     yield from (where for _, where in _checkpoints(job))
     for output in maps(job.get("outputs")):
         if (text(output.get("isStream")) or "").lower() == "true":

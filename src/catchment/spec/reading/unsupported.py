@@ -1,4 +1,4 @@
-"""Reports, at its position, whatever the dialect has and Catchment does not support yet."""
+"""Reports, with its position, every feature of the dialect that Catchment does not support yet."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check_stack(spec: MapNode, findings: Findings) -> str | None:
 
 
 def check_spec(spec: MapNode, findings: Findings) -> None:
-    """Warn about cluster settings that have no effect, if that could surprise."""
+    """Warn about cluster settings that have no effect, if that could be a surprise."""
     for key, hint in _IGNORED_IN_SPEC.items():
         if _is_given(spec.get(key)):
             findings.warning("ignored-key", f"`{key}` has no effect here", spec.key_where(key), hint)

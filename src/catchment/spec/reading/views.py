@@ -25,7 +25,7 @@ class Views:
     outputs: int
     """How many outputs share these views."""
     sql: Mapping[str, str]
-    """Of each step, by lower-case name."""
+    """The SQL of each step, by lower-case name."""
 
     @property
     def steps(self) -> tuple[Named, ...]:
@@ -49,7 +49,7 @@ class Views:
         return meant
 
     def columns_of(self, view: str, candidates: Iterable[str]) -> set[str]:
-        """Which of some lower-case names the view's query visibly selects."""
+        """Those of the given lower-case names that the view's query visibly selects."""
         sql = self.sql.get(view.lower(), "")
         mentioned = {name for name in candidates if re.search(rf"\b{re.escape(name)}\b", sql, re.IGNORECASE)}
         return mentioned & _selected(sql) if mentioned else set()

@@ -1,4 +1,4 @@
-"""Numbered migrations: each brings the metastore from the number before to its own, and is never changed again."""
+"""Numbered migrations: each one upgrades the metastore from the previous number, and is never changed again."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ MIGRATIONS: Mapping[int, Migration] = {
 NEWEST = max(MIGRATIONS)
 
 _LOCK = 0x6361746368
-"""Of PostgreSQL's advisory locks, the one of our migrations; SQLite lets only one transaction write anyway."""
+"""The PostgreSQL advisory lock for migrations; SQLite allows only one writing transaction anyway."""
 
 
 def migrate(database: Database) -> None:
-    """Bring the metastore to the newest form; two processes may do this at once."""
+    """Bring the metastore to the newest form; several processes may do this at once."""
     if _applied(database) == NEWEST:
         return
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
-        # Read again: whoever had the lock before us may have done the work.
+        # Read again: the previous holder of the lock may have done the work.
         done = _newest(connection)
         for number in range(done + 1, NEWEST + 1):
             MIGRATIONS[number](connection)

@@ -1,4 +1,4 @@
-"""The metastore as the first release makes it. Times are seconds since 1970, UTC."""
+"""The metastore as the first release creates it. Times are seconds since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ RUNS = (
     )
     """,
 )
-"""Runs, their jobs, attempts and outputs, and the story of each as events."""
+"""Runs, their jobs, attempts and outputs, and the events of each run."""
 
 PRESENCE = (
     """
@@ -96,7 +96,7 @@ PRESENCE = (
     )
     """,
 )
-"""Who has which right, and who reads the lake: both end by themselves."""
+"""Leases, and the readers of the lake: both expire by themselves."""
 
 LEDGER = (
     """
@@ -164,7 +164,7 @@ LEDGER = (
     )
     """,
 )
-"""Writes and what became of them, how far the seals of each table are numbered, buffers to remove, and publications."""
+"""Writes and what became of them, the last seal number of each table, buffers to remove, and publications."""
 
 STATES = (
     """
@@ -212,7 +212,7 @@ STATES = (
     """,
     "CREATE INDEX window_runs_by_run ON window_runs (workflow, job, run_id)",
 )
-"""Where incremental jobs stand, the windows that brought them there, and the runs that worked on each window."""
+"""Incremental state, the windows that moved it, and the runs that worked on each window."""
 
 SCHEDULES = (
     """
@@ -239,7 +239,7 @@ SCHEDULES = (
     """,
     "CREATE INDEX ticks_by_time ON ticks (tick)",
 )
-"""Up to when the ticks of each workflow are decided, and what became of those that were claimed."""
+"""The time up to which the ticks of each workflow are decided, and what became of those that were claimed."""
 
 
 def apply(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""What keeps a metastore honest and quick for years."""
+"""What a metastore needs to stay correct and fast for years."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRESENCE = (
     )
     """,
 )
-"""How long leases were given for; since when engines have been heard from without a gap, and when last: one row."""
+"""The duration of leases; and in one row, since when engines were heard from without a gap, and when last."""
 
 LEDGER = (
     """
@@ -29,7 +29,7 @@ LEDGER = (
     )
     """,
 )
-"""What stays of a committed write when its row is removed: later attempts must know it."""
+"""What is kept of a committed write when its row is pruned: later attempts must know it."""
 
 INDEXES = (
     "CREATE INDEX writes_unfinished ON writes (target) WHERE state IN ('open', 'sealed')",
@@ -39,7 +39,7 @@ INDEXES = (
     "CREATE INDEX events_by_time ON events (at)",
     "CREATE INDEX windows_by_finish ON windows (finished)",
 )
-"""What is asked often, where nearly everything is finished; and what is old."""
+"""For frequent queries of unfinished rows, where nearly everything is finished, and for finding old rows."""
 
 
 def apply(connection: Connection) -> None:

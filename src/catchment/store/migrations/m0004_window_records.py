@@ -6,5 +6,5 @@ from sqlalchemy import Connection, text
 
 
 def apply(connection: Connection) -> None:
-    """Add the column; of older writes it is not known."""
+    """Add the column; it stays empty for older writes."""
     connection.execute(text("ALTER TABLE writes ADD COLUMN window_record JSON"))

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 
 def apply(connection: Connection) -> None:
-    """Create the table of engines; each has the name of the lease that says that it is alive."""
+    """Create the table of engines; each row has the name of the lease that marks the engine as alive."""
     connection.execute(
         text(
             """

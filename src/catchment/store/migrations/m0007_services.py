@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 
 def apply(connection: Connection) -> None:
-    """Create the table of services; a service is alive while its supervisor holds the lease of its name."""
+    """Create the table of services; a service is alive while its supervisor holds the lease with its name."""
     connection.execute(
         text(
             """

@@ -1,4 +1,4 @@
-"""What a run is asked for, and who executes it."""
+"""What was requested of a run, and which process executes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LEASES = (
     "ALTER TABLE leases ADD COLUMN pid INTEGER",
     "ALTER TABLE leases ADD COLUMN born BIGINT",
 )
-"""The process of a lease's holder, so that others on its machine see when it has died."""
+"""The process of a lease's holder, so that others on its machine can see that it has died."""
 
 JOBS = ("ALTER TABLE jobs ADD COLUMN engine_seconds DOUBLE PRECISION",)
 """How long a job waited for its engine to start, which is not part of its own time."""
@@ -23,10 +23,10 @@ RUNS = (
     "ALTER TABLE runs ADD COLUMN definition TEXT",
     "CREATE TABLE definitions (id TEXT PRIMARY KEY, content JSON NOT NULL)",
 )
-"""What is run of the workflow, with which values, and what the workflow said: once for all runs of the same text."""
+"""Which part of the workflow is run, with which values; and its definition, once for all runs that share it."""
 
 SERVICES = ("ALTER TABLE services ADD COLUMN reported BOOLEAN NOT NULL DEFAULT FALSE",)
-"""Whether somebody has told people that the service has died."""
+"""Whether the death of the service was reported."""
 
 
 def apply(connection: Connection) -> None:

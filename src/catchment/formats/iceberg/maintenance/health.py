@@ -1,4 +1,4 @@
-"""Sums over the live files of an Iceberg table, through Spark."""
+"""Totals of the live files of an Iceberg table, through Spark."""
 
 from __future__ import annotations
 

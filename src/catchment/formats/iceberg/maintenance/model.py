@@ -15,7 +15,7 @@ from catchment.plan.model import Dataset
 
 @dataclass(frozen=True)
 class MaintainedTable:
-    """One table, with what others still need of it."""
+    """One table, with what others still need from it."""
 
     spark: SparkSession
     dataset: Dataset

@@ -1,4 +1,4 @@
-"""Other tables of the same catalog: their files are no orphans, wherever they lie."""
+"""Other tables of the same catalog, whose files are not orphans, wherever they are."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _BEFORE_THE_PATH = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What all other tables of a catalog need of a place, at one moment."""
+    """What all other tables of a catalog need in a directory, at one moment."""
 
     tables: tuple[MaintainedTable, ...] = ()
-    """Those that keep files there, or above or below it."""
+    """Tables that keep files in the directory, or above or below it."""
     names: frozenset[str] = frozenset()
-    """Names of directories and files that are kept whatever their tables say: of unfinished writes, and published."""
+    """Directories of unfinished writes and files of published versions, by name; they are always kept."""
     oldest: float = float("inf")
-    """Seconds since 1970: since then, a write to one of the tables may have written files that nobody refers to yet."""
+    """In seconds since 1970; a write to one of the tables may have written newer files that nothing refers to yet."""
 
 
 def neighbours(maintained: MaintainedTable, place: str) -> Neighbours:
-    """Every other table of the catalog is asked where its files are; raises if one of them cannot be read."""
+    """Find out where every other table of the catalog has its files; raises if one of them cannot be read."""
     found, names, oldest = [], set[str](), [float("inf")]
     for dataset in _others(maintained):
         other = replace(maintained, dataset=dataset, needs=maintained.needs.of(dataset.target))
@@ -66,7 +66,7 @@ def _namespaces(catalog: Any, among: Sequence[Any]) -> Iterator[Any]:
 
 
 def _load(maintained: MaintainedTable, dataset: Dataset) -> Table | None:
-    """The table; None if somebody has dropped it since it was listed."""
+    """The table; None if it was dropped since it was listed."""
     try:
         return catalogs.find_table(maintained.spark, dataset)
     except Exception as error:
@@ -83,13 +83,13 @@ def _load(maintained: MaintainedTable, dataset: Dataset) -> Table | None:
 
 
 def _locations(maintained: MaintainedTable, table: Table) -> tuple[str, ...]:
-    """Where a table keeps its files, as far as its metadata says."""
+    """Where a table keeps its files, according to its metadata."""
     state = LakeTable(maintained.spark, table).state()
     set_apart = (value for key, value in state.properties.items() if key.startswith("write.") and key.endswith(".path"))
     return (state.location, *set_apart)
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether one place is the other or inside it, however their stores are spelled; in doubt they overlap."""
+    """Whether one location is the other or inside it, ignoring scheme and host; in doubt they overlap."""
     first, second = (f"{posixpath.normpath(_BEFORE_THE_PATH.sub('', each)).rstrip('/')}/" for each in (one, other))
     return first.startswith(second) or second.startswith(first)

@@ -1,4 +1,4 @@
-"""The conditions that select partitions of an Iceberg table, whatever transforms made them."""
+"""The conditions that select partitions of an Iceberg table, for every transform."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from catchment.plan.model import Rewrite
 
 _ARGUMENT = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _PERIODS = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
-"""How the names of partitions spell the values of time transforms."""
+"""How partition names spell the values of time transforms."""
 
 
 def condition_of(maintained: MaintainedTable, operation: Rewrite) -> str | None:
