@@ -46,6 +46,7 @@ def test_nobody_reads_along_and_the_exit_code_is_still_right(tmp_path: Path, lin
     assert answer.err == ""
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_not_taken_for_the_next_file(tmp_path: Path) -> None:
     projects.make(tmp_path)
     (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT 1 AS a")))
@@ -76,6 +77,7 @@ def in_the_open() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_a_project_that_may_not_be_written(in_the_open: Path) -> None:
     root = projects.make(in_the_open / "lake")
     assert program.call("state", "set", "a", "b", "c", "start=1", "--new", "--yes", cwd=root).code == 0
@@ -110,6 +112,8 @@ def test_a_user_without_a_name_has_a_number(in_the_open: Path) -> None:
     assert state["changed_by"].startswith("uid-54321@")
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_project_that_may_only_be_read_can_be_queried(tmp_path: Path, lent: Host) -> None:
     home = projects.make(tmp_path) / ".catchment"
     home.mkdir(mode=0o555)
@@ -213,6 +217,8 @@ def what_goes_on(root: Path) -> tuple[str, ...]:
     # In the middle of a run, the metastore is tried again for a minute, by the engine and then by the run.
     [pytest.param(0, id="before-the-run"), pytest.param(3 * 2**20, id="during-the-run", marks=EXHAUSTIVE)],
 )
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_full_disk(tmp_path: Path, lent: Host, leaving: int) -> None:
     """The disk holds everything: the project, its metastore, its logs and its lake."""
     with mounting() as mount:
@@ -230,6 +236,7 @@ def test_a_full_disk(tmp_path: Path, lent: Host, leaving: int) -> None:
         assert program.call("query", large, "-o", "json", cwd=root, java=lent).data["rows"] == [[120_000, 120_000]]
 
 
+@pytest.mark.slow
 def test_a_damaged_metastore(tmp_path: Path, lent: Host) -> None:
     """What the error says to type is typed here, as it stands there."""
     root = two_jobs(projects.make(tmp_path))

@@ -80,12 +80,14 @@ def test_sql_errors_point_into_the_yaml(project: Path, errors: dict[str, Any]) -
         assert (errors[job]["line"], errors[job]["column"]) == (number, text.rindex(word) + 1)
 
 
+@pytest.mark.slow
 def test_nothing_half_written(project: Path, answer: program.Answer, lent: Host) -> None:
     assert answer.code == 1
     assert program.call("query", READ_BACK, "-o", "json", cwd=project, java=lent).data["rows"] == [[20, 20]]
     assert list((project / "locked").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_start_is_told(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

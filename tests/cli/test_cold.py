@@ -49,8 +49,8 @@ def test_the_public_api_is_light(tmp_path: Path) -> None:
 def test_help_lists_every_verb(tmp_path: Path) -> None:
     answer = program.call("--help", cwd=tmp_path)
     verbs = (
-        "init validate schema plan diff run apply resume schedule ticks "
-        "runs logs services query shell table compact maintain state engines writers recover completion doctor demo"
+        "init validate schema plan diff run apply resume schedule ticks runs logs services query shell table compact "
+        "maintain state up down engines writers recover completion doctor demo"
     )
     assert answer.code == 0
     assert re.findall(r"^  (\w+)", answer.out.partition("Verbs:\n")[2], re.MULTILINE) == verbs.split()

@@ -56,7 +56,7 @@ def drop(trips: Path, vendors: list[int], days: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("jobs", "isolation"), [(16, "shared"), (2, "process"), *exhaustive((2, "shared"), (16, "process"))]
+    ("jobs", "isolation"), [(16, "shared"), *exhaustive((2, "process"), (2, "shared"), (16, "process"))]
 )
 def test_append_keeps_all_and_dynamic_overwrite_replaces_only_what_it_touches(
     tmp_path: Path, lent: Host, jobs: int, isolation: str

@@ -58,6 +58,7 @@ def test_a_run_of_a_bad_file_is_refused_before_anything_starts(tmp_path: Path) -
     assert not (tmp_path / ".catchment").exists()
 
 
+@pytest.mark.slow
 def test_what_spark_would_refuse_is_refused_before_it_starts(tmp_path: Path) -> None:
     projects.make(tmp_path)
     jobs = (
@@ -206,6 +207,7 @@ def test_init_leaves_a_gitignore_as_it_is(tmp_path: Path) -> None:
     assert (tmp_path / ".gitignore").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_verbs_that_only_look_create_nothing(tmp_path: Path) -> None:
     looks: tuple[tuple[str, ...], ...] = (
         ("runs",),
@@ -235,6 +237,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     broken = (
         "  lakehouse: {kind: iceberg, location: ./not-a-directory}\n"

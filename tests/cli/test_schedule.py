@@ -75,6 +75,7 @@ def test_a_tick_that_nobody_claimed_is_not_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_how_to(tmp_path: Path) -> None:
     project = tmp_path
     program.call("init", cwd=project)

@@ -14,6 +14,7 @@ SEED = Path(__file__).parent.parent / "workflows" / "seed-000.yaml"
 MONTH = 31 * 24 * 3600 * 1000
 
 
+@pytest.mark.slow
 def test_the_repaired_seed_runs_without_any_configuration(tmp_path: Path) -> None:
     shutil.copy(SEED, tmp_path / "taxi.yaml")
     # Nobody configured the depots: they are embedded.

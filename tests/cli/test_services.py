@@ -97,6 +97,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.slow
 def test_a_service_outlives_the_terminal_that_started_it(shop: Shop) -> None:
     typed = f"echo shell $$; {PROGRAM} schedule yearly.yaml --detach; echo typed; sleep 600"
     window = [sys.executable, "-c", f"import pty; pty.spawn(['sh', '-c', {typed!r}])"]
@@ -113,6 +114,7 @@ def test_a_service_outlives_the_terminal_that_started_it(shop: Shop) -> None:
     shop.await_log("schedule-yearly", WAITING)
 
 
+@pytest.mark.slow
 def test_a_supervisor_that_is_killed_is_dead_and_takes_its_command_along(shop: Shop) -> None:
     service = shop.detach()
     assert set(service) == FIELDS
@@ -129,6 +131,7 @@ def test_a_supervisor_that_is_killed_is_dead_and_takes_its_command_along(shop: S
     assert again["pid"] != service["pid"]
 
 
+@pytest.mark.slow
 def test_a_service_stops_cleanly_and_its_name_is_free_again(shop: Shop) -> None:
     service = shop.detach("--name", "night-watch")
     assert shop.call("services", "ls").out.splitlines()[-1].split()[:3] == ["night-watch", "schedule", "running"]
@@ -147,6 +150,7 @@ def test_a_service_stops_cleanly_and_its_name_is_free_again(shop: Shop) -> None:
     assert (quiet.code, quiet.out, quiet.err) == (0, "night-watch\n", "")
 
 
+@pytest.mark.slow
 def test_a_signal_to_the_supervisor_and_a_request_in_the_metastore_are_a_clean_end(shop: Shop) -> None:
     service = shop.detach()
     os.kill(service["pid"], signal.SIGHUP)
@@ -162,6 +166,7 @@ def test_a_signal_to_the_supervisor_and_a_request_in_the_metastore_are_a_clean_e
     assert (ended["status"], ended["exit_code"] in (0, 143)) == ("stopped", True)  # 143 if it had hardly begun
 
 
+@pytest.mark.slow
 def test_a_command_that_dies_is_started_again_if_asked_for(shop: Shop) -> None:
     service = shop.detach("--restart", "on-failure")
     first = shop.child(service["name"])
@@ -177,6 +182,7 @@ def test_a_command_that_dies_is_started_again_if_asked_for(shop: Shop) -> None:
     assert (shop.await_end(other["name"])["status"], shop.show(other["name"])["restarts"]) == ("failed", 0)
 
 
+@pytest.mark.slow
 def test_a_service_can_be_restarted_while_it_runs(shop: Shop) -> None:
     service = shop.detach()
     again = shop.call("services", "restart", service["name"])
@@ -186,6 +192,7 @@ def test_a_service_can_be_restarted_while_it_runs(shop: Shop) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_that_is_stopped_goes_on_with_the_same_run_when_it_is_restarted(shop: Shop) -> None:
     fast = projects.job("fast", "SELECT trip_id FROM trips")
     text = projects.workflow("both", fast, projects.job("slow", NEVER_ENDS, after="fast"))

@@ -26,6 +26,7 @@ def job_of(change: ChangePlan) -> JobPlan:
 @pytest.mark.parametrize(
     "point", ["before-swap", pytest.param("swap-applied", marks=pytest.mark.slow)], ids=lambda point: str(point)
 )
+@pytest.mark.slow
 def test_a_change_whose_engine_dies_is_made_once(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, point: str
 ) -> None:
@@ -52,6 +53,7 @@ def test_a_change_that_others_followed_is_not_made_again(engine: LiveEngine, fre
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_changes_and_writes_at_once(engine: LiveEngine, root: Path, start_engine: Start, fresh: str) -> None:
     engine.run(appending(fresh, 0))
     engines, pending = (engine, start_engine(lake_depot(root), key="other")), []

@@ -50,6 +50,7 @@ def overtaken(
         ("append", "history-searched"),
     ],
 )
+@pytest.mark.slow
 def test_a_direct_commit(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str, mode: str, fault: str
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_direct_commit(
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == (21 if mode == "append" else 11)
 
 
+@pytest.mark.slow
 def test_a_merge_that_only_inserts(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str
 ) -> None:
@@ -70,6 +72,7 @@ def test_a_merge_that_only_inserts(
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 30
 
 
+@pytest.mark.slow
 def test_files_of_the_attempt_that_came_too_late_are_removed(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str
 ) -> None:
@@ -81,6 +84,7 @@ def test_files_of_the_attempt_that_came_too_late_are_removed(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_older_spark_fences_too(engine: LiveEngine, root: Path, start_spark_3: Start, fresh: str) -> None:
     older = start_spark_3(lake_depot(root))
     engine.run(directly(table(fresh), "append"))
@@ -91,6 +95,7 @@ def test_an_older_spark_fences_too(engine: LiveEngine, root: Path, start_spark_3
 
 
 @pytest.mark.parametrize(("how", "fault"), [("append", "before-swap"), ("merge", "before-own-commit")])
+@pytest.mark.slow
 def test_a_delta_table(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, fresh: str, how: str, fault: str
 ) -> None:

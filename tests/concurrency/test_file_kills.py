@@ -51,7 +51,7 @@ def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("mode", ["overwrite", *exhaustive("append")])
 def test_recovery_and_a_run_that_is_resumed_roll_forward_as_well(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, mode: str
 ) -> None:
@@ -69,7 +69,7 @@ def test_recovery_and_a_run_that_is_resumed_roll_forward_as_well(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["partition-published", "old-removed"])
+@pytest.mark.parametrize("point", ["old-removed", *exhaustive("partition-published")])
 def test_a_publisher_that_slept_past_its_lease_disturbs_nobody(
     engine: LiveEngine, root: Path, filled: Filled, start_engine: Start, place: Dataset, point: str
 ) -> None:
@@ -135,6 +135,7 @@ def test_a_compaction_that_is_killed_loses_and_doubles_nothing(
     assert len(stages) == (1 if point == "data-written" else 0)  # until its engine is known to be gone
 
 
+@pytest.mark.slow
 def test_what_is_appended_or_replaced_during_a_compaction_counts(
     engine: LiveEngine, root: Path, start_engine: Start, place: Dataset
 ) -> None:

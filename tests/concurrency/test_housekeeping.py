@@ -50,6 +50,7 @@ def open_gate(engine: LiveEngine, name: str) -> None:
     engine.ask(f"SELECT java_method('java.lang.System', 'setProperty', 'gate-{name}', 'open')")
 
 
+@pytest.mark.slow
 def test_open_and_sealed_writes_survive_expiry_and_removal(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     for first in (0, 10):
         engine.run(appending(fresh, first, f"from-{first}"))
@@ -77,6 +78,7 @@ def test_open_and_sealed_writes_survive_expiry_and_removal(engine: LiveEngine, f
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_maintenance_spares_what_is_on_its_way_whatever_its_age(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     for first in (0, 10):
         engine.run(appending(fresh, first, f"from-{first}"))
@@ -104,6 +106,7 @@ def test_maintenance_spares_what_is_on_its_way_whatever_its_age(engine: LiveEngi
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_files_of_a_direct_commit_are_as_old_as_its_job(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     engine.run(appending(fresh, 0, "early"))
     place = Path(engine.inspect("table", table(fresh))["location"]) / "data"

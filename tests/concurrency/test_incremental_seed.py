@@ -64,6 +64,7 @@ def run(engine: LiveEngine, jobs: tuple[JobPlan, ...], name: str) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_fourteen_months_are_read_once_each_whatever_is_killed(planned: Plan, start: Start) -> None:
     engine = start("")
     engine.run(writing(ORDERS, table("orders_enriched", "icebase", "retail"), mode="append"))

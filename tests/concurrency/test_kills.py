@@ -44,6 +44,7 @@ def test_killed_after_the_seal_another_writer_publishes_it_and_running_again_cha
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_an_answer_lost_after_the_swap_is_no_second_write(root: Path, start_engine: Start, fresh: str) -> None:
     deaf = start_engine(lake_depot(root), key="deaf", fault="swap-applied:lose")
     [report] = deaf.run(appending(fresh, 0, "heard"))
@@ -86,6 +87,7 @@ def test_a_table_that_is_replaced_after_the_history_was_searched_takes_no_old_fi
     assert engine.rows(f"SELECT * FROM lake.raw.{fresh}") == []
 
 
+@pytest.mark.slow
 def test_a_consolidator_that_slept_after_it_searched_the_history_searches_it_again(
     engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str
 ) -> None:

@@ -62,6 +62,7 @@ def rows(engine: LiveEngine, name: str) -> int:
     return int(engine.value(f"SELECT count(*) FROM lake.raw.{name}"))
 
 
+@pytest.mark.slow
 def test_a_commit_takes_no_more_than_a_batch(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     with held(filled.store, fresh):
         waiting, first = sealed(engine, filled, fresh)
@@ -94,6 +95,7 @@ def test_a_turn_ends_even_if_more_is_waiting(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_manifests_are_merged_in_time(engine: LiveEngine, filled: Filled, fresh: str) -> None:
     def manifests() -> int:
         return int(engine.value(f"SELECT count(*) FROM lake.raw.{fresh}.manifests"))

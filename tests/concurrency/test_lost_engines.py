@@ -45,6 +45,7 @@ class Launching:
 @pytest.mark.parametrize(
     "format", ["iceberg", *(pytest.param(each, marks=pytest.mark.slow) for each in ("delta", "parquet"))]
 )
+@pytest.mark.slow
 def test_a_job_whose_engine_is_killed_in_mid_write_is_written_once_by_the_next_engine(
     elsewhere: Host, filled: Filled, root: Path, tmp_path: Path, fresh: str, format: str
 ) -> None:

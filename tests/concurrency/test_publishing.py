@@ -77,6 +77,7 @@ def test_an_engine_that_dies_has_moved_the_pointer_or_not(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_move_it_at_once(here: LiveEngine, start_engine: Callable[..., LiveEngine], tmp_path: Path) -> None:
     """Each move begins where another one ended: none is lost, none is half made."""
     depot = lake_depot(tmp_path)

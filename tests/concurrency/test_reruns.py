@@ -51,6 +51,7 @@ def into(table: str, sql: str, how: str = "INTO") -> str:
     return f"INSERT {how} {table} SELECT id, mark, campaign FROM ({sql})"
 
 
+@pytest.mark.slow
 def test_an_append_that_failed_and_is_run_again(engine: LiveEngine, sparks: str, fresh: str, tmp_path: Path) -> None:
     rows, failing = ROWS.format(mark="new"), FAILING.format(mark="new")
     engine.refused_query(into(sparks, failing), write=True)
@@ -78,6 +79,7 @@ def test_a_full_overwrite_that_failed(engine: LiveEngine, sparks: str, fresh: st
     assert seen(engine, tmp_path / fresh) == {"old": 10}
 
 
+@pytest.mark.slow
 def test_a_loop_over_partitions_that_failed(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     old, sparks = ROWS.format(mark="old"), tmp_path / "loop"
     for mark, sql in (("old", old), ("new", FAILING.format(mark="new"))):
@@ -105,6 +107,7 @@ def slow_store(tmp_path: Path) -> Iterator[S3Server]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_dynamic_overwrite_killed_when_the_first_old_file_is_gone(
     start_java: Callable[..., LiveEngine], slow_store: S3Server, tmp_path: Path
 ) -> None:

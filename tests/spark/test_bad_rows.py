@@ -110,6 +110,7 @@ def test_quarantined_rows_are_written_once_with_their_reason(
     assert (reason, record) == ("n: 'x' is not INT", '{"id": 3, "name": "c", "n": "x"}')
 
 
+@pytest.mark.slow
 def test_windows_over_files_count_the_bad_rows_of_all_files(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     plain = source(tmp_path, "a bad value in JSON", "drop")
     keys = {"low": "SELECT 0", "high": "SELECT $|low| + 1"}

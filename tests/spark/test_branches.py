@@ -34,6 +34,7 @@ def test_a_branch_that_is_missing_begins_at_the_head_of_main(
     assert (ids(engine, fresh), on_branch(engine, fresh)) == (list(range(5)), [*range(5), *range(10, 15)])
 
 
+@pytest.mark.slow
 def test_write_audit_publish(engine: LiveEngine, fresh: str) -> None:
     engine.run(appending(fresh, 0))
     first, second = (engine.run(appending(fresh, start, branch="audit"))[0] for start in (10, 20))

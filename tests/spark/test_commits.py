@@ -108,6 +108,7 @@ def test_compaction_adds_nothing(engine: LiveEngine, fresh: str) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["overwritten", "expired", "rolled back"])
+@pytest.mark.slow
 def test_a_history_that_cannot_be_read_on_from_is_told_with_the_choices(
     engine: LiveEngine, fresh: str, filled: Filled, trouble: str
 ) -> None:

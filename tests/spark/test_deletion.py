@@ -80,6 +80,7 @@ def test_what_is_wrong_in_the_condition_is_shown_there(engine: LiveEngine, fresh
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_older_spark_merges_and_deletes_too(
     root: Path, start_spark_3: Callable[..., LiveEngine], fresh: str
 ) -> None:

@@ -40,6 +40,7 @@ def damaged(
     live.process.stop(grace=5)
 
 
+@pytest.mark.slow
 def test_a_full_disk(damaged: LiveEngine, bad_depots: dict[str, Depot]) -> None:
     damaged.run(writing("SELECT 0L AS id, 'a' AS a, 'b' AS b, 'c' AS c", table("t", "small"), mode="append"))
     failed = damaged.fail(writing(NOISE, table("t", "small"), mode="append"))

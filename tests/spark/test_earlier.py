@@ -31,6 +31,7 @@ def moves(pending: Pending) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("commit", ["buffered", "direct"])
+@pytest.mark.slow
 def test_only_the_missing_output_is_written_and_a_moved_input_is_named(
     engine: LiveEngine, fresh: str, commit: str
 ) -> None:

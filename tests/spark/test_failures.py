@@ -171,6 +171,7 @@ BAD_CAST = "SELECT CAST(IF(id = 30, 'x', '1') AS INT) AS id FROM range(0, 40, 1,
 
 
 @pytest.mark.parametrize("kind", ["iceberg", "delta", "files", "merge"])
+@pytest.mark.slow
 def test_a_job_that_fails_is_no_crash(engine: LiveEngine, filled: Filled, root: Path, fresh: str, kind: str) -> None:
     """Its write is closed at once, with its reason; nothing is left to recover, and the next run warns of nothing."""
     targets = {"delta": delta_table(fresh, root), "files": files(root / "drop" / fresh, "csv")}
@@ -214,6 +215,7 @@ def test_the_log_of_a_job_has_no_reprs(engine: LiveEngine, fresh: str) -> None:
     assert "INFO output out done: rows 1, files 1, snapshot" in last
 
 
+@pytest.mark.slow
 def test_a_table_that_a_failed_write_has_created_goes_with_it(engine: LiveEngine, fresh: str) -> None:
     for work in (
         writing(BAD_CAST, table(fresh)),

@@ -110,6 +110,7 @@ def test_each_output_replaces_in_its_own_way(engine: LiveEngine, fresh: str, tmp
     assert found == [[(1, "a"), (3, "b"), (4, "c")], [(4, "c")]]
 
 
+@pytest.mark.slow
 def test_staged_files_are_not_seen_and_wait_their_turn(
     start_engine: Callable[..., LiveEngine], store: Store, root: Path, fresh: str, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def test_text(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     assert read_back(engine, tmp_path / "d", "text", fresh) == [("line 0",), ("line 1",)]
 
 
+@pytest.mark.slow
 def test_modes_and_partitions(engine: LiveEngine, fresh: str, tmp_path: Path) -> None:
     place = files(tmp_path / "d", "parquet")
     spec = (by("identity", "part"),)

@@ -88,6 +88,7 @@ def test_the_write_remembers_its_window(engine: LiveEngine, fresh: str, filled: 
     assert report.write_id == f"{window.identity}/{fresh}/out"
 
 
+@pytest.mark.slow
 def test_a_gap_is_passed_over_and_the_end_of_the_data_is_not(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 5)
     arrive(engine, fresh, 25, 26)
@@ -97,6 +98,7 @@ def test_a_gap_is_passed_over_and_the_end_of_the_data_is_not(engine: LiveEngine,
     assert ids(engine, fresh) == [1, 2, 3, 4, 5, 25, 26]
 
 
+@pytest.mark.slow
 def test_several_windows_in_one_run(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 45)
     [report] = engine.run(reading_job(fresh), windows=2)
@@ -106,6 +108,7 @@ def test_several_windows_in_one_run(engine: LiveEngine, fresh: str, filled: Fill
     assert ids(engine, fresh) == list(range(1, 46))
 
 
+@pytest.mark.slow
 def test_windows_that_a_run_has_done_count_when_it_is_taken_up_again(
     engine: LiveEngine, fresh: str, filled: Filled
 ) -> None:
@@ -120,6 +123,7 @@ def test_windows_that_a_run_has_done_count_when_it_is_taken_up_again(
     assert ids(engine, fresh) == list(range(1, 41))
 
 
+@pytest.mark.slow
 def test_a_window_up_to_what_the_source_has(engine: LiveEngine, fresh: str) -> None:
     keys = {"start": "select 0", "end": "select max(id) from all_source"}
     work = reading_job(fresh, source_of(fresh, keys=keys))
@@ -214,6 +218,7 @@ def test_what_a_half_failed_job_has_committed_is_not_committed_again(
 
 
 @pytest.mark.parametrize("change", ["name", "address"])
+@pytest.mark.slow
 def test_a_window_is_not_finished_into_outputs_that_it_was_not_begun_with(
     engine: LiveEngine, fresh: str, change: str
 ) -> None:
@@ -235,6 +240,7 @@ def test_a_window_is_not_finished_into_outputs_that_it_was_not_begun_with(
     assert engine.run(changed) == ()  # what it is called from the next window on is free
 
 
+@pytest.mark.slow
 def test_a_direct_commit_of_a_half_failed_job_is_not_made_again(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 5)
     second = f"{fresh}_b"
@@ -337,6 +343,7 @@ def backfilled(engine: LiveEngine, work: JobPlan, first: int, last: int, **more:
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite-partitions"])
+@pytest.mark.slow
 def test_a_backfill_leaves_what_one_window_after_the_other_would_have_left(
     engine: LiveEngine, fresh: str, filled: Filled, mode: str
 ) -> None:
@@ -372,6 +379,7 @@ def test_the_last_window_of_a_backfill_has_the_keys_that_its_own_end_gives(engin
     assert last == {"start": "10", "end": "15", "upper": "20"}
 
 
+@pytest.mark.slow
 def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 40)
     broken = reading_job(fresh, sql="select id from source where assert_true(id <> 25, 'not this one') is null")
@@ -386,6 +394,7 @@ def test_a_backfill_that_was_cut_off_goes_on_with_what_is_left(engine: LiveEngin
     assert state(filled, fresh) == {"start": "10"}
 
 
+@pytest.mark.slow
 def test_whoever_went_on_with_the_backfill_of_another_run_does_so_again_when_it_is_taken_up(
     engine: LiveEngine, fresh: str, filled: Filled
 ) -> None:
@@ -431,6 +440,7 @@ def test_a_backfill_knows_the_settings_and_the_clock_of_its_job(engine: LiveEngi
     assert zones == {"Europe/Berlin"}
 
 
+@pytest.mark.slow
 def test_where_windows_need_each_other_a_backfill_ends_with_the_first_failure(
     engine: LiveEngine, fresh: str, filled: Filled
 ) -> None:
@@ -505,6 +515,7 @@ LIVE = {"start": "select 0", "end": "select max(id) from all_source"}
 
 
 @pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.slow
 def test_windows_that_the_metastore_has_lost_are_not_read_again(
     engine: LiveEngine, fresh: str, filled: Filled, kept: int
 ) -> None:
@@ -522,6 +533,7 @@ def test_windows_that_the_metastore_has_lost_are_not_read_again(
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_a_lost_window_with_two_outputs_is_finished_in_both(
     engine: LiveEngine, root: Path, fresh: str, filled: Filled
 ) -> None:

@@ -75,6 +75,7 @@ def test_whoever_asks_for_it_fills_them_all_at_once(engine: LiveEngine, fresh: s
     [(12, by("month", "at"), False), (20, by("identity", "part"), False), (150, by("bucket", "part", 150), True)],
 )
 @pytest.mark.parametrize("commit", ["buffered", "direct"])
+@pytest.mark.slow
 def test_a_few_partitions_are_filled_at_once_and_many_one_after_the_other(
     engine: LiveEngine, fresh: str, parts: int, spec: PartitionField, sorted_first: bool, commit: str
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_merge_goes_by_the_property_of_the_table(engine: LiveEngine, fresh: st
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_rows_are_sorted_anew_where_the_partitions_have_changed_meanwhile(
     start_engine: Callable[..., LiveEngine], filled: Filled, root: Path, fresh: str
 ) -> None:

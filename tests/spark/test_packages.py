@@ -16,6 +16,8 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_package_that_does_not_exist(tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(CatchmentError) as caught:
@@ -34,6 +36,7 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == "no-network"
 
 
+@pytest.mark.slow
 def test_a_second_start_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = engine_plan(conf={"spark.driver.extraJavaOptions": "-Xshare:off"})
     first = install(plan, print)

@@ -56,6 +56,7 @@ def files_of(root: Path, name: str) -> set[Path]:
     return {path for path in (root / "lake" / "raw" / name).rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_readers_see_the_published_version_until_it_is_moved(engine: LiveEngine, fresh: str, root: Path) -> None:
     database, name = root / "lake" / "catalog.db", f"raw.{fresh}"
     engine.run(appending(fresh, 1))
@@ -83,6 +84,7 @@ def test_readers_see_the_published_version_until_it_is_moved(engine: LiveEngine,
     assert len(engine.inspect("snapshots", table(fresh))["snapshots"]) == 2
 
 
+@pytest.mark.slow
 def test_every_spelling_of_a_version(engine: LiveEngine, fresh: str) -> None:
     gzip = {"write.metadata.compression-codec": "gzip"}
     reports = [engine.run(appending(fresh, number, properties=gzip))[0] for number in (1, 2, 3)]
@@ -184,6 +186,7 @@ def test_readers_are_not_disturbed_when_the_table_is_dropped(engine: LiveEngine,
     assert published(engine, fresh) == [5]
 
 
+@pytest.mark.slow
 def test_maintenance_keeps_what_is_published(engine: LiveEngine, fresh: str, root: Path) -> None:
     engine.run(appending(fresh, 1, properties={"write.metadata.previous-versions-max": "1"}))
     first = publish(engine, fresh)
@@ -228,6 +231,7 @@ def test_a_reader_of_what_was_published_keeps_it(engine: LiveEngine, fresh: str)
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_engines_of_both_lines_of_spark_publish_and_change(
     engine: LiveEngine, start_spark_3: Callable[..., LiveEngine], fresh: str, root: Path
 ) -> None:

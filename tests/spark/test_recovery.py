@@ -50,6 +50,7 @@ def test_what_is_sealed_is_published_whatever_is_wrong_with_other_tables(
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_what_is_open_is_given_up_once_its_engine_is_gone_and_its_files_go_when_asked(
     engine: LiveEngine, root: Path, start_engine: Start, filled: Filled, fresh: str
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_write_whose_history_was_expired_does_not_come_twice(
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_writers_wait_their_turn_and_say_why(start_engine: Start, tmp_path: Path) -> None:
     kill(start_engine, tmp_path, "sealed", appending("t", 0, "lost"), run="r")
     busy = start_engine(lake_depot(tmp_path), settings=Settings(max_pending=1))

@@ -19,6 +19,7 @@ from tests.spark.streaming import arrive, arriving, following, streaming, told
 ONE_FILE = {"maxFilesPerTrigger": "1"}
 
 
+@pytest.mark.slow
 def test_each_run_writes_what_has_arrived_since_the_one_before(
     engine: LiveEngine, root: Path, fresh: str, filled: Filled
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_batch_goes_through_the_buffer_together_with_other_writers(
     assert ids(engine, fresh) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_tables_are_streams_too(engine: LiveEngine, root: Path, fresh: str) -> None:
     lake, log = table(f"{fresh}_lake"), delta_table(f"{fresh}_log", root)
     for dataset in (lake, log):
@@ -66,6 +68,7 @@ def test_tables_are_streams_too(engine: LiveEngine, root: Path, fresh: str) -> N
         assert ids(engine, name) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_several_outputs_get_every_batch(engine: LiveEngine, root: Path, fresh: str) -> None:
     source = arriving(root, fresh, **ONE_FILE)
     log, plain = delta_table(fresh, root), files(root / "drop" / f"{fresh}_out", "parquet")
@@ -86,6 +89,7 @@ def test_several_outputs_get_every_batch(engine: LiveEngine, root: Path, fresh: 
     assert engine.rows(f"select id from parquet.`{plain.path}` order by id") == [(2,), (4,)]
 
 
+@pytest.mark.slow
 def test_a_stream_can_be_joined_merged_and_aggregated(engine: LiveEngine, root: Path, fresh: str) -> None:
     source = arriving(root, fresh, **ONE_FILE)
     arrive(root, fresh, [1, 2], day="d1")
@@ -104,6 +108,7 @@ def test_a_stream_can_be_joined_merged_and_aggregated(engine: LiveEngine, root: 
     assert engine.fail(changed).code == "stream-changed"
 
 
+@pytest.mark.slow
 def test_the_changed_rows_of_a_result_are_merged(engine: LiveEngine, root: Path, fresh: str) -> None:
     by_day = Merge(
         clause("old.day = new.day"), clause("MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"), HERE

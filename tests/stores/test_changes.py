@@ -14,6 +14,7 @@ from tests.stores.lakes import Lake, appending
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_versions_are_published_in_the_database_of_the_catalog(on_s3: Lake, fresh: str) -> None:
     """From two engines, to and fro; the pointer is in PostgreSQL, the files are on S3."""
     for number in range(3):
@@ -36,6 +37,7 @@ def test_versions_are_published_in_the_database_of_the_catalog(on_s3: Lake, fres
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_table_is_changed_beside_its_writers(lake: Lake, fresh: str) -> None:
     lake.here.run(appending(fresh, 0, "early"))
     pending = [lake.there.start_job(appending(fresh, 10 * number, f"job-{number}")) for number in range(1, 4)]
@@ -51,6 +53,7 @@ def test_a_table_is_changed_beside_its_writers(lake: Lake, fresh: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_change_whose_answer_is_lost_on_the_wire_is_made_once(on_s3: Lake, wire: Wire, fresh: str) -> None:
     there = table(fresh, "wired")
     for number in range(2):

@@ -78,6 +78,7 @@ def on_yarn(database: PostgresServer, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize("kind", ["standalone", *exhaustive("on_yarn")])
+@pytest.mark.exhaustive
 def test_a_cluster_with_two_workers(
     kind: str,
     request: pytest.FixtureRequest,

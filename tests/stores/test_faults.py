@@ -84,6 +84,7 @@ def test_what_is_sealed_is_published_when_the_store_is_back(
     check(on_s3.here, fresh, "hasty")
 
 
+@pytest.mark.exhaustive
 def test_a_store_that_says_nothing_for_a_while(on_s3: Lake, store: S3Server, fresh: str) -> None:
     on_s3.here.run(appending(fresh, 0, "before"))
     os.kill(store.process.pid, signal.SIGSTOP)
@@ -99,6 +100,7 @@ def test_a_store_that_says_nothing_for_a_while(on_s3: Lake, store: S3Server, fre
     check(on_s3.there, fresh)
 
 
+@pytest.mark.exhaustive
 def test_connections_that_are_cut_in_the_middle(on_s3: Lake, database: PostgresServer, fresh: str) -> None:
     """Those of the catalog and those of the metastore, again and again while four jobs write."""
     on_s3.here.run(appending(fresh, 0, "before"))

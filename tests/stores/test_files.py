@@ -47,6 +47,7 @@ def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("named", ["bucket", "mounted"])
+@pytest.mark.slow
 def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lake, fresh: str, named: str) -> None:
     depot = on_s3.depot(named)
     place, spec = at(depot, fresh), tuple(by("identity", name) for name in ("part", "day", "moment"))
@@ -70,6 +71,7 @@ def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lak
     assert left.startswith("part=x%2Fy%3Az%3D1%25/day=2026-01-31/moment=")
 
 
+@pytest.mark.slow
 def test_a_partition_of_many_files_and_many_partitions(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
     place = at(on_s3.depot("bucket"), fresh)
     far.run(marked(place, "old", 40))
@@ -87,6 +89,7 @@ def test_a_store_that_removes_one_object_with_each_request(far: LiveEngine, on_s
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_file_where_a_directory_has_to_be_stops_one_write_only(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
     depot = on_s3.depot("mounted")
     place, mount = at(depot, fresh), Path(next(iter(depot.conf.values())).removeprefix("file://"))
@@ -151,6 +154,7 @@ def test_killed_while_publishing_and_lost_by_the_metastore_it_is_finished_by_who
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_older_spark_renames_objects_and_shares_the_journal(
     far: LiveEngine, on_s3: Lake, start_java: Callable[..., LiveEngine], fresh: str
 ) -> None:

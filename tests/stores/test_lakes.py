@@ -39,6 +39,7 @@ def test_two_engines_create_and_append_and_all_of_it_is_kept(lake: Lake, fresh: 
         assert [log.name for log in engine.log_dir.iterdir() if SECRET in log.read_text()] == []
 
 
+@pytest.mark.slow
 def test_overwrites_of_two_engines_replace_what_they_produce(lake: Lake, fresh: str) -> None:
     lake.here.run(replacing(fresh, "old", "0, 1, 2"))
     both = [lake.here.start_job(replacing(fresh, "one", "1")), lake.there.start_job(replacing(fresh, "two", "2"))]
@@ -92,6 +93,7 @@ def test_recovery_removes_the_files_of_a_write_that_was_never_sealed(lake: Lake,
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_branch_gets_what_is_written_to_it(lake: Lake, fresh: str) -> None:
     lake.here.run(appending(fresh, 0, "main"))
     lake.here.ask(f"ALTER TABLE lake.raw.{fresh} CREATE BRANCH audit")
@@ -106,6 +108,7 @@ def test_a_branch_gets_what_is_written_to_it(lake: Lake, fresh: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_overwrite_that_was_overtaken_fails_where_that_was_asked_for(lake: Lake, fresh: str) -> None:
     lake.here.run(replacing(fresh, "old", "0, 1, 2"))
     rows = f"SELECT max(id) AS id, string(max(seen)) AS mark, 0 AS part FROM gate, lake.raw.{fresh} WHERE part = 0"

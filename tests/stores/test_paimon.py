@@ -66,6 +66,7 @@ def test_two_engines_write_at_once_and_a_third_is_killed(ponds: Host, depot: str
     there.process.stop(grace=5)
 
 
+@pytest.mark.exhaustive
 def test_a_compaction_takes_the_lease_for_its_swap_alone(ponds: Host, store: S3Server, tmp_path: Path) -> None:
     target = Dataset("dataos://plain:raw/small", "plain", "paimon", "raw", "small")
     for number in range(4):

@@ -31,6 +31,7 @@ def of(status: str, flow: Project) -> list[TickReport]:
     return [tick for tick in flow.ticks() if tick.status == status]
 
 
+@pytest.mark.slow
 def test_ticks_run_with_their_own_time_and_the_story_is_told(quick: Project) -> None:
     quick.write("", cron=EVERY_2_SECONDS, concurrencyPolicy="Forbid")
     with quick.scheduler() as scheduler:
@@ -55,6 +56,7 @@ def server() -> Iterator[PostgresServer]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_schedulers_share_the_ticks_on_a_server(quick: Project, server: PostgresServer) -> None:
     (quick.root / "catchment.yaml").write_text(
         f"metastore: {server.url}\ndepots:\n  lake: {{kind: iceberg, location: ./lake}}\n"
@@ -62,6 +64,7 @@ def test_two_schedulers_share_the_ticks_on_a_server(quick: Project, server: Post
     test_two_schedulers_share_the_ticks(quick)
 
 
+@pytest.mark.slow
 def test_two_schedulers_share_the_ticks(quick: Project) -> None:
     quick.write("", cron=EVERY_SECOND, concurrencyPolicy="Forbid")
     with quick.scheduler() as one, quick.scheduler() as two:
@@ -75,6 +78,7 @@ def test_two_schedulers_share_the_ticks(quick: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_file_that_becomes_wrong_fails_its_ticks_and_nothing_else(quick: Project) -> None:
     quick.write("", cron=EVERY_SECOND, concurrencyPolicy="Forbid")
     good = quick.file.read_text()
@@ -122,6 +126,7 @@ def test_a_schedule_is_followed_again_when_it_comes_back_and_has_missed_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_allowed_runs_overlap(flow: Project) -> None:
     flow.write("hang", cron=EVERY_2_SECONDS, concurrencyPolicy="Allow")
     with flow.scheduler() as scheduler:
@@ -134,6 +139,7 @@ def test_allowed_runs_overlap(flow: Project) -> None:
     once(flow)
 
 
+@pytest.mark.slow
 def test_a_forbidden_tick_is_skipped_while_a_run_of_another_scheduler_goes_on(quick: Project) -> None:
     quick.write("hang", cron=EVERY_SECOND, concurrencyPolicy="Forbid")
     with quick.scheduler() as one:
@@ -148,6 +154,7 @@ def test_a_forbidden_tick_is_skipped_while_a_run_of_another_scheduler_goes_on(qu
     assert len(quick.trace("begin")) == 1
 
 
+@pytest.mark.slow
 def test_a_tick_replaces_the_run_of_another_scheduler(flow: Project) -> None:
     flow.write("hang", cron="0 * * * *", concurrencyPolicy="Replace")
     with flow.scheduler() as one:
@@ -170,6 +177,7 @@ def test_a_tick_replaces_the_run_of_another_scheduler(flow: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_at_the_end_of_the_schedule_runs_are_ended_and_the_scheduler_leaves(quick: Project) -> None:
     end = quick.now() + timedelta(hours=1)
     quick.write("hang", cron=EVERY_2_SECONDS, endOn=end.isoformat(timespec="seconds"), concurrencyPolicy="Forbid")

@@ -28,6 +28,7 @@ WITH_JAVA = {
 kills may spare it."""
 
 
+@pytest.mark.slow
 def test_killed_and_run_again(
     kind: Kind,
     point: str,

@@ -66,12 +66,14 @@ def test_queries_know_exactly_the_columns_that_the_migrations_leave(store: Store
         assert set(inspector.get_table_names()) == {table.name for table in declared} | {"migrations"}
 
 
+@pytest.mark.slow
 def test_many_processes_open_a_fresh_store_at_once(url: str) -> None:
     fences = answers_of(_open, url, processes=PROCESSES)
     assert sorted(fences) == list(range(1, PROCESSES + 1))
     assert _numbers(url) == list(MIGRATIONS)
 
 
+@pytest.mark.slow
 def test_many_processes_open_an_older_store_at_once(url: str) -> None:
     with open_store(url) as old:
         old.leases.acquire("anything", "the one before", 0)

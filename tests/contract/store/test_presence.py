@@ -116,6 +116,8 @@ def test_a_metastore_that_takes_no_writes_for_a_while_costs_nothing(server: Post
         wait_until(lambda: _seconds_left(store, engine) > 0)
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_file_that_cannot_be_opened_for_a_while_costs_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with open_store(f"sqlite:///{home}/metastore.db") as store, announce(store, every=OFTEN) as engine:

@@ -143,6 +143,7 @@ def test_a_table_that_the_catalog_has_elsewhere_is_written_there(
     assert ids(here, f"shop.eu.{fresh}") == [0, 9, 20, 21]
 
 
+@pytest.mark.exhaustive
 def test_a_table_without_a_name_gets_one_from_the_next_write(
     engines: tuple[LiveEngine, LiveEngine], shop: Depot, fresh: str
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_table_without_a_name_gets_one_from_the_next_write(
     assert ids(here, f"shop.eu.{fresh}") == list(range(10))
 
 
+@pytest.mark.exhaustive
 def test_a_name_that_is_taken_by_another_format(
     engines: tuple[LiveEngine, LiveEngine], shop: Depot, place: Path, fresh: str
 ) -> None:

@@ -143,6 +143,7 @@ def test_an_answer_that_is_lost_is_no_second_write(place: Path, start_engine: St
     assert (report.rows, report.snapshot_id, ids(deaf, target)) == (5, "1", list(range(5)))
 
 
+@pytest.mark.slow
 def test_a_table_that_grows_takes_what_was_sealed_before(here: LiveEngine, ledger: Filled, target: Dataset) -> None:
     here.run(appending(target, 0))
     with lease_held(ledger, target):
@@ -154,6 +155,7 @@ def test_a_table_that_grows_takes_what_was_sealed_before(here: LiveEngine, ledge
     assert not [note for note in pending.notes if note.event == "warning"]
 
 
+@pytest.mark.slow
 def test_rows_are_written_again_for_a_table_that_does_not_take_them_any_more(
     here: LiveEngine, ledger: Filled, target: Dataset
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_table_that_was_replaced_refuses_what_was_sealed_for_the_other(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_files_that_were_vacuumed_while_they_waited_are_missed(
     here: LiveEngine, ledger: Filled, place: Path, start_engine: Start, target: Dataset
 ) -> None:

@@ -20,6 +20,7 @@ ROWS = (
 )
 
 
+@pytest.mark.slow
 def test_a_table_with_partitions_and_a_past(engine: LiveEngine, root: Path, fresh: str) -> None:
     place = delta_table(fresh, root)
     schema = (
@@ -44,6 +45,7 @@ def test_a_table_with_partitions_and_a_past(engine: LiveEngine, root: Path, fres
     assert list(found["table"]["properties"]) == ["a.b", "c", "delta.checkpointInterval"]
 
 
+@pytest.mark.slow
 def test_columns_with_other_names_in_files(engine: LiveEngine, root: Path, fresh: str) -> None:
     place = delta_table(fresh, root)
     mapped = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableInCommitTimestamps' = 'true')"
@@ -53,6 +55,8 @@ def test_columns_with_other_names_in_files(engine: LiveEngine, root: Path, fresh
     assert looked_at(engine, place, EVERYTHING)["table"]["partitions"][0]["name"] == "piece"
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_only_an_engine_can_tell(engine: LiveEngine, root: Path, fresh: str) -> None:
     """Deletion vectors are not counted by delta-rs, and some values are spelled in the log in several ways."""
     place = delta_table(fresh, root)

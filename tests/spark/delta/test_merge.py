@@ -58,6 +58,7 @@ def test_rows_are_updated_and_inserted_in_one_version_and_once(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_merge_into_nothing_creates_the_table_and_a_merge_of_nothing_is_done(
     here: LiveEngine, target: Dataset
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_merge_into_nothing_creates_the_table_and_a_merge_of_nothing_is_done(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_table_grows_where_it_shall(here: LiveEngine, target: Dataset) -> None:
     here.run(base(target, 1))
     wider = "SELECT 0L AS id, 7L AS amount, 'new' AS text"
@@ -83,6 +85,7 @@ def test_the_table_grows_where_it_shall(here: LiveEngine, target: Dataset) -> No
     assert here.rows(f"SELECT * FROM {target.identifier}") == [(0, 7, "new")]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_and_nothing_is_changed(here: LiveEngine, ledger: Filled, target: Dataset) -> None:
     here.run(base(target))
     for number, (on, when, code, where) in enumerate(
@@ -100,6 +103,7 @@ def test_what_is_wrong_is_said_and_nothing_is_changed(here: LiveEngine, ledger: 
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_merge_does_not_reach_the_session_of_the_next_write(here: LiveEngine, place: Path, target: Dataset) -> None:
     here.run(base(target))
     aside = delta_table(f"{target.table}_aside", place)
@@ -110,6 +114,7 @@ def test_a_merge_does_not_reach_the_session_of_the_next_write(here: LiveEngine, 
     assert entry["write_ids"] == [f"r-{target.table}/job/also"]
 
 
+@pytest.mark.slow
 def test_a_merge_that_is_overtaken_is_evaluated_on_what_is_there_then(here: LiveEngine, target: Dataset) -> None:
     here.run(base(target, 1))
     slow = merging("SELECT 1L AS id, seen * 0 + 5 AS amount FROM gate", target, ON, ADD)
@@ -143,6 +148,7 @@ def test_killed_around_the_commit_the_merge_is_there_once(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_older_line_of_spark_merges_too(place: Path, start_spark_3: Start, target: Dataset) -> None:
     older = start_spark_3(delta_depot(place), lake_depot(place), key="older")
     older.run(base(target, 1))

@@ -72,6 +72,7 @@ def ids(engine: LiveEngine, target: Dataset) -> list[int]:
     return [row[0] for row in engine.rows(f"SELECT id FROM delta.`{target.path}` ORDER BY id")]
 
 
+@pytest.mark.slow
 def test_files_of_old_versions_are_removed(engine: LiveEngine, elsewhere: Host, target: Dataset) -> None:
     compacted(engine, target)
     assert len(data_files(target)) == 3
@@ -104,6 +105,8 @@ def sealed(engine: LiveEngine, filled: Filled, target: Dataset) -> Iterator[None
     pending.done()
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_a_sealed_write_has_written_stays(
     engine: LiveEngine, elsewhere: Host, filled: Filled, target: Dataset
 ) -> None:
@@ -114,6 +117,7 @@ def test_what_a_sealed_write_has_written_stays(
     assert ids(elsewhere, target) == [1, 2, 9]
 
 
+@pytest.mark.slow
 def test_what_an_incremental_job_has_still_to_read_stays(
     engine: LiveEngine, elsewhere: Host, fresh: str, target: Dataset
 ) -> None:

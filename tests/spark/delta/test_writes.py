@@ -54,6 +54,7 @@ def versions(engine: LiveEngine, target: Dataset) -> list[dict[str, Any]]:
     return list(engine.inspect("snapshots", target)["snapshots"])
 
 
+@pytest.mark.slow
 def test_append_overwrite_and_the_way_back(here: LiveEngine, target: Dataset) -> None:
     [first] = here.run(appending(target, 0))
     [second] = here.run(appending(target, 5))
@@ -70,6 +71,7 @@ def test_append_overwrite_and_the_way_back(here: LiveEngine, target: Dataset) ->
     assert [row[0] for row in here.rows(f"SELECT id FROM lake.raw.{target.table} ORDER BY id")] == list(range(5))
 
 
+@pytest.mark.slow
 def test_the_sql_of_steps_names_tables_as_queries_do(here: LiveEngine, target: Dataset) -> None:
     here.run(appending(target, 0))
     copy, named = table(f"{target.table}_copy"), f"events.raw.{target.table}"
@@ -81,6 +83,8 @@ def test_the_sql_of_steps_names_tables_as_queries_do(here: LiveEngine, target: D
     assert (failed.code, failed.where) == ("column-not-found", Position("w.yaml", 7, 41 + sql.index("nothing")))
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nothing_to_write_into_a_table_without_partitions(here: LiveEngine, target: Dataset) -> None:
     here.run(writing("SELECT 'old' AS mark", target))
     here.run(writing("SELECT 'x' AS mark WHERE false", target, mode="overwrite-partitions"))
@@ -88,6 +92,7 @@ def test_nothing_to_write_into_a_table_without_partitions(here: LiveEngine, targ
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.slow
 def test_the_tables_log_knows_what_the_ledger_has_lost(
     here: LiveEngine, ledger: Filled, target: Dataset, mode: str
 ) -> None:
@@ -117,6 +122,7 @@ def waiting(target: Dataset, *, mode: str = "overwrite-partitions", **more: Any)
 
 
 @pytest.mark.parametrize("conflict", ["last-wins", "fail", pytest.param("rerun", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Dataset, conflict: str) -> None:
     here.run(replacing(target, "old", "0, 1"))
     overtaken = here.start_job(waiting(target, conflict=conflict))
@@ -133,6 +139,7 @@ def test_a_job_that_is_overtaken_while_it_writes(here: LiveEngine, target: Datas
 
 
 @pytest.mark.parametrize("conflict", ["fail", pytest.param("rerun", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_full_overwrite_does_not_replace_what_it_has_not_seen(
     here: LiveEngine, target: Dataset, conflict: str
 ) -> None:
@@ -168,6 +175,7 @@ def test_files_that_are_only_rearranged_are_no_conflict(here: LiveEngine, target
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_table_that_others_make_and_fill_first_is_a_conflict(
     here: LiveEngine, there: LiveEngine, place: Path, target: Dataset
 ) -> None:
@@ -184,6 +192,7 @@ def test_a_table_that_others_make_and_fill_first_is_a_conflict(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("part", "kept"), [(0, False), (1, True)])
+@pytest.mark.exhaustive
 def test_a_job_that_is_overtaken_before_it_writes(
     here: LiveEngine, there: LiveEngine, place: Path, target: Dataset, part: int, *, kept: bool
 ) -> None:
@@ -245,6 +254,7 @@ def test_an_answer_that_is_lost_is_no_second_write(
     assert ids(deaf, target) == list(range(5))
 
 
+@pytest.mark.slow
 def test_rows_that_do_not_fit_are_refused(here: LiveEngine, ledger: Filled, target: Dataset) -> None:
     here.run(writing("SELECT 1 AS id, 'a' AS text", target))
     for sql, said in (
@@ -261,6 +271,7 @@ def test_rows_that_do_not_fit_are_refused(here: LiveEngine, ledger: Filled, targ
     assert len(versions(here, target)) == 2
 
 
+@pytest.mark.slow
 def test_columns_are_matched_by_name_widened_added_and_filled(here: LiveEngine, target: Dataset) -> None:
     here.run(writing("SELECT 1L AS id, 'a' AS text", target))
     here.run(writing("SELECT 'b' AS TEXT, 2 AS id", target, mode="append"))
@@ -271,6 +282,7 @@ def test_columns_are_matched_by_name_widened_added_and_filled(here: LiveEngine, 
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_jobs_that_add_different_columns_at_once(here: LiveEngine, there: LiveEngine, target: Dataset) -> None:
     here.run(writing("SELECT 0 AS id", target))
     sent = [
@@ -291,6 +303,7 @@ def test_partitions_are_columns_and_those_of_the_table(here: LiveEngine, target:
     assert here.fail(writing(sql, target, partitions=(by("identity", "at"),))).code == "partition-spec-differs"
 
 
+@pytest.mark.slow
 def test_looking_at_tables(here: LiveEngine, target: Dataset) -> None:
     work = writing("SELECT id, id % 2 AS part FROM range(4)", target, name="writer", partitions=PART, comment="said")
     here.run(work, run="r-7")

@@ -48,6 +48,7 @@ def test_writes_that_wait_share_a_snapshot_and_a_metastore_that_lost_them_learns
     assert ledger.states(*lost) == ["committed"] * 3
 
 
+@pytest.mark.slow
 def test_keys_nulls_and_functions_that_are_missing_write_nothing(here: LiveEngine, target: Dataset) -> None:
     sql = "SELECT id, id * 2 AS amount, 'x' AS name FROM range(3)"
     missing = here.fail(keyed(sql, target, "ident"))

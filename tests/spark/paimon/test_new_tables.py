@@ -26,6 +26,7 @@ def test_many_jobs_create_tables_of_a_new_database_in_sqlite(here: LiveEngine, t
     assert {each["table"] for each in found if each["namespace"] == f"db_{fresh}"} == {fresh, f"{fresh}too"}
 
 
+@pytest.mark.exhaustive
 def test_a_table_whose_creator_was_killed_can_be_created(here: LiveEngine, target: Dataset, root: Path) -> None:
     """Its schema is there, and its catalog does not know it."""
     sea = replace(target, address=f"dataos://sea:raw/{target.table}", depot="sea")

@@ -63,6 +63,7 @@ def test_writers_of_dynamic_buckets_take_turns(here: LiveEngine, there: LiveEngi
     assert len({row[1] for row in rows(here, target)}) == 1
 
 
+@pytest.mark.exhaustive
 def test_columns_that_grow_and_columns_that_do_not_fit(here: LiveEngine, target: Dataset) -> None:
     here.run(writing("SELECT 1 AS id, named_struct('a', 1, 'z', 0) AS s", target, mode="append"))
     mixed = "SELECT 2 AS id, named_struct('z', 0, 'a', 1) AS s"
@@ -75,6 +76,7 @@ def test_columns_that_grow_and_columns_that_do_not_fit(here: LiveEngine, target:
     assert here.rows(f"SELECT id, s.a, more FROM {target.identifier} ORDER BY id") == [(1, 1, None), (2, 2, "x")]
 
 
+@pytest.mark.exhaustive
 def test_the_way_back(here: LiveEngine, target: Dataset, fresh: str) -> None:
     for first in (0, 5, 10):
         here.run(appending(target, first))
@@ -127,6 +129,7 @@ def test_compaction_and_expiry(here: LiveEngine, target: Dataset) -> None:
     assert len(ids(here, target)) == 6
 
 
+@pytest.mark.exhaustive
 def test_what_an_upkeep_of_paimon_tables_does_not_take(here: LiveEngine, target: Dataset) -> None:
     for first in (0, 5):
         here.run(keyed(f"SELECT id FROM range({first}, {first + 5}, 1, 1)", target, bucket="1"))
