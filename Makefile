@@ -40,18 +40,19 @@ demo-engines: setup ## Engines of Spark 3.5 and 4.1 write one lake at the same t
 demo-live: setup ## Streams append to today, batches replace yesterday, a compaction runs beside them
 	@$(RUN)/python examples/day-and-night/demo.py
 
-test: setup ## Run the whole suite, without the long matrices
+test: setup ## Run the suite, without what takes long
 	@$(PYTEST) -m "not slow"
 
-test-slow: setup ## Run the long matrices, of the longest some points
+test-slow: setup ## Run what takes long: kills, stores, long matrices, of the longest some points
 	@$(PYTEST) -m "slow and not exhaustive" --timeout=1200
 
 test-all: setup ## Run every test there is, with every point of every matrix (more than an hour)
 	@$(PYTEST) --timeout=1200
 
-soak: setup ## Write thousands of times from engines that are killed at random: on a metastore in trouble, then beside streams
+soak: setup ## Write thousands of times from engines that are killed at random: on a metastore in trouble, beside streams, and into Paimon
 	@$(RUN)/python -m tests.soak
 	@$(RUN)/python -m tests.soak --mixed --writes 1000 --kills 12
+	@$(RUN)/python -m tests.soak --format paimon --writes 400 --kills 6
 
 check: setup ## Format, lint, import fences, types, names of formats, stale schemas
 	@$(RUN)/ruff format --check .

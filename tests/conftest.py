@@ -25,6 +25,9 @@ _names = itertools.count(1)
 # cost here, and there are many of them.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Tests that play a terminal leave no engine behind, unless they are about that.
+os.environ.setdefault("CI", "true")
+
 # No test hangs on seconds: an example may take as long as a busy machine lets it.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
@@ -32,15 +35,15 @@ settings.load_profile("patient")
 
 FIRST = ("tests/stores/", "tests/cli/", "tests/concurrency/", "tests/spark/", "tests/contract/", "tests/unit/")
 """The rooms of the suite, those with the longest files first: at the end nobody waits for a long one."""
-TOGETHER = ("tests/stores/",)
-"""Rooms whose files share servers and engines; of other rooms, the tests of a file stay together."""
+TOGETHER = ("tests/stores/", "paimon")
+"""Words in the names of tests that share servers or engines; otherwise the tests of a file stay together."""
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """Deals out files, and rooms that stay together, to the processes that tests run in."""
+    """Deals out files, and tests that stay together, to the processes that tests run in."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((room for room in TOGETHER if nodeid.startswith(room)), nodeid.partition("::")[0])
+        return next((word for word in TOGETHER if word in nodeid), nodeid.partition("::")[0])
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:

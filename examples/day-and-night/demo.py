@@ -20,7 +20,7 @@ TODAY, YESTERDAY = "2026-03-02", "2026-03-01"
 PER_FILE, CORRECTIONS = 20, 50
 SECONDS = 60.0
 PATIENCE_SECONDS = 300.0
-"""How long streams may need, on a busy machine, to begin and to catch up at the end."""
+"""How long the streams, and then the compaction, may need to catch up at the end, on a busy machine."""
 TABLES = {"iceberg": "lakehouse.live.readings", "delta": "events.live.readings", "paimon": "pond.live.readings"}
 ADDRESSES = [f"dataos://{depot}:live/readings" for depot in ("lakehouse", "events", "pond")]
 
@@ -107,8 +107,18 @@ def counted(lake: Any, root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
+def await_compactions(root: Path) -> dict[str, str | None]:
+    """Wait until every table was compacted; returns when each of them was, and None for those that never were."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        found = {each: command(root, "table", "health", each)["last_compaction"] for each in ADDRESSES}
+        if all(found.values()) or time.monotonic() > end:
+            return found
+        time.sleep(1)
+
+
 def main(root: Path) -> int:
-    """Let everything run beside each other, and compare; 1 if a number is wrong."""
+    """Let everything run beside each other, and compare; 1 if a number is wrong or a compaction is missing."""
     lay_out(root)
     project = catchment.open(root)
     with service(root, "day", "run", "day.yaml"), service(root, "compactor", "maintain"):
@@ -119,6 +129,7 @@ def main(root: Path) -> int:
         with project.lake("old") as lake:  # the only one that can read every table
             while any(row != expected for row in counted(lake, root).values()) and time.monotonic() < end:
                 time.sleep(1)
+        compacted = await_compactions(root)
     with project.lake("old") as lake:
         found = counted(lake, root)
     for name, row in found.items():
@@ -126,12 +137,15 @@ def main(root: Path) -> int:
             f"{'ok   ' if row == expected else 'WRONG'} {name}: {row[0]} rows of today, {row[1]} different; "
             f"{row[2]} of yesterday, from night {row[3]} to {row[4]} of {nights}"
         )
-    compacted = {each: command(root, "table", "health", each)["last_compaction"] for each in ADDRESSES}
     for address, moment in compacted.items():
-        print(f"{'ok   ' if moment else 'never'} {address}: last compacted {moment or '(not yet)'}")
-    wrong = [name for name, row in found.items() if row != expected]
-    print("every reading is there once, and yesterday is as the last night left it" if not wrong else f"wrong: {wrong}")
-    return 1 if wrong else 0
+        print(f"{'ok   ' if moment else 'NEVER'} {address}: last compacted {moment or '(not at all)'}")
+    wrong = [f"the rows of {name}" for name, row in found.items() if row != expected]
+    wrong += [f"a compaction of {address}" for address, moment in compacted.items() if not moment]
+    if wrong:
+        print(f"wrong or missing: {', '.join(wrong)}")
+        return 1
+    print("every reading is there once, yesterday is as the last night left it, and every table was compacted")
+    return 0
 
 
 if __name__ == "__main__":

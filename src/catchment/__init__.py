@@ -20,6 +20,7 @@ from catchment.errors import CatchmentError, Diagnostic, InvalidFiles
 if TYPE_CHECKING:
     import os
     import threading
+    from contextlib import AbstractContextManager
 
     from catchment.events.hub import Sink
     from catchment.plan.model import Plan
@@ -41,7 +42,7 @@ __all__ = ["CatchmentError", "Diagnostic", "InvalidFiles", "Project", "open"]
 def open(path: str | os.PathLike[str] = ".", *, env: str | None = None) -> Project:
     """Open the project that a directory or file belongs to, in one of its environments.
 
-    Raises InvalidFiles if its catchment.yaml is wrong.
+    Raises InvalidFiles if its catchment.yaml has errors.
     """
     from catchment import project
 
@@ -50,7 +51,7 @@ def open(path: str | os.PathLike[str] = ".", *, env: str | None = None) -> Proje
 
 @dataclass(frozen=True)
 class Project:
-    """An open project. Relative workflow files are looked up from its root."""
+    """An open project. Relative paths of workflow files start from its root."""
 
     settings: Settings
 
@@ -61,13 +62,13 @@ class Project:
 
     @property
     def environment(self) -> str | None:
-        """The environment that was chosen."""
+        """The chosen environment, if any."""
         return self.settings.environment
 
     def validate(
         self, file: str | os.PathLike[str], *, vars: Mapping[str, object] | None = None
     ) -> tuple[Diagnostic, ...]:
-        """Every problem of a workflow file."""
+        """All problems of a workflow file: errors and warnings."""
         prepared = self._prepare(file, vars)
         return (*prepared.diagnostics, *prepared.missing)
 
@@ -85,7 +86,7 @@ class Project:
     def diff(
         self, file: str | os.PathLike[str], run_id: str | None = None, *, vars: Mapping[str, object] | None = None
     ) -> WorkflowChanges:
-        """What a workflow would do differently than its newest run, or than another one."""
+        """What a workflow would do differently from its newest run, or from the given run."""
         from catchment.run.workflow_changes import changes_since
 
         project, made = self._prepare(file, vars).require()
@@ -100,7 +101,7 @@ class Project:
         exclude: Iterable[str] = (),
         vars: Mapping[str, object] | None = None,
     ) -> list[Mapping[str, Any]]:
-        """What each job would compute on a sample of its inputs, or without data. Nothing is written."""
+        """What each job would compute on a sample of its inputs, or without any data. Nothing is written."""
         from catchment.plan.missing_inputs import require_inputs
         from catchment.run.dry_run import dry_run
 
@@ -123,19 +124,19 @@ class Project:
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
     ) -> Run:
-        """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels.
+        """Run a workflow to its end. A failed job does not raise: it is in the result. Setting `stop` cancels the run.
 
-        `backfill` is the first and the last value of a range that incremental jobs read again, `windows` how many
-        windows they read at most. `notify` names hooks that are told how the run ends. `Run.require_success()` raises
-        if a job failed.
+        `backfill` is the first and the last value of a range that incremental jobs read again; `windows` limits how
+        many windows they read. `notify` names hooks to call when the run ends. `Run.require_success()` raises if a job
+        failed.
 
-        Raises InvalidFiles before anything starts if the file has errors, or if an input is certainly not there.
+        Raises InvalidFiles before anything starts if the file has errors or an input certainly does not exist.
         """
         from catchment import run
         from catchment.plan.missing_inputs import require_inputs
         from catchment.run.requests import request_for
 
-        # With the secrets of the workflow, which must be masked too.
+        # This project includes the secrets of the workflow, which must be masked, too.
         project, made = self._prepare(file, vars, select, exclude).require()
         require_inputs(made)
         request = request_for(made, backfill=backfill, windows=windows, wait=wait)
@@ -149,7 +150,7 @@ class Project:
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
     ) -> Run:
-        """Run what did not succeed in an earlier run."""
+        """Resume an earlier run: run the jobs that did not succeed in it."""
         from catchment import run
 
         return run.resume(run_id, self.settings, jobs=jobs, sinks=sinks, stop=stop)
@@ -184,8 +185,14 @@ class Project:
 
         return LakeSession(self.settings, engine=engine)
 
+    def engine(self, name: str = "default") -> AbstractContextManager[None]:
+        """Keep an engine ready: inside `with project.engine():`, runs and questions of this project start at once."""
+        from catchment.run.residents.control import kept
+
+        return kept(self.settings, name)
+
     def writers(self) -> tuple[TableActivity, ...]:
-        """The tables that are being written, and by whom."""
+        """The tables that are being written to, and by whom."""
         from catchment.run import table_activity
 
         return table_activity.writers(self.settings)
@@ -208,8 +215,8 @@ class Project:
     ) -> QueryResult:
         """Run one SQL query; tables are `depot.collection.table`. `published` reads the published versions.
 
-        It only reads, unless `write` allows more: then it may be any statement. Without a name, the engine is one that
-        can read the tables that the statement names.
+        The query may only read, unless `write` allows any statement. Without an engine name, an engine is chosen that
+        can read the tables in the statement.
         """
         from catchment.run import lake
 
@@ -224,7 +231,7 @@ class Project:
         return tables.change(self.settings, address, name, arguments, dry_run=dry_run)
 
     def state(self, workflow: str | None = None) -> tuple[State, ...]:
-        """Where incremental inputs go on, of all workflows or of one."""
+        """Where incremental inputs continue, for all workflows or for one."""
         from catchment.run import incremental_state
 
         return incremental_state.ls(self.settings, workflow)
@@ -232,7 +239,7 @@ class Project:
     def set_state(
         self, workflow: str, job: str, input: str, keys: Mapping[str, str], *, zone: str = "UTC", new: bool = False
     ) -> tuple[StateChange, ...]:
-        """Let the next run of an incremental job go on from these values; `new` allows a job that has not run yet."""
+        """Make the next run of an incremental job continue from these values; `new` allows a job that never ran."""
         from catchment.run import incremental_state
         from catchment.store.states import State
 
@@ -240,7 +247,7 @@ class Project:
         return incremental_state.set_keys(self.settings, wanted, dry_run=False, new=new)
 
     def reset_state(self, workflow: str, job: str, input: str | None = None) -> tuple[StateChange, ...]:
-        """Let the next run of an incremental job begin like the first one."""
+        """Make the next run of an incremental job start from the beginning, like its first run."""
         from catchment.run import incremental_state
 
         return incremental_state.reset(self.settings, workflow, job, input, dry_run=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli import pages, program
 from tests.spark.hosts import Host
 
@@ -14,6 +16,8 @@ TO_QUARANTINE = """\
 """
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_example_and_the_other_ways(tmp_path: Path, lent: Host) -> None:
     project = tmp_path / "shop"
     assert program.call("init", project, cwd=tmp_path).code == 0

@@ -24,6 +24,7 @@ def project(engine: Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_changes_are_told_in_words(project: Path, lent: Host) -> None:
     def said(*arguments: str) -> str:
         answer = program.call("table", *arguments, cwd=project, java=lent)
@@ -48,6 +49,25 @@ def test_what_takes_something_away_is_agreed_to_first(project: Path, lent: Host)
     assert (done.code, done.data["after"], done.data["changed"]) == (0, first, True)
     counted = program.call("query", "SELECT count(*) FROM lakehouse.raw.trips", "-o", "json", cwd=project, java=lent)
     assert counted.data["rows"] == [[10]]
+
+
+@pytest.mark.slow
+def test_a_table_is_dropped_when_that_was_agreed_to(project: Path, lent: Host) -> None:
+    (project / "other.yaml").write_text(
+        projects.workflow("other", projects.job("one", "SELECT trip_id FROM trips", to="lakehouse:raw/other"))
+    )
+    assert program.call("run", "other.yaml", cwd=project, java=lent).code == 0
+    other = "dataos://lakehouse:raw/other"
+
+    def dropped(*more: str) -> tuple[int, bool]:
+        answer = program.call("table", "drop", other, *more, "-o", "json", cwd=project, java=lent)
+        there = program.call("table", "ls", "lakehouse", "-o", "json", cwd=project).out
+        return answer.code, other not in there
+
+    assert dropped() == (2, False)
+    assert dropped("--dry-run") == (0, False)
+    assert dropped("--yes") == (0, True)
+    assert dropped("--yes") == (2, True)
 
 
 def test_wrong_requests(tmp_path: Path) -> None:

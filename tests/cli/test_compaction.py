@@ -58,10 +58,13 @@ def test_a_continuous_compaction_follows_the_table_until_it_is_stopped(project: 
     assert sorted({each["partition"] for each in report["partitions"]}) == ["region=north", "region=south"]
     health = program.call("table", "health", ORDERS, "-o", "json", cwd=project, java=lent).data
     assert (health["files"], health["verdict"]) == (2, "healthy")
+    listed = program.call("table", "partitions", ORDERS, "-o", "json", cwd=project, java=lent).data["partitions"]
+    assert [(each["partition"], each["files"]) for each in listed] == [("region=north", 1), ("region=south", 1)]
     counted = program.call("query", "SELECT count(*) FROM lakehouse.shop.orders", "-o", "json", cwd=project, java=lent)
     assert counted.data["rows"] == [[15]]
 
 
+@pytest.mark.exhaustive
 def test_the_whole_lake_is_looked_after_until_somebody_stops_it(project: Path, lent: Host) -> None:
     """Tables that are there and one that comes later."""
     (project / "returns.yaml").write_text(NEW_TABLE)

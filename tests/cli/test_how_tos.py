@@ -14,6 +14,7 @@ import pytest
 
 import catchment
 from tests.cli import pages, program, projects
+from tests.matrices import exhaustive
 from tests.spark.hosts import Host
 
 ORDERS = "dataos://lakehouse:shop/orders"
@@ -53,11 +54,14 @@ def test_the_readme(tmp_path: Path, lent: Host) -> None:
     assert "succeeded [2, 3]\n((10,),)\n" in told
 
 
-@pytest.mark.parametrize("page", ["two-writers", "many-engines", "replay", "rerun-safely", "schedule", "environments"])
+@pytest.mark.parametrize(
+    "page", ["two-writers", "rerun-safely", *exhaustive("environments", "many-engines", "replay", "schedule")]
+)
 def test_a_page(project: Path, lent: Host, page: str) -> None:
     pages.do(f"docs/how-to/{page}.md", project, lent)  # raises if a command fails
 
 
+@pytest.mark.exhaustive
 def test_the_reference_of_python(tmp_path: Path, lent: Host) -> None:
     assert program.call("init", "shop", cwd=tmp_path).code == 0
     told = pages.do("docs/reference/python.md", tmp_path, lent)
@@ -66,6 +70,7 @@ def test_the_reference_of_python(tmp_path: Path, lent: Host) -> None:
     assert "run-finished" in told
 
 
+@pytest.mark.exhaustive
 def test_services(project: Path, lent: Host) -> None:
     told = pages.do("docs/how-to/services.md", project, lent)
     assert "succeeded with exit code 0" in told
@@ -73,6 +78,13 @@ def test_services(project: Path, lent: Host) -> None:
     assert [(each["name"], each["status"]) for each in listed] == [("nights", "stopped"), ("run-orders", "succeeded")]
     run_id = listed[1]["command"][-1]
     assert program.call("runs", run_id, "-o", "json", cwd=project).data["status"] == "succeeded"
+    assert rows(project, COUNT) == [(10,)]
+
+
+def test_warm(project: Path, lent: Host) -> None:
+    told = pages.do("docs/how-to/warm.md", project, lent)
+    assert re.search(r"nobody +2 +3 ", told)  # two jobs and a query
+    assert program.call("engines", "-o", "json", cwd=project).data["residents"] == []
     assert rows(project, COUNT) == [(10,)]
 
 
@@ -92,6 +104,7 @@ def test_streaming(project: Path, lent: Host) -> None:
     assert rows(project, ids) == [(1,), (2,), (3,)]
 
 
+@pytest.mark.exhaustive
 def test_paimon_tables(tmp_path: Path, older: Host) -> None:
     assert program.call("init", cwd=tmp_path).code == 0
     told = pages.do("docs/how-to/paimon.md", tmp_path, older)
@@ -105,18 +118,21 @@ def test_paimon_tables(tmp_path: Path, older: Host) -> None:
     assert re.search(r"north +44.4 +2\nsouth +29.2 +3\n", told) or re.search(r"north +2 +44.4\nsouth +3 +29.2\n", told)
 
 
+@pytest.mark.exhaustive
 def test_the_reference_of_workflows(project: Path, lent: Host) -> None:
     pages.do("docs/reference/workflow.md", project, lent)
     assert program.call("run", "large.yaml", cwd=project, java=lent).code == 0
     assert rows(project, "SELECT count(*) FROM lakehouse.shop.large_orders") == [(3,)]
 
 
+@pytest.mark.exhaustive
 def test_merge(project: Path, lent: Host) -> None:
     told = pages.do("docs/how-to/merge.md", project, lent)
     assert re.search(r"2 +25\n *3 +30\n", told)
     assert rows(project, "SELECT id, balance FROM lakehouse.bank.accounts ORDER BY id") == [(2, 25), (3, 30)]
 
 
+@pytest.mark.exhaustive
 def test_maintain(project: Path, lent: Host) -> None:
     assert program.call("run", "orders.yaml", cwd=project, java=lent).code == 0  # a second file in each partition
     pages.do("docs/how-to/maintain.md", project, lent)
@@ -150,6 +166,7 @@ def test_compaction(project: Path, lent: Host) -> None:
     assert (wrong.code, "unknown-partition-column" in wrong.err) == (2, True)
 
 
+@pytest.mark.exhaustive
 def test_write_audit_publish(project: Path, lent: Host) -> None:
     page = "docs/how-to/write-audit-publish.md"
     told = pages.do(page, project, lent)
@@ -166,6 +183,7 @@ def test_write_audit_publish(project: Path, lent: Host) -> None:
     assert (refused.code, "branch-not-found" in refused.err) == (2, True)
 
 
+@pytest.mark.exhaustive
 def test_publish(project: Path, lent: Host) -> None:
     told = pages.do("docs/how-to/publish.md", project, lent)
     assert "lakehouse_published shows v2 00001-" in told
@@ -196,6 +214,7 @@ def load(project: Path, java: Host, *orders: tuple[int, str]) -> None:
     assert loaded.code == 0, loaded.err
 
 
+@pytest.mark.exhaustive
 def test_incremental(project: Path, lent: Host) -> None:
     load(project, lent, (6, "2024-02-01"), (7, "2024-04-01"))
     pages.do("docs/how-to/incremental.md", project, lent)

@@ -5,6 +5,8 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 import catchment
 from catchment.run.lake import LakeSession
 from tests.cli import program, projects
@@ -54,6 +56,7 @@ def test_ctrl_c_cancels_and_leaves_no_process(tmp_path: Path) -> None:
     assert program.call("runs", run_id, "-o", "json", cwd=tmp_path).data["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_is_taken_over_at_once(tmp_path: Path, lent: Host) -> None:
     slow_project(tmp_path)
     fast = projects.job("fast", "SELECT trip_id FROM trips", to="lakehouse:raw/fast")
@@ -75,6 +78,7 @@ def test_a_run_that_is_killed_is_taken_over_at_once(tmp_path: Path, lent: Host) 
     assert [output["rows"] for job in resumed.data["jobs"] for output in job["outputs"]] == [20, 20]
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: Path, lent: Host) -> None:
     slow_project(tmp_path)
     fast = projects.job("fast", "SELECT trip_id FROM trips")
@@ -105,6 +109,7 @@ def test_an_engine_that_is_killed_is_told_and_its_run_can_be_resumed(tmp_path: P
     assert program.call("query", COUNT, "-o", "json", cwd=tmp_path, java=lent).data["rows"] == [[40, 40]]
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_from_the_shell_and_from_python_while_somebody_queries(tmp_path: Path, lent: Host) -> None:
     projects.make(tmp_path)
     for part in (0, 1):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli import program, projects
 from tests.spark.hosts import Host
 
@@ -11,6 +13,7 @@ LONGER_THAN_A_TEST = "settings: {linger: 1h}\n"
 PER_JOB = projects.SETTINGS.replace('{master: "local[2]"', '{isolation: process, master: "local[1]"')
 
 
+@pytest.mark.slow
 def test_one_commit_publishes_the_writes_of_a_run_when_the_last_has_sealed(tmp_path: Path, lent: Host) -> None:
     project = projects.make(tmp_path / "project", PER_JOB + LONGER_THAN_A_TEST)
     early = projects.job("early", "SELECT * FROM trips WHERE vendor_id = 1")
@@ -23,6 +26,7 @@ def test_one_commit_publishes_the_writes_of_a_run_when_the_last_has_sealed(tmp_p
     assert first == last != other
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_is_not_waited_for(tmp_path: Path, lent: Host) -> None:
     project = projects.make(tmp_path / "project", projects.SETTINGS + LONGER_THAN_A_TEST)
     writing = (projects.job(f"vendor-{n}", f"SELECT * FROM trips WHERE vendor_id = {n}") for n in (1, 2))

@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 import catchment
 from catchment.project import address
 from tests.cli import program
@@ -15,6 +17,8 @@ FORMS = Path(__file__).parents[1] / "workflows" / "forms"
 CITIES = [("Lyon", "fr", 520), ("Paris", "fr", 2100), ("Ulm", "de", 126)]
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_form_runs(tmp_path: Path, lent: Host) -> None:
     shutil.copytree(FORMS, tmp_path, dirs_exist_ok=True)
     (tmp_path / "data").mkdir()

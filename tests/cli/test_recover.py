@@ -10,6 +10,7 @@ import pytest
 from catchment.store import open_store
 from tests.cli import program, projects
 from tests.ledgers import Filled
+from tests.matrices import exhaustive
 
 COUNT = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
 TABLE = "dataos://lakehouse:raw/trips"
@@ -43,6 +44,7 @@ def test_files_are_removed_only_by_whoever_agrees(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_that_was_killed_after_its_last_commit_is_resumed_without_its_inputs(tmp_path: Path) -> None:
     projects.make(tmp_path)
     (tmp_path / "one.yaml").write_text(projects.workflow("one", projects.job("one", "SELECT trip_id FROM trips")))
@@ -79,16 +81,20 @@ def test_what_a_killed_engine_sealed_is_published(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_lost_metastore_is_made_anew_from_the_tables(tmp_path: Path) -> None:
-    projects.make(tmp_path)
-    (tmp_path / "one.yaml").write_text(projects.workflow("one", projects.job("one", "SELECT trip_id FROM trips")))
+@pytest.mark.parametrize("form", ["iceberg", *exhaustive("delta", "paimon")])
+def test_a_lost_metastore_is_made_anew_from_the_tables(tmp_path: Path, form: str) -> None:
+    other = f"  other: {{kind: {form}, location: ./other}}\n"
+    projects.make(tmp_path, projects.SETTINGS.replace("engines:\n", f"{other}engines:\n"))
+    job = projects.job("one", "SELECT trip_id FROM trips", to="other:raw/trips", form=form)
+    (tmp_path / "one.yaml").write_text(projects.workflow("one", job))
     done = program.call("run", "one.yaml", "-o", "json", cwd=tmp_path)
     [output] = done.data["jobs"][0]["outputs"]
+    table = "dataos://other:raw/trips"
     for file in (tmp_path / ".catchment").glob("metastore.db*"):
         file.unlink()
     rebuilt = program.call("recover", "--rebuild", "-o", "json", cwd=tmp_path)
-    assert (rebuilt.code, rebuilt.data["learned"]) == (0, {TABLE: [output["write_id"]]})
+    assert (rebuilt.code, rebuilt.data["learned"]) == (0, {table: [output["write_id"]]})
     with open_store(f"sqlite:///{tmp_path}/.catchment/metastore.db") as store:
         assert Filled(store).states(output["write_id"]) == ["committed"]
-    again = program.call("recover", TABLE, "--rebuild", "-o", "json", cwd=tmp_path)
+    again = program.call("recover", table, "--rebuild", "-o", "json", cwd=tmp_path)
     assert (again.code, again.data["learned"]) == (0, {})

@@ -11,11 +11,14 @@ import pytest
 
 from catchment.store import read_store
 from tests.cli import program, projects
+from tests.cli.test_lifetimes import NEVER_ENDS
 from tests.spark.hosts import Host
 
 PROMPT = "sql>"
+LEFT = "\x1b[?2004l"
+"""What is written when the prompt is left: pasted text is no longer marked."""
 TERMINAL = {"PROMPT_TOOLKIT_NO_CPR": "1", "PAGER": "cat", "TERM": "xterm", "NO_COLOR": "1"}
-ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE rand() > 2;"
+ENDLESS = f"{NEVER_ENDS};"
 
 
 @pytest.fixture
@@ -46,29 +49,37 @@ def terminal(project: Path, lent: Host) -> Iterator[pexpect.spawn]:
 
 
 @pytest.mark.slow
-@pytest.mark.exhaustive
 def test_a_conversation(terminal: pexpect.spawn, project: Path) -> None:
     """Statements of several lines, commands, an error, a cancelled statement, and the way out."""
-    terminal.send("SELECT sum(number)\r  AS total FROM lakehouse.shop.orders;\r")
+    enter(terminal, "SELECT sum(number)\r  AS total FROM lakehouse.shop.orders;")
     terminal.expect(r"total\s")
     terminal.expect(r"\s3\s")
     terminal.expect_exact("1 row")
-    terminal.send("\\d lakehouse.shop.orders\r")
+    terminal.expect_exact(PROMPT)
+    enter(terminal, "\\d lakehouse.shop.orders")
     terminal.expect(r"number\s+long")
-    terminal.send("DROP TABLE lakehouse.shop.orders;\r")
+    terminal.expect_exact(PROMPT)
+    enter(terminal, "DROP TABLE lakehouse.shop.orders;")
     terminal.expect_exact("error[side-effects]")
-    terminal.send(f"{ENDLESS}\r")
-    terminal.expect_exact("range")
+    terminal.expect_exact(PROMPT)
+    enter(terminal, ENDLESS)
     _interrupt_when_it_runs(terminal, project)
     terminal.expect_exact("cancelled")
-    terminal.expect_exact(PROMPT)  # what is typed before it may be lost
-    terminal.send("SELECT 6 * 7 AS answer;\r")
+    terminal.expect_exact(PROMPT)
+    enter(terminal, "SELECT 6 * 7 AS answer;")
     terminal.expect(r"\s42\s")
+    terminal.expect_exact(PROMPT)
     terminal.sendeof()
     terminal.expect(pexpect.EOF)
     terminal.close()
     assert terminal.exitstatus == 0
     assert ENDLESS in (project / ".catchment" / "shell_history").read_text()
+
+
+def enter(terminal: pexpect.spawn, text: str) -> None:
+    """Type at the prompt, and see it left: a Ctrl-C that comes sooner drops the line."""
+    terminal.send(f"{text}\r")
+    terminal.expect_exact(LEFT)
 
 
 def _interrupt_when_it_runs(terminal: pexpect.spawn, project: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli import program, projects
 from tests.spark.hosts import Host
 
@@ -11,6 +13,7 @@ SALT = "pepper-pepper-99"
 SECRET_SQL = "SELECT trip_id, '${secret:SALT}' AS salt, '${PLACE}' AS place FROM trips"
 
 
+@pytest.mark.slow
 def test_a_secret_of_a_workflow_is_nowhere_but_in_its_rows(tmp_path: Path, lent: Host) -> None:
     """Variables that are no secrets (the place of the lake, a word in a job's name) change nothing that is shown."""
     settings = projects.SETTINGS.replace("./lake}", "'${env:PLACE_OF_LAKES}/${env:LAKE}'}")

@@ -17,6 +17,7 @@ from catchment.store.states import State
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.spark.lake import LiveEngine, lake_depot
 from tests.spark.test_incremental import arrive, reading_job, state, told
 
@@ -37,6 +38,7 @@ def kill_at(point: str, start: Start, root: Path, filled: Filled, name: str, run
 
 
 @pytest.mark.parametrize("point", POINTS)
+@pytest.mark.slow
 def test_the_next_run_finishes_what_was_begun(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
 ) -> None:
@@ -64,6 +66,7 @@ def test_the_next_run_finishes_what_was_begun(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["window-opened", "sealed"])
+@pytest.mark.exhaustive
 def test_resuming_the_run_that_died_takes_one_window(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
 ) -> None:
@@ -75,7 +78,7 @@ def test_resuming_the_run_that_died_takes_one_window(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["sealed", "state-moved"])
+@pytest.mark.parametrize("point", ["sealed", *exhaustive("state-moved")])
 def test_resuming_a_run_of_several_windows_takes_those_that_are_left(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
 ) -> None:
@@ -107,6 +110,7 @@ def test_one_that_was_taken_for_dead_and_comes_back_changes_nothing(
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_a_window_that_is_sealed_is_not_dropped_and_one_that_is_open_cannot_come_back(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled
 ) -> None:

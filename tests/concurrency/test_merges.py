@@ -14,6 +14,7 @@ from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import worker_of
 from tests.ledgers import Filled, end_leases, forget_engine
+from tests.matrices import exhaustive
 from tests.spark.lake import LiveEngine, deleting, lake_depot, merging, table, writing
 
 Start = Callable[..., LiveEngine]
@@ -66,7 +67,7 @@ def test_a_merge_whose_engine_is_killed_is_applied_once(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("condition", ["target.id < 2", "target.id >= 0"])
+@pytest.mark.parametrize("condition", ["target.id < 2", *exhaustive("target.id >= 0")])
 def test_a_deletion_whose_engine_is_killed_takes_place_once(
     engine: LiveEngine, filled: Filled, root: Path, start_engine: Start, fresh: str, condition: str
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_deletion_whose_engine_is_killed_takes_place_once(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_branch_brought_forward_loses_nothing_that_is_appended_to_main_meanwhile(
     engine: LiveEngine, rival: LiveEngine, fresh: str
 ) -> None:
@@ -152,6 +154,7 @@ def test_a_merge_that_is_overtaken_is_evaluated_again_on_what_others_left(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_small_appends_do_not_keep_a_merge_from_finishing(
     engine: LiveEngine, rival: LiveEngine, fresh: str
 ) -> None:

@@ -14,7 +14,7 @@ from catchment.plan.model import Dataset, JobPlan, Merge
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import Filled, end_leases
-from tests.matrices import exhaustive
+from tests.matrices import EXHAUSTIVE, exhaustive
 from tests.spark.lake import (
     HERE,
     LiveEngine,
@@ -65,6 +65,7 @@ def written(engine: LiveEngine, root: Path, name: str) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("point", [*POINTS, *exhaustive(*OTHERS)])
+@pytest.mark.slow
 def test_the_next_run_writes_the_rest_of_the_batch_and_nothing_twice(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, point: str
 ) -> None:
@@ -93,11 +94,12 @@ RESULTS: dict[str, dict[str, Any]] = {
     ("result", "point"),
     [
         ("complete", "batch-written"),
-        pytest.param("complete", "sealed", marks=pytest.mark.slow),
-        pytest.param("update", "batch-written", marks=pytest.mark.slow),
+        pytest.param("complete", "sealed", marks=EXHAUSTIVE),
+        pytest.param("update", "batch-written", marks=EXHAUSTIVE),
         pytest.param("update", "before-own-commit", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_what_a_stream_remembers_counts_every_row_once(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, result: str, point: str
 ) -> None:
@@ -164,6 +166,7 @@ def day_and_night(engine: LiveEngine, root: Path, fresh: str, target: Dataset) -
     assert stream.failed().code == "cancelled"
 
 
+@pytest.mark.slow
 def test_day_and_night_on_an_iceberg_table(engine: LiveEngine, root: Path, fresh: str) -> None:
     day_and_night(engine, root, fresh, table(fresh))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -80,10 +82,12 @@ def start(
 
 
 def free_port() -> int:
-    """A port nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port nobody listens on, out of the range from which the system gives ports to connections meanwhile."""
+    for port in iter(lambda: random.randrange(10_000, 32_000), None):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("there is always another port")
 
 
 def _properties(data: Path, port: int, latency_ms: int) -> str:

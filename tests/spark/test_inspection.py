@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests import both_ways
 from tests.spark.inspecting import EVERYTHING, looked_at, refusal
 from tests.spark.lake import LiveEngine, by, changing, files, table, writing
@@ -32,6 +34,7 @@ BY = (
 )
 
 
+@pytest.mark.slow
 def test_a_table_with_every_kind_of_partition(engine: LiveEngine, fresh: str) -> None:
     place = table(fresh)
     engine.ask("CREATE NAMESPACE IF NOT EXISTS lake.raw")
@@ -50,6 +53,7 @@ def test_a_table_with_every_kind_of_partition(engine: LiveEngine, fresh: str) ->
     assert found["table"]["columns"][0]["comment"] == "the key"
 
 
+@pytest.mark.slow
 def test_a_table_with_a_past(engine: LiveEngine, fresh: str) -> None:
     """Deletes that readers apply, another partitioning, branches, tags, a published version, a missing file."""
     place, name = table(fresh), f"lake.raw.{fresh}"

@@ -13,6 +13,7 @@ from catchment.plan.model import Dataset
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.servers.kafka import PASSWORD, Broker
 from tests.spark.lake import LiveEngine, delta_table, output, table
 from tests.spark.streaming import streaming, told
@@ -21,6 +22,7 @@ from tests.spark.topics import consuming, read_once, records, topic
 Start = Callable[..., LiveEngine]
 
 
+@pytest.mark.slow
 def test_each_run_writes_the_records_that_have_arrived(
     engine: LiveEngine, root: Path, fresh: str, broker: Broker
 ) -> None:
@@ -38,6 +40,7 @@ def test_each_run_writes_the_records_that_have_arrived(
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_records_as_they_are_and_the_answer_of_one_moment(
     engine: LiveEngine, root: Path, fresh: str, broker: Broker
 ) -> None:
@@ -54,6 +57,7 @@ def test_records_as_they_are_and_the_answer_of_one_moment(
     assert ids(engine, f"{fresh}_b") == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_password_opens_the_topic_and_is_in_no_log(
     engine: LiveEngine, root: Path, fresh: str, broker: Broker
 ) -> None:
@@ -73,6 +77,7 @@ def refused(engine: LiveEngine, root: Path, name: str, **asked: str) -> str:
     return failed.code
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_says_why(engine: LiveEngine, root: Path, fresh: str, broker: Broker) -> None:
     broker.create(fresh)
     assert refused(engine, root, f"{fresh}-gone") == "input-not-found"
@@ -86,6 +91,7 @@ def test_what_cannot_be_read_says_why(engine: LiveEngine, root: Path, fresh: str
     assert engine.fail(read_once(topic(f"{fresh}-gone"), table(fresh))).code == "input-not-found"
 
 
+@pytest.mark.slow
 def test_a_record_that_does_not_fit_fails_its_batch(engine: LiveEngine, root: Path, fresh: str, broker: Broker) -> None:
     broker.create(fresh)
     broker.send_values(fresh, [(1, '{"id": 1}'), (2, '{"id": "two"}')])
@@ -94,6 +100,7 @@ def test_a_record_that_does_not_fit_fails_its_batch(engine: LiveEngine, root: Pa
     assert engine.fail(consuming(root, fresh)).code == "bad-rows"
 
 
+@pytest.mark.slow
 def test_records_that_were_deleted_before_they_were_read_are_missed(
     engine: LiveEngine, root: Path, fresh: str, broker: Broker
 ) -> None:
@@ -107,6 +114,7 @@ def test_records_that_were_deleted_before_they_were_read_are_missed(
     assert ids(engine, fresh) == [1, 2, 4]
 
 
+@pytest.mark.slow
 def test_a_topic_that_was_created_again_is_another_one(
     engine: LiveEngine, root: Path, fresh: str, broker: Broker
 ) -> None:
@@ -123,7 +131,8 @@ def test_a_topic_that_was_created_again_is_another_one(
 POINTS = ("before-data-written", "before-sealed", "before-swap", "swap-applied", "batch-written")
 
 
-@pytest.mark.parametrize("point", ["sealed", *(pytest.param(each, marks=pytest.mark.slow) for each in POINTS)])
+@pytest.mark.parametrize("point", ["sealed", *exhaustive(*POINTS)])
+@pytest.mark.slow
 def test_whoever_goes_on_after_a_kill_writes_the_rest_and_nothing_twice(
     engine: LiveEngine, root: Path, start_engine: Start, fresh: str, filled: Filled, broker: Broker, point: str
 ) -> None:
@@ -147,6 +156,7 @@ def _ids(engine: LiveEngine, log: Dataset) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_older_line_of_spark_goes_on_where_the_newer_one_stopped(
     engine: LiveEngine, start_spark_3: Start, root: Path, fresh: str, broker: Broker
 ) -> None:

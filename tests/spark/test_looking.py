@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
+import pytest
+
 from catchment.engine.protocol import Rows
 from tests.spark.lake import LiveEngine, table, writing
 
@@ -45,6 +47,8 @@ def test_years_that_python_does_not_know(engine: LiveEngine) -> None:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_large_result_comes_in_several_messages_and_a_row_too_large_is_refused(engine: LiveEngine) -> None:
     sql = "SELECT id, repeat('x', 1000) AS x FROM range(0, 3000, 1, 3)"
     first = engine.start_query(sql).answer()

@@ -145,6 +145,7 @@ def test_manifests_become_few(engine: LiveEngine, fresh: str) -> None:
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_old_snapshots_go(engine: LiveEngine, fresh: str) -> None:
     appended(engine, fresh, 3)
     engine.run(writing("SELECT 1L AS id, 1L AS part", table(fresh)))
@@ -160,6 +161,7 @@ def test_old_snapshots_go(engine: LiveEngine, fresh: str) -> None:
     check(engine, fresh)
 
 
+@pytest.mark.slow
 def test_orphans_go(engine: LiveEngine, fresh: str) -> None:
     appended(engine, fresh, 2)
     mine, deep = orphan(engine, fresh), orphan(engine, fresh, "metadata/deep/orphan.avro")
@@ -180,6 +182,7 @@ def test_orphans_go(engine: LiveEngine, fresh: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_older_line_of_spark_looks_after_tables_too(
     root: Path, start_spark_3: Callable[..., LiveEngine], fresh: str
 ) -> None:
@@ -191,11 +194,16 @@ def test_the_older_line_of_spark_looks_after_tables_too(
         assert older.maintain(table(fresh), operation, dry_run=True)["dry_run"]
         older.run(maintaining(table(fresh), operation))
     assert (files(older, fresh), len(snapshots(older, fresh)), lost.exists()) == (1, 1, False)
-    assert ids(older, fresh) == list(range(30))
+    parts = Rewrite(properties={"min-input-files": "2", "max-file-group-size-bytes": "2000"})
+    appended(older, fresh, 2)
+    assert older.maintain(table(fresh), parts)["failed_files"] == 0
+    assert len(snapshots(older, fresh)) > 4
+    assert ids(older, fresh) == sorted([*range(30), *range(20)])
     check(older, fresh)
 
 
 @pytest.mark.parametrize("operation", [Rewrite(), RewriteManifests(), Expire(FAR), RemoveOrphans()])
+@pytest.mark.slow
 def test_a_table_without_rows_is_no_problem(engine: LiveEngine, fresh: str, operation: Any) -> None:
     engine.run(writing("SELECT 1L AS id WHERE false", table(fresh), mode="append"))
     assert engine.maintain(table(fresh), operation, dry_run=True)["dry_run"]
@@ -210,6 +218,8 @@ def aged(*places: Path) -> None:
             os.utime(file, (0, 0))
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_files_of_other_tables_are_no_orphans(engine: LiveEngine, filled: Filled, fresh: str, tmp_path: Path) -> None:
     """Where tables share a directory; whether their rows are committed or only sealed."""
     shared, other, inner = tmp_path / "shared", f"{fresh}b", f"{fresh}c"
@@ -247,6 +257,7 @@ def test_nothing_is_removed_while_another_table_cannot_be_read(engine: LiveEngin
     assert not mine.exists()
 
 
+@pytest.mark.slow
 def test_an_expiry_removes_the_same_files_in_the_driver_and_in_executors(engine: LiveEngine, fresh: str) -> None:
     """Rewritten and deleted files of old snapshots go; what main, a branch or a tag has stays."""
 
@@ -265,3 +276,30 @@ def test_an_expiry_removes_the_same_files_in_the_driver_and_in_executors(engine:
         return removed, dict(left)
 
     assert expired(fresh, stream=False) == expired(f"{fresh}_again", stream=True)
+
+
+IN_PARTS = Rewrite(properties={"min-input-files": "2", "max-file-group-input-files": "2"})
+
+
+def test_a_large_rewrite_is_several_commits(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 3)  # of two files each
+    looked, done = engine.maintain(table(fresh), IN_PARTS, dry_run=True), engine.maintain(table(fresh), IN_PARTS)
+    assert (looked["rewritten_files"], looked["expected_files"]) == (6, 3)
+    assert (done["rewritten_files"], done["added_files"], done["failed_files"]) == (6, 3, 0)
+    operations = [each["operation"] for each in engine.inspect("snapshots", table(fresh))["snapshots"]]
+    assert operations == ["append"] * 3 + ["replace"] * 3
+    assert ids(engine, fresh) == list(range(30))
+    check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_a_part_of_a_rewrite_that_fails_leaves_the_others_done_and_tells_why(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 2)
+    lost = Path(str(engine.value(f"SELECT min(file_path) FROM lake.raw.{fresh}.files")).removeprefix("file:"))
+    aside = lost.rename(lost.with_suffix(".aside"))
+    assert engine.fail(maintaining(table(fresh), IN_PARTS)).code == "table-file-missing"
+    assert files(engine, fresh) == 3
+    aside.rename(lost)
+    engine.run(maintaining(table(fresh), IN_PARTS))
+    assert (files(engine, fresh) <= 2, ids(engine, fresh)) == (True, list(range(20)))
+    check(engine, fresh)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from catchment.engine.protocol import Failed, Preparing
 from catchment.errors import EngineLost
 from tests.concurrency.waiting import until, worker_of
@@ -54,6 +56,7 @@ def failed_start(engine: LiveEngine) -> Failed:
     return reply
 
 
+@pytest.mark.slow
 def test_secrets_killed_java_and_cleanliness(start_java: Start, tmp_path: Path) -> None:
     """One engine, three stories: what `ps` shows, what logs show, and what is left after a kill."""
     secret = "s3cr3t-w0rd"
@@ -96,6 +99,7 @@ def test_a_killed_worker_takes_its_java_along(start_java: Start, tmp_path: Path)
     await_end(processes)
 
 
+@pytest.mark.slow
 def test_an_engine_ends_with_its_launcher(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from tests.spark.lake import *\n"
@@ -112,6 +116,7 @@ def test_an_engine_ends_with_its_launcher(tmp_path: Path) -> None:
     await_end(processes)
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_ends_and_its_neighbour_does_not(engine: LiveEngine, fresh: str) -> None:
     cancelled = engine.start_job(writing(SLOW, table(f"{fresh}_a"), name="cancelled"))
     told = cancelled.wait_for("progress").data

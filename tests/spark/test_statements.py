@@ -110,6 +110,7 @@ def test_every_statement_that_is_more_than_a_query(engine: LiveEngine, fresh: st
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_query_only_reads_on_spark_3(start_spark_3: Callable[..., LiveEngine], fresh: str, root: Path) -> None:
     older = start_spark_3(lake_depot(root), key="older")
     check_reading_only(older, fresh, WRITES + MORE_WRITES, READS + MORE_READS)
@@ -150,6 +151,13 @@ def test_a_step_does_not_call_java_unless_it_says_so(engine: LiveEngine, fresh: 
     assert engine.rows(f"SELECT id FROM lake.raw.{fresh}") == [("7",)]
 
 
+def test_an_exception_without_a_message_says_who_threw_it(engine: LiveEngine, fresh: str) -> None:
+    """Iceberg's parser does not know the parameters of SQL functions, and says nothing but that."""
+    function = step("f", "CREATE TEMPORARY FUNCTION twice(x INT) RETURNS INT RETURN 2 * x")
+    failed = engine.fail(job(output("rows", table(fresh)), steps=[function, step("rows", "SELECT twice(1) AS id")]))
+    assert "IcebergSparkSqlExtensionsParser" in failed.message
+
+
 def test_steps_that_stay_in_their_session_need_not_say_so(engine: LiveEngine, fresh: str) -> None:
     steps = [
         step("first", "SELECT 1 AS id"),
@@ -179,6 +187,8 @@ def test_views_may_have_names_that_must_be_quoted(engine: LiveEngine, fresh: str
     assert ids(engine, fresh) == ids(engine, f"{fresh}_b") == [1]
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_sql_may_be_nested_deeply(engine: LiveEngine, fresh: str, root: Path) -> None:
     engine.run(writing("SELECT 1 AS id", delta_table(fresh, root)))
     for depth in (50, 100):
@@ -236,6 +246,7 @@ def test_a_query_of_published_versions_reads_nothing_else(engine: LiveEngine, fr
         engine.ask(sql)
 
 
+@pytest.mark.slow
 def test_nobody_writes_to_a_published_catalog(engine: LiveEngine, fresh: str) -> None:
     engine.run(writing("SELECT 1 AS id", table(fresh)))
     check_published(engine, fresh, PUBLISHED_WRITES + NEWER_PUBLISHED_WRITES)

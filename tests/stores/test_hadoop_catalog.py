@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.concurrency.invariants import check, ids
 from tests.spark.lake import job, output, step, table
 from tests.spark.overtaking import at_gate, gate
 from tests.stores.lakes import Lake, appending
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused_while_the_first_one_writes(on_s3: Lake, fresh: str) -> None:
     here, there = on_s3.here, on_s3.there
     here.run(appending(fresh, 0, "first", "alone"))

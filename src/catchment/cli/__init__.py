@@ -1,5 +1,17 @@
 """The command line: one file per verb, heavy imports only inside the verb."""
 
-from catchment.cli.program import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+
+
+def main() -> None:
+    """Run the command of this process, by a process that has loaded Catchment already if there is one."""
+    from catchment.cli import preloaded_client
+
+    code = preloaded_client.run(sys.argv[1:])
+    if code is not None:
+        sys.exit(code)
+    from catchment.cli.program import main as run
+
+    run()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from catchment.cli import options
+
 if TYPE_CHECKING:
     from catchment.demo import demonstration
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where to create the demo project; an earlier demo there is replaced.",
 )
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print the result.")
+@options.output("text", "json")
+@options.debug
 def demo(count: int, directory: Path, output: str) -> None:
     """Run two writers on one table, in append and in dynamic overwrite, while a reader queries it."""
     from catchment.demo import demonstration

@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,7 +20,7 @@ from catchment.errors import CatchmentError
 if TYPE_CHECKING:
     from catchment.project.model import Catalog, Depot, Project
 
-_COLORS = {"ok": "green", "problem": "red", "unknown": "yellow"}
+_COLORS = {"ok": "green", "problem": "red", "warning": "yellow", "unknown": "yellow"}
 
 
 @click.command()
@@ -46,13 +46,14 @@ def _line(check: Check) -> str:
 
 PATIENCE = 5.0
 """Seconds that a server gets to answer."""
+PORTS = {"http": 80, "https": 443, "thrift": 9083, "postgresql": 5432, "mysql": 3306}
 ENOUGH_DISK = 2 * 1024**3
 
 
 @dataclass(frozen=True)
 class Check:
     name: str
-    status: Literal["ok", "problem", "unknown"]
+    status: Literal["ok", "problem", "warning", "unknown"]
     message: str
     hint: str | None = None
 
@@ -65,6 +66,7 @@ def all_checks(project: Project, tell: Callable[[str], None]) -> Iterator[Check]
     yield check_metastore(project)
     for depot in project.depots.values():
         yield from check_depot(depot)
+    yield from check_warnings(project)
     yield check_disk(project)
 
 
@@ -150,16 +152,24 @@ def check_depot(depot: Depot) -> Iterator[Check]:
 
 def _check_servers(depot: Depot) -> Check:
     """Does one of a depot's servers answer?"""
-    name, problems = f"depot {depot.name}", []
-    for server in depot.location.split(","):
-        host, _, port = server.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
-        except OSError as error:
-            problems.append(f"{server} does not answer: {error}")
-        else:
-            return Check(name, "ok", f"{server} answers; whether it accepts the credentials was not checked")
+    name, servers = f"depot {depot.name}", (server.rpartition(":") for server in depot.location.split(","))
+    answering, problems = _first_to_answer((host.strip("[]"), int(port)) for host, _, port in servers)
+    if answering:
+        return Check(name, "ok", f"{answering} answers; whether it accepts the credentials was not checked")
     return Check(name, "problem", "; ".join(problems), "start it, or correct the depot's location in catchment.yaml")
+
+
+def _first_to_answer(servers: Iterable[tuple[str, int]]) -> tuple[str | None, list[str]]:
+    """The first server that accepts a connection, and the problems of those before it."""
+    problems = []
+    for host, port in servers:
+        try:
+            socket.create_connection((host, port), timeout=PATIENCE).close()
+        except OSError as error:
+            problems.append(f"{host}:{port} does not answer: {error}")
+        else:
+            return f"{host}:{port}", problems
+    return None, problems
 
 
 def _check_location(depot: Depot) -> Check:
@@ -180,20 +190,33 @@ def _check_location(depot: Depot) -> Check:
 
 
 def _check_catalog(depot: Depot, catalog: Catalog) -> Check:
-    """Does a depot's catalog answer?"""
+    """Does one of the servers of a depot's catalog answer?"""
     name = f"catalog {depot.name}"
     if catalog.uri is None:
         return Check(name, "ok", f"{catalog.type} in {catalog.database or depot.location}")
-    url = urlsplit(catalog.uri.removeprefix("jdbc:"))
-    port = url.port or {"http": 80, "https": 443, "thrift": 9083, "postgresql": 5432, "mysql": 3306}.get(url.scheme)
-    if url.hostname is None or port is None:
+    servers = [_server_of(uri.strip()) for uri in catalog.uri.split(",")]  # Hive's metastore may have several
+    if None in servers:
         return Check(name, "unknown", f"{catalog.type} at {catalog.uri} was not checked")
+    answering, problems = _first_to_answer(filter(None, servers))
+    if answering:
+        return Check(name, "ok", f"{catalog.type} answers at {answering}")
+    return Check(name, "problem", "; ".join(problems), "start it, or correct the catalog's uri in catchment.yaml")
+
+
+def _server_of(uri: str) -> tuple[str, int] | None:
+    """The host and port of a catalog's URI; None if it names none."""
+    url = urlsplit(uri.removeprefix("jdbc:"))
     try:
-        socket.create_connection((url.hostname, port), timeout=PATIENCE).close()
-    except OSError as error:
-        hint = "start it, or correct the catalog's uri in catchment.yaml"
-        return Check(name, "problem", f"{url.hostname}:{port} does not answer: {error}", hint)
-    return Check(name, "ok", f"{catalog.type} answers at {url.hostname}:{port}")
+        port = url.port or PORTS.get(url.scheme)
+    except ValueError:
+        return None
+    return (url.hostname, port) if url.hostname and port else None
+
+
+def check_warnings(project: Project) -> Iterator[Check]:
+    """The warnings about the project file, each at its position."""
+    for found in project.warnings:
+        yield Check(str(found.where), "warning", f"{found.message} ({found.code})", found.hint)
 
 
 def check_disk(project: Project) -> Check:

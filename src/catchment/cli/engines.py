@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catchment.cli import options, printing, projects
+from catchment.cli import options, printing, projects, resident
 
 if TYPE_CHECKING:
     from catchment.run.engine_list import EngineList, EngineReport
@@ -41,6 +41,9 @@ def _echo(found: EngineList) -> None:
         click.echo()
         columns = ("running", "spark", "master", "process", "since", "last heard")
         printing.echo_table(columns, projects.redactor().data([*map(_running, (*running, *found.others))]))
+    if found.residents:
+        click.echo()
+        resident.echo(found.residents)
 
 
 def _row(engine: EngineReport) -> tuple[object, ...]:
@@ -61,7 +64,7 @@ def _data(found: EngineList) -> dict[str, Any]:
     data = asdict(found)
     for living in (*(each for engine in data["engines"] for each in engine["running"]), *data["others"]):
         living["started"] = _time(living["started"])
-    return data
+    return {**data, "residents": [resident.data(each) for each in found.residents]}
 
 
 def _time(seconds: float | None) -> str | None:

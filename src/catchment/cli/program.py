@@ -45,6 +45,8 @@ VERBS = {
     "compact": Verb("catchment.cli.compact:compact", "Merge the small files of a table, once or continuously."),
     "maintain": Verb("catchment.cli.maintain:maintain", "Compact and expire all tables of the lake, as they need it."),
     "state": Verb("catchment.cli.state:state", "The state of incremental jobs: ls, show, set, reset, export, import."),
+    "up": Verb("catchment.cli.resident:up", "Start engines that stay, so that other commands are quick."),
+    "down": Verb("catchment.cli.resident:down", "End the engines that stay."),
     "engines": Verb("catchment.cli.engines:engines", "List engines: what each can read and write, and which run now."),
     "writers": Verb("catchment.cli.writers:writers", "Show which tables are being written, and by whom."),
     "recover": Verb("catchment.cli.recover:recover", "Finish or abandon the unfinished writes of lost engines."),
@@ -54,8 +56,10 @@ VERBS = {
 }
 
 
+HIDDEN = {"resident": Verb("catchment.cli.resident:resident", "")}
+"""Verbs that only services call."""
 NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
-"""Otherwise pydantic looks for plugins in every package that is installed, whenever a command starts."""
+"""Keeps pydantic from searching every installed package for plugins whenever a command starts."""
 
 
 class Program(click.Group):
@@ -65,12 +69,12 @@ class Program(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        verb = VERBS.get(cmd_name)
+        verb = VERBS.get(cmd_name) or HIDDEN.get(cmd_name)
         if verb is None:
             return None
         module, _, name = verb.target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
-        if ctx.resilient_parsing:  # a shell asks how a word can go on
+        if ctx.resilient_parsing:  # a shell requests completions
             from catchment.cli import completers
 
             completers.attach(command)
@@ -129,7 +133,7 @@ def main() -> None:
     color = False if os.environ.get("NO_COLOR") else None
     try:
         code = program.main(prog_name="catchment", standalone_mode=False, color=color)
-        sys.stdout.flush()  # now, while trouble can still be reported
+        sys.stdout.flush()  # now, while an error can still be reported
         sys.exit(code)
     except click.ClickException as error:
         error.show()

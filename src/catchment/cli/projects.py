@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,18 +29,23 @@ class Redacts(Protocol):
 
 
 def open_project(start: Path) -> Project:
-    """The project that `start` belongs to, in the environment that was asked for."""
+    """The project that `start` belongs to, in the requested environment."""
     from catchment import project
 
     if not start.exists():
         raise RequestError(f"there is no file or directory {start}", code="file-not-found", hint="check the path")
     found = project.load(start, environment=environment())
     remember(found.secrets)
-    return found
+    return replace(found, attended=_is_attended())
+
+
+def _is_attended() -> bool:
+    """Whether a person is waiting for this command."""
+    return sys.stderr.isatty() and not os.environ.get("CI")
 
 
 def environment() -> str | None:
-    """The environment that was asked for."""
+    """The requested environment; None if none was requested."""
     name: str | None = click.get_current_context().meta.get(options.ENVIRONMENT)
     return name
 
@@ -57,7 +64,7 @@ def prepare(
     asked = replace(choices or Choices(), environment=environment())
     prepared = plan.prepare(file, project=project, choices=asked, recorded=recorded)
     remember(prepared.secrets)
-    return prepared
+    return replace(prepared, project=prepared.project and replace(prepared.project, attended=_is_attended()))
 
 
 def redactor(ctx: click.Context | None = None) -> Redacts:
@@ -68,7 +75,7 @@ def redactor(ctx: click.Context | None = None) -> Redacts:
 
 
 def explain(line: str) -> None:
-    """Print on standard error, with --debug, why something is done as it is."""
+    """With --debug, print on standard error why something is done the way it is."""
     context = click.get_current_context()
     if context.meta.get(options.DEBUG):
         click.echo(redactor(context).text(line), err=True)

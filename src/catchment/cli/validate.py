@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from catchment.cli import error_report, file_changes, options, printing, projects
+from catchment.errors import InvalidFiles
 from catchment.run_model import Choices
 
 if TYPE_CHECKING:
@@ -30,16 +31,27 @@ def validate(files: tuple[Path, ...], variables: dict[str, str], where: Path, ou
 
 
 def _checks(files: Sequence[Path], variables: dict[str, str], where: Path) -> Iterator[Sequence[Prepared]]:
-    """Check the files, and again whenever one of those that were read is saved."""
+    """Check the files, and check them again whenever one of the files that were read is saved."""
     read = set(files)
     while True:
-        # Before they are read: what is saved meanwhile is checked again.
+        # Taken before the files are read, so that a file saved meanwhile is checked again.
         seen = file_changes.stamps(read)
-        project = projects.chosen_project(where)
-        prepared = [projects.prepare(file, project, Choices(variables)) for file in files]
+        prepared = _prepared(files, variables, where)
         yield prepared
         read = {file for each in prepared for file in each.files}
         file_changes.wait_for_change({**file_changes.stamps(read), **seen})
+
+
+def _prepared(files: Sequence[Path], variables: dict[str, str], where: Path) -> list[Prepared]:
+    from catchment.plan.preparation import Prepared
+    from catchment.project.loading import find
+
+    try:
+        project = projects.chosen_project(where)
+    except InvalidFiles as error:  # of the project: its workflows cannot be checked without it
+        _, file = find(where)
+        return [Prepared(None, None, None, error.diagnostics, files=(*([file] if file else ()), *files))]
+    return [projects.prepare(file, project, Choices(variables)) for file in files]
 
 
 def _echo(prepared: Sequence[Prepared], output: str, *, watch: bool) -> int:

@@ -1,4 +1,4 @@
-"""Leases of tables: held while a writer works, waited for, or refused to a second writer."""
+"""Table leases: a writer holds one while it works; a second writer waits or is refused."""
 
 from __future__ import annotations
 
@@ -16,39 +16,40 @@ from catchment.store.holding import HeldLease
 LEASE_SECONDS = 10.0
 """How long a lease outlives a holder that died."""
 CHECK_SECONDS = 1.0
-"""How long a holder trusts its last renewal before it asks the metastore again."""
+"""How long a holder trusts its last renewal before it checks with the metastore again."""
 
 
 STALLED_SECONDS = 1800.0
-"""A statement for which Spark has run no job for this long hangs. Long, because an engine also works without Spark: it
-plans, writes manifests, and removes thousands of old files one by one."""
+"""A statement counts as hung if Spark has run no job for it for this long. This is long because an engine also works
+without Spark jobs: it plans, writes manifests, and removes thousands of old files one by one."""
 
 Progress = Callable[[], object]
-"""Returns something else after each step of a holder's work."""
+"""Returns a different value after each step of the holder's work."""
 
 
 def held(store: Store, lease: Lease, stalled: float = math.inf, progress: Progress = lambda: None) -> HeldLease:
-    """Renew a lease of a table until the work is done, then give it back.
+    """Renew a table lease until the work is done, then release it.
 
-    A holder that has neither called `check` nor made progress for `stalled` seconds hangs: nobody renews its lease.
+    A holder that has neither called `check` nor made progress for `stalled` seconds counts as hung, and its lease is
+    no longer renewed.
     """
     return HeldLease(store.leases, lease, LEASE_SECONDS, every=LEASE_SECONDS / 3, stalled=stalled, progress=progress)
 
 
 LOOK_SECONDS = 0.1
-"""How often a writer that waits for its turn looks whether it has come."""
+"""How often a waiting writer checks whether it is its turn."""
 
 
 Right = Literal["table", "rows", "published", "creation", "compact"]
-"""To commit to a table at all, to change rows of it, to move what its readers see, to use or drop a new one, or to be
-the one who compacts it."""
+"""The right to commit to a table, to change rows of it, to change its published version, to create it or drop it, or to
+compact it."""
 
 
 @contextmanager
 def table_lease(
     store: Store, target: str, owner: str, listener: Listener, progress: Progress, right: Right = "table"
 ) -> Iterator[None]:
-    """Hold a lease of a table. If another writer holds it, wait, however long that one takes, unless it hangs."""
+    """Hold a table lease. If another writer holds it, wait as long as that writer works, unless it hangs."""
     while (lease := store.leases.take(f"{right}/{target}", owner, LEASE_SECONDS)) is None:
         listener.check()
         time.sleep(LOOK_SECONDS)
@@ -57,16 +58,16 @@ def table_lease(
 
 
 def await_release(store: Store, target: str, listener: Listener, right: Right) -> None:
-    """Return when nobody holds a lease of a table; does not take it."""
+    """Wait until a table lease is free, without taking it."""
     while store.leases.holder(f"{right}/{target}") is not None:
         listener.check()
         time.sleep(LOOK_SECONDS)
 
 
 @contextmanager
-def only_writer(store: Store, target: str, who: str, progress: Progress) -> Iterator[None]:
-    """Hold the right to write a table for the whole of a write. A second writer is refused at once."""
-    name = f"writer/{target}"
+def only_writer(store: Store, target: str, place: str, who: str, progress: Progress) -> Iterator[None]:
+    """Hold the exclusive right to write the table at a place for a whole write. A second writer is refused at once."""
+    name = f"writer/{place}"
     try:
         lease = store.leases.acquire(name, who, LEASE_SECONDS)
     except LeaseHeld as error:

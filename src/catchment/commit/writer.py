@@ -1,6 +1,6 @@
-"""One engine's way into the lake: open, fill a buffer, seal, publish. Safe to repeat after a crash at any point.
+"""How one engine writes to the lake: open, fill a buffer, seal, publish. Safe to repeat after a crash at any point.
 
-What a buffer is, and how it is published, is the format's business: it gives a `Destination`. Ledger, leases and turns
+What a buffer is and how it is published is up to the format, which provides a `Destination`. Ledger, leases and turns
 are the same for every format.
 """
 
@@ -22,15 +22,16 @@ from catchment.commit.listener import Listener
 from catchment.commit.publisher import Destination, Publisher
 from catchment.commit.spark_progress import spark_progress
 from catchment.errors import CatchmentError, EngineLost, MetastoreUnavailable
+from catchment.plan.model import Dataset
 from catchment.store import Store
 from catchment.store.ledger import Ledger
 from catchment.store.writes import Contents, Entry, Intent
 
 LOOK_SECONDS = 0.25
-"""How often a writer that waits for its turn looks whether it has come."""
+"""How often a waiting writer checks whether it is its turn."""
 
 MOST_TARGETS = 200
-"""Tables that an engine remembers. Those that it has not written for longest it meets as if for the first time."""
+"""The most tables that an engine remembers. It forgets the least recently written ones first."""
 
 Into = TypeVar("Into", bound=Destination)
 
@@ -40,17 +41,19 @@ class Writer:
     """Writes to tables and directories for all jobs of one engine."""
 
     session: SparkSession
-    """A session of the writer's own: the catalogs it opens are opened once per engine."""
+    """A session of the writer's own, so that its catalogs are opened once per engine."""
     store: Store
     owner: str
-    """The lease that says that this engine is alive."""
+    """The lease that marks this engine as alive."""
     max_pending: int
-    """Sealed writes of one table that may wait; beyond it, writers wait before they write."""
-    single_writer: frozenset[str] = frozenset()
-    """Depots whose catalogs lose commits when two processes write a table at the same time."""
+    """The most sealed writes of one table that may be pending; beyond that, writers wait before they write."""
+    single_writer: Mapping[str, str] = field(default_factory=dict)
+    """Depots whose catalogs lose commits when two processes write a table at the same time, and their locations."""
     published: Mapping[str, str] = field(default_factory=dict)
-    """The published catalogs of depots that have one."""
+    """The published catalog of each depot that has one."""
     _publishers: dict[str, Publisher[Any]] = field(default_factory=dict)
+    _openers: dict[str, int] = field(default_factory=dict)
+    """The thread that opened each buffered write last."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -58,20 +61,22 @@ class Writer:
         """The ledger of the metastore."""
         return self.store.ledger
 
-    def admission(self, depot: str, target: str, who: str) -> AbstractContextManager[None]:
-        """The right to write a table: everybody has it, except where the catalog bears one writer at a time."""
-        if depot not in self.single_writer:
+    def admission(self, dataset: Dataset, who: str) -> AbstractContextManager[None]:
+        """The right to write a table: exclusive if its catalog supports only one writer at a time, else free."""
+        if dataset.depot not in self.single_writer:
             return nullcontext()
-        return only_writer(self.store, target, f"{who} on {self.owner}", spark_progress(self.session))
+        # Not the address: another project may have another name for the depot.
+        place = f"{self.single_writer[dataset.depot]}/{dataset.namespace}/{dataset.table}"
+        return only_writer(self.store, dataset.target, place, f"{who} on {self.owner}", spark_progress(self.session))
 
     def publisher(self, target: str, destination: Callable[[], Into], *, place: str | None = None) -> Publisher[Into]:
-        """Who publishes what is sealed for a target; all threads of an engine share it."""
+        """The publisher of a target's sealed writes; all threads of an engine share it."""
         return self._meet(target, destination, place)[0]
 
     def admitted(
         self, target: str, destination: Callable[[], Into], listener: Listener, *, place: str | None = None
     ) -> Publisher[Into]:
-        """The same, once it is this engine's turn to write there; the first to come recovers what others left."""
+        """The publisher, once it is this engine's turn to write; the engine's first write recovers what others left."""
         publisher, met_before = self._meet(target, destination, place)
         if not met_before:
             recover_what_is_there(publisher, listener)
@@ -79,25 +84,43 @@ class Writer:
         return publisher
 
     def forget(self, target: str) -> None:
-        """Drop what is known of a target: it was dropped and made anew."""
+        """Forget a target that was dropped or created again."""
         with self._lock:
             self._publishers.pop(target, None)
 
+    def open(self, intent: Intent) -> Entry:
+        """Begin a write. If two attempts in one engine open the same write, it belongs to the later one."""
+        if intent.buffered:
+            with self._lock:
+                self._openers[intent.write_id] = threading.get_ident()
+        return self.ledger.open(intent)
+
     def seal_once(self, intent: Intent, fill: Callable[[], Contents], listener: Listener) -> None:
-        """Open a write, fill its buffer and seal it, as far as that was not done before."""
-        self.seal_opened(self.ledger.open(intent), fill, listener)
+        """Open a write, fill its buffer and seal it, skipping what an earlier attempt has done."""
+        self.seal_opened(self.open(intent), fill, listener)
 
     def seal_opened(self, entry: Entry, fill: Callable[[], Contents], listener: Listener) -> None:
-        """Fill the buffer of a write that was just opened and seal it, as far as that was not done before."""
+        """Fill the buffer of a write that was just opened and seal it, unless an earlier attempt has done so."""
         if entry.state == "committed":
             listener.warn(f"{entry.write_id} was already committed; nothing is written again")
         elif entry.state == "open":
             contents = fill()
             listener.wait_to_seal()
+            # The last chance to stop: the user who cancelled the job may have started another run already.
+            listener.check()
             faults.point("before-sealed")
             self.ledger.seal(entry.intent, contents)
             faults.point("sealed")
             self._linger(entry.intent, listener)
+        self._leave(entry.write_id)
+
+    def _leave(self, write_id: str) -> bool:
+        """End this attempt's claim to a write; False if the write belongs to another attempt in this engine."""
+        with self._lock:
+            is_ours = self._openers.get(write_id, threading.get_ident()) == threading.get_ident()
+            if is_ours:
+                self._openers.pop(write_id, None)
+            return is_ours
 
     def _linger(self, intent: Intent, listener: Listener) -> None:
         with self._lock:
@@ -106,12 +129,12 @@ class Writer:
             publisher.linger(intent.write_id, listener.linger)
 
     def close_failed(self, write_id: str, error: CatchmentError) -> bool:
-        """Give up a write whose attempt has failed before the seal, so that nobody takes it for that of a lost engine.
+        """Abandon a write whose attempt failed before the seal, so that it does not look like that of a lost engine.
 
-        Only buffered ones: of a write that its format commits itself, the format knows what became of it. Says whether
-        it was closed now: from then on nobody can seal it, and its files are of no use.
+        Only buffered writes: if a format commits a write itself, only the format knows what became of it. Returns
+        whether the write was closed now: from then on it cannot be sealed, and its files are useless.
         """
-        if isinstance(error, MetastoreUnavailable | EngineLost):
+        if not self._leave(write_id) or isinstance(error, MetastoreUnavailable | EngineLost):
             return False  # it cannot be closed, or it belongs to another attempt
         with suppress(MetastoreUnavailable):  # the first error is the one to report
             known = self.ledger.find(write_id)
@@ -126,17 +149,17 @@ class Writer:
         return False
 
     def earlier(self, write_id: str, target: str) -> Entry | None:
-        """The write as an earlier attempt has left it, if that was sealed for this table: it is not computed again."""
+        """The write of an earlier attempt, if that attempt sealed it for this table: it is not computed again."""
         known = self.ledger.find(write_id)
         sealed = known is not None and known.state in ("sealed", "committed") and known.intent.target == target
         return known if sealed else None
 
     def _meet(self, target: str, destination: Callable[[], Into], place: str | None) -> tuple[Publisher[Into], bool]:
-        """The publisher of a target, and whether this engine knew it already."""
+        """The publisher of a target, and whether this engine already knew the target."""
         with self._lock:
             known = self._publishers.pop(target, None)
             found = known or Publisher(self.store, self.ledger, target, self.owner, destination(), place=place)
-            self._publishers[target] = found  # the last one is the one that was used last
+            self._publishers[target] = found  # inserted again, so that the most recently used one comes last
             if len(self._publishers) > MOST_TARGETS:
                 del self._publishers[next(iter(self._publishers))]
             return cast("Publisher[Into]", found), known is not None
@@ -151,16 +174,16 @@ class Writer:
                     f"(max_pending is {self.max_pending}); this write waits for its turn"
                 )
                 told = True
-            # Those who sealed them may be gone: whoever waits publishes, or nobody would.
+            # The engines that sealed them may be lost, so a waiting writer publishes them itself.
             if not publisher.consolidate(listener.warn):
                 time.sleep(LOOK_SECONDS)
 
 
 def recover_what_is_there(publisher: Publisher[Any], listener: Listener) -> None:
-    """The first write to a target finishes what engines that are gone have left there.
+    """Finish what lost engines have left at a target; called before an engine's first write there.
 
-    Buffers go where the format can remove them without asking anybody; a table's files stay until `catchment recover`
-    has asked the table's history which of them are live.
+    Buffers are removed if the format can do so by itself; a table's files stay until `catchment recover` has looked in
+    the table's history for those that are live.
     """
     ledger, target = publisher.ledger, publisher.target
     abandoned = publisher.give_up_lost()

@@ -18,7 +18,8 @@ from threading import Event
 from catchment.engine import cache
 from catchment.engine.environment import Installed, environment
 from catchment.engine.java import Java
-from catchment.engine.protocol import Start, encode
+from catchment.engine.protocol import Start
+from catchment.engine.wire import encode
 from catchment.plan.model import EnginePlan
 from catchment.project.model import EMBEDDED, Catalog, Depot, Engine
 
@@ -27,6 +28,8 @@ MAX_ARCHIVES = 12
 
 SCRATCH = ".new-"
 
+FAULT = "CATCHMENT_FAULT"
+"""The variable with which tests make an engine fail."""
 NO_SHARING = "-Xshare:off"
 """The Java option that turns archives off; then none is made either."""
 
@@ -62,7 +65,8 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
         plan = _training_plan(engine, scratch)
         request.write_bytes(encode(Start(plan, installed.jars, scratch, scratch, java_options=(option,))))
         command = (sys.executable, "-m", "catchment.worker.warmup", str(request))
-        variables = environment(installed.spark_home, installed.python_path, {}, scratch)
+        variables = dict(environment(installed.spark_home, installed.python_path, {}, scratch))
+        variables.pop(FAULT, None)  # it would strike here, and take along whoever shares our process group
         cache.run_quietly(command, cancelled, variables)
         if not made.exists():
             made.touch()  # an empty file: where no archive can be made, later starts do not try again

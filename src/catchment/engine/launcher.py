@@ -8,6 +8,7 @@ its JVM.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import shutil
@@ -24,11 +25,11 @@ from typing import IO, ClassVar, cast
 from pydantic import ValidationError
 
 from catchment import private_files
-from catchment.engine import memory, protocol
+from catchment.engine import memory, protocol, wire
 from catchment.engine.environment import Installed, environment
 from catchment.engine.packages import install
 from catchment.engine.pipes import InvalidMessage, LogFile, LogPump, Silence, lines
-from catchment.engine.protocol import Alive, Command, Failed, Preparing, Ready, Reply, Start, Stop
+from catchment.engine.protocol import Alive, Command, Ending, Failed, Preparing, Ready, Reply, Residence, Start, Stop
 from catchment.errors import Cancelled, CatchmentError, EngineLost, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.secrets import Redactor
@@ -37,6 +38,8 @@ Inbox = Callable[[str, Reply | EngineLost], None]
 
 SILENCE_SECONDS = 30.0
 """A worker that sends nothing for this long, not even a heartbeat, hangs."""
+RESIDENT_LOG_BYTES = 8 * 1024 * 1024
+"""A log of this size of an engine that stays is kept once, and begun anew: it may stay for weeks."""
 EXIT_SECONDS = 5.0
 """How long to wait for the exit code of a worker that has closed its output, or for a killed one to disappear."""
 
@@ -44,6 +47,7 @@ EXIT_SECONDS = 5.0
 class EngineProcess:
     """One engine as its launcher sees it. Its replies are delivered to the inbox from a thread of their own."""
 
+    is_chosen_late = False
     prefix: ClassVar[tuple[str, ...]] = ()
     """What its command begins with."""
 
@@ -55,8 +59,10 @@ class EngineProcess:
         secrets: tuple[str, ...],
         inbox: Inbox,
         command: Sequence[str] | None,
+        residence: Residence | None = None,
     ) -> None:
         self.engine = engine
+        self._residence = residence
         self.log_file = log_dir / f"engine-{engine.key}.log"
         self._secrets = secrets
         self._inbox = inbox
@@ -77,9 +83,10 @@ class EngineProcess:
         secrets: tuple[str, ...],
         inbox: Inbox,
         command: Sequence[str] | None = None,
+        residence: Residence | None = None,
     ) -> EngineProcess:
         """Start an engine without waiting for it; `Ready`, `Failed` or `EngineLost` will arrive in the inbox."""
-        process = cls(engine, log_dir=log_dir, secrets=secrets, inbox=inbox, command=command)
+        process = cls(engine, log_dir=log_dir, secrets=secrets, inbox=inbox, command=command, residence=residence)
         process._thread.start()
         return process
 
@@ -141,12 +148,14 @@ class EngineProcess:
 
     def _serve(self, process: subprocess.Popen[bytes], installed: Installed, scratch: str) -> None:
         stdin, stdout, stderr = (cast(IO[bytes], pipe) for pipe in (process.stdin, process.stdout, process.stderr))
+        log_dir = str(self.log_file.parent)
         start = Start(
-            self.engine, installed.jars, str(self.log_file.parent), scratch, self._secrets, installed.java_options
+            self.engine, installed.jars, log_dir, scratch, self._secrets, installed.java_options, self._residence
         )
         threading.Thread(target=self._write, args=(stdin, start), daemon=True).start()
         with stdout, stderr:
-            log = LogPump(stderr, LogFile(self.log_file), Redactor(self._secrets))
+            limit = RESIDENT_LOG_BYTES if self._residence else math.inf
+            log = LogPump(stderr, LogFile(self.log_file, limit), Redactor(self._secrets))
             fault = self._listen(stdout)
             code = _reap(process, wait=fault is None)
             self._outbox.put(None)
@@ -159,7 +168,7 @@ class EngineProcess:
         with contextlib.suppress(OSError), stdin:
             command: Command | None = start
             while command is not None:
-                stdin.write(protocol.encode(command))
+                stdin.write(wire.encode(command))
                 stdin.flush()
                 command = self._outbox.get()
 
@@ -174,13 +183,15 @@ class EngineProcess:
 
     def _handle_line(self, line: bytes) -> None:
         try:
-            reply = protocol.replies.validate_json(line)
+            reply = wire.reply(line)
         except ValidationError as error:
             raise InvalidMessage(repr(line[:200].decode("utf-8", errors="replace"))) from error
         if isinstance(reply, Ready) and reply.version != protocol.VERSION:
             raise InvalidMessage(f"protocol version {reply.version}, expected {protocol.VERSION}")
         if isinstance(reply, Failed) and reply.attempt is None:
             self._asked_to_end.set()  # the failed start has been reported; the exit that follows must not be
+        if isinstance(reply, Ending):
+            self._asked_to_end.set()
         if not isinstance(reply, Alive):
             self._deliver(reply)
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from catchment import private_files
 from catchment.project.secrets import Redactor
@@ -31,7 +31,13 @@ class InvalidMessage(Exception):
     """The worker has sent something that is not a valid message."""
 
 
-def lines(stream: IO[bytes], patience: float) -> Iterator[bytes]:
+class Readable(Protocol):
+    """A pipe or a socket."""
+
+    def fileno(self) -> int: ...
+
+
+def lines(stream: Readable, patience: float) -> Iterator[bytes]:
     """Yield whole lines until the stream ends; raise Silence if nothing arrives for `patience` seconds."""
     pending = io.BytesIO()
     with selectors.DefaultSelector() as selector:

@@ -1,4 +1,4 @@
-"""The protocol between launcher and worker: versioned JSON messages, one per line.
+"""The protocol between launcher and worker: versioned messages, which cross as lines of JSON (`engine.wire`).
 
 Commands go to the worker's standard input, replies come from its standard output. Everything else the worker or
 its JVM prints goes to the engine's log. The worker ends when its standard input is closed: its launcher is gone.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
@@ -35,10 +35,28 @@ NoteEvent = Literal[
     "batch",
 ]
 
-VERSION = 9
+VERSION = 10
 WAITING_FOR_MEMORY: Final = "waiting-for-memory"
 """The note of a job that its engine has no memory for yet; `admitted` follows when it has."""
 HEARTBEAT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Residence:
+    """How the clients of a resident engine reach it, and when it ends by itself."""
+
+    socket: str
+    """A path in a directory that only the user can enter."""
+    token: str
+    """What clients have to know."""
+    environment: Mapping[str, str]
+    """The variables that it was started with."""
+    directory: str
+    """Its working directory, from which Spark takes relative paths."""
+    code: str
+    """Which Catchment it runs."""
+    idle_seconds: float | None
+    """It ends after so many seconds without a client; None for never."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +70,41 @@ class Start:
     """A directory that the launcher removes once the engine has ended."""
     secrets: tuple[str, ...] = ()
     java_options: tuple[str, ...] = ()
+    residence: Residence | None = None
+    """Given if others than the launcher may use the engine."""
     version: int = VERSION
     kind: Literal["start"] = "start"
+
+
+@dataclass(frozen=True)
+class Attach:
+    """The first command of a client of a resident engine, with the engine that it needs.
+
+    Answered by `Ready`, or by `Failed` (attempt None) if that is not this engine.
+    """
+
+    token: str
+    engine: EnginePlan
+    log_dir: str
+    """Where the logs of this client's jobs go."""
+    secrets: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: str
+    code: str
+    who: str
+    """What the client is, for people."""
+    version: int = VERSION
+    kind: Literal["attach"] = "attach"
+
+
+@dataclass(frozen=True)
+class AskStatus:
+    """The only command of a client that wants to know how a resident engine is. Answered by `Facts`."""
+
+    token: str
+    stay: bool = False
+    """Whether it is to stay from now on, however long nobody uses it."""
+    kind: Literal["ask-status"] = "ask-status"
 
 
 @dataclass(frozen=True)
@@ -212,8 +263,20 @@ class Ready:
     spark_version: str
     application_id: str
     ui: str | None = None
+    resident: bool = False
+    """Whether it was there already, and stays."""
     version: int = VERSION
     kind: Literal["ready"] = "ready"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A resident engine tells its launcher that it ends by itself."""
+
+    reason: Literal["idle", "worn-out", "stuck"]
+    idle_seconds: float | None = None
+    """How long the next one may be idle, if it is replaced; None if it is to stay."""
+    kind: Literal["ending"] = "ending"
 
 
 @dataclass(frozen=True)
@@ -292,17 +355,10 @@ class Facts:
 
 Work = RunJob | TryJobs | RunQuery | Inspect | Recover | Change | DropTable | Maintain | AskHealth
 """Commands that run as an attempt and are answered."""
-Command = Annotated[Start | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
-Reply = Annotated[Preparing | Ready | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")]
-
-commands: TypeAdapter[Command] = TypeAdapter(Command)
-replies: TypeAdapter[Reply] = TypeAdapter(Reply)
-
-
-def encode(message: Command | Reply) -> bytes:
-    """A message as one line of JSON."""
-    adapter: TypeAdapter[Any] = TypeAdapter(type(message))
-    return adapter.dump_json(message) + b"\n"
+Command = Annotated[Start | Attach | AskStatus | Work | Cancel | Publish | Stop, Field(discriminator="kind")]
+Reply = Annotated[
+    Preparing | Ready | Ending | Alive | Note | Sealed | Done | Failed | Rows | Facts, Field(discriminator="kind")
+]
 
 
 def failure(error: CatchmentError, attempt: str | None = None) -> Failed:

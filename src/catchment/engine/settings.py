@@ -85,9 +85,9 @@ def launch_settings(settings: Settings, secrets: Sequence[str]) -> dict[str, str
     return chosen
 
 
-def single_writer(depots: Sequence[Depot]) -> frozenset[str]:
-    """The names of the depots whose catalogs lose commits if two processes write a table at the same time."""
-    return frozenset(depot.name for depot in depots if _loses_commits(depot))
+def single_writer(depots: Sequence[Depot]) -> dict[str, str]:
+    """The depots whose catalogs lose commits if two processes write a table at the same time, and their locations."""
+    return {depot.name: depot.location.rstrip("/") for depot in depots if _loses_commits(depot)}
 
 
 def _loses_commits(depot: Depot) -> bool:

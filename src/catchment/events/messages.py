@@ -111,13 +111,19 @@ def _run_started(event: Event) -> str:
 
 
 def _ready(event: Event) -> str:
-    return f"engine {event.engine}: ready after {seconds(event.data['seconds'])}"
+    how = "resident, " if event.data.get("resident") else ""
+    return f"engine {event.engine}: {how}ready after {seconds(event.data['seconds'])}"
+
+
+def _starting(event: Event) -> str | None:
+    """None while a resident engine is looked for; later events report what was found or started."""
+    return None if event.data.get("resident") else f"engine {event.engine}: starting Spark {event.data['spark']}"
 
 
 _MESSAGES: Mapping[EventKind, Callable[[Event], str | None]] = {
     "run-started": _run_started,
     "run-finished": lambda event: f"run {event.run_id} {event.data['status']} in {seconds(event.data['seconds'])}",
-    "engine-starting": lambda event: f"engine {event.engine}: starting Spark {event.data['spark']}",
+    "engine-starting": _starting,
     "engine-preparing": lambda event: f"engine {event.engine}: {event.data['message']}",
     "engine-ready": _ready,
     "engine-lost": lambda event: f"engine {event.engine}: {error_paragraph(event.data['error'])}",

@@ -5,13 +5,13 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Where a commit that Java makes by itself waits for the table's lease, right before it changes the table.
+ * The gate at which a commit made by Java code waits for the table's lease, right before it changes the table.
  *
- * Whoever compacts a table opens a gate for it. The commit enters the gate when everything is written, and leaves it
- * after its swap; in between, the other side holds the lease. Compiled by Janino: no generics.
+ * The Python side opens a gate for each compaction. The commit enters the gate when everything is written, and leaves
+ * it after its swap; in between, the Python side holds the lease. Compiled by Janino: no generics.
  */
 public final class SwapGate {
-    /** The lease could not be had; nothing was changed. */
+    /** The lease could not be taken; nothing was changed. */
     public static final class Refused extends RuntimeException {
         Refused(String message) {
             super(message);
@@ -42,7 +42,7 @@ public final class SwapGate {
         return (SwapGate) OPEN.get(place);
     }
 
-    /** From now on the table has no gate, and whoever waits at this one is refused. */
+    /** Remove the gate from the table, and refuse any commit that waits at it. */
     public void close() {
         OPEN.remove(place, this);
         refuse("the compaction has ended");
@@ -58,28 +58,28 @@ public final class SwapGate {
         }
     }
 
-    /** The swap is over, whatever became of it. */
+    /** Report that the swap is over, whether it succeeded or not. */
     public void leave() {
         left.release();
     }
 
-    /** Whether a commit waits for the lease; waits for one. */
+    /** Wait for a commit to request the lease; false if none does in time. */
     public boolean isAsked(long millis) throws InterruptedException {
         return asked.tryAcquire(millis, TimeUnit.MILLISECONDS);
     }
 
-    /** The lease is held: let the commit go on. */
+    /** Let the commit go on: the lease is held. */
     public void grant() {
         answered.release();
     }
 
-    /** Let this commit fail, and all that come later. */
+    /** Make this commit fail, and all later ones. */
     public void refuse(String why) {
         refusal = why;
         answered.release();
     }
 
-    /** Whether the commit that was let through is over; waits for that. */
+    /** Wait until the commit that was let through is over; false if it is not over in time. */
     public boolean isLeft(long millis) throws InterruptedException {
         return left.tryAcquire(millis, TimeUnit.MILLISECONDS);
     }

@@ -1,4 +1,4 @@
-"""Translates exceptions of Spark, Java and the formats to Catchment's errors by class and condition, never by text."""
+"""Translates exceptions to Catchment's errors by class and condition; by text only where nothing else is available."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ ONE_FOR_EACH = (
     "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
 )
 RAISED = "USER_RAISED_EXCEPTION"
-"""What raise_error() and assert_true() raise."""
+"""Spark's error condition for raise_error() and assert_true()."""
 CHECK_FAILED = "check-failed"
 AFTER_A_CHECK = "nothing was written; look at the rows that the check refuses, or change the check"
 CONDITIONS = {
@@ -173,7 +173,7 @@ def _by_status(chain: Sequence[Throwable], detail: str) -> CatchmentError | None
 
 def _by_executor(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
     """The error if executors of a cluster ended in the middle of their tasks."""
-    # The driver learns nothing but a text: the cluster's manager tells it how a process has ended.
+    # The driver gets nothing but text from the cluster manager about how a process has ended.
     found = next(filter(None, (_LOST_EXECUTOR.search(cause.message) for cause in chain)), None)
     if found is None:
         return None
@@ -225,7 +225,13 @@ def _reason(cause: Throwable, innermost: Throwable) -> str:
 
 def first_line(cause: Throwable) -> str:
     """The first line of a JVM message, without Spark's error class and SQLSTATE."""
-    text = cause.message.strip() or str(cause.java.getClass().getName())
+    text = cause.message.strip() or _described(cause)
     line = re.split(r"\n|; line \d+ pos \d+|\(line \d+, pos \d+\)", text, maxsplit=1)[0]
     line = re.sub(r"^\[[A-Z0-9_.]+\] ", "", line)
     return re.sub(r" SQLSTATE: \w{5}", "", line).strip().rstrip(";:")
+
+
+def _described(cause: Throwable) -> str:
+    """What can be said of an exception without a message: its class, and who threw it."""
+    name = str(cause.java.getClass().getName())
+    return f"{name} (thrown by {cause.thrown_by})" if cause.thrown_by else name

@@ -39,7 +39,7 @@ class Source(Protocol):
         ...
 
     def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """A text that differs if the rows of an input differ; None if they cannot change or it is not known."""
+        """A string that changes whenever the rows of an input change; None if they cannot change or this is unknown."""
         ...
 
 
@@ -54,10 +54,10 @@ class Streams(Protocol):
 
 @runtime_checkable
 class IdentifiesStreams(Protocol):
-    """A format whose streams would not notice that another dataset has taken the place of theirs."""
+    """A format whose streams do not notice when another dataset takes the place of theirs."""
 
     def stream_identity(self, spark: SparkSession, source: InputPlan) -> str | None:
-        """What tells a dataset from others that had or will have its name; None if that makes no difference."""
+        """Distinguishes a dataset from earlier and later ones of the same name; None if that makes no difference."""
         ...
 
 
@@ -68,7 +68,7 @@ class BadRow:
     file: str
     reason: str
     line: int | None = None
-    """From 1; None if records of the file are not lines."""
+    """Counted from 1; None if the file's records are not lines."""
 
     def __str__(self) -> str:
         return f"{self.file}{f':{self.line}' if self.line else ''} ({self.reason})"
@@ -76,7 +76,7 @@ class BadRow:
 
 @dataclass(frozen=True)
 class FoundBadRows:
-    """How many rows of an input cannot be parsed, and the first ones of them."""
+    """The number of rows of an input that cannot be parsed, and the first few of them."""
 
     rows: int
     files: int
@@ -86,23 +86,23 @@ class FoundBadRows:
 
 @dataclass(frozen=True)
 class SeparatedRows:
-    """The rows of an input, which one listing of its files gave."""
+    """The good and the bad rows of an input, from one listing of its files."""
 
     good: DataFrame
     bad: DataFrame
-    """One row for each bad one, with the columns `file`, `reason` and `record`, the text that cannot be parsed."""
+    """One row per bad record, with the columns `file`, `reason` and `record` (the text that cannot be parsed)."""
 
 
 @runtime_checkable
 class FindsBadRows(Protocol):
-    """A format whose records are parsed from text, so that some of them may be bad; its traits list the names."""
+    """A format whose records are parsed from text, so that some of them may be bad (trait `bad_rows`)."""
 
     def separate(self, spark: SparkSession, source: InputPlan) -> SeparatedRows:
         """The good and the bad rows of an input."""
         ...
 
     def find_bad_rows(self, spark: SparkSession, source: InputPlan, show: int) -> FoundBadRows:
-        """Count the bad rows of an input, which reads all of it, and describe the first ones."""
+        """Count the bad rows of an input and describe the first ones; this reads the whole input."""
         ...
 
 
@@ -142,7 +142,7 @@ class History(Protocol):
 
 @runtime_checkable
 class RemembersWindows(Protocol):
-    """A format whose history tells which windows of incremental jobs a table has."""
+    """A format whose history records which windows of incremental jobs were written to a table."""
 
     def windows(self, spark: SparkSession, dataset: Dataset, since: float) -> Iterable[Facts]:
         """The windows of the writes that were committed since a time (seconds since 1970), the newest first."""
@@ -234,22 +234,22 @@ class Follower:
 
 
 class Needs(Protocol):
-    """What others still need of a table; each method answers for the moment of the call."""
+    """What others still need from a table; each method answers as of the call."""
 
     def of(self, target: str) -> Needs:
         """The needs of another table."""
         ...
 
-    def writes(self) -> InFlight:
-        """What unfinished writes need."""
+    def writes(self, table_uuid: str | None = None) -> InFlight:
+        """What unfinished writes need; with the table's uuid, also those under another name of its depot."""
         ...
 
     def readers_since(self) -> float | None:
-        """When the oldest reader of this moment began, in seconds since 1970; None if nobody is reading."""
+        """When the oldest current reader began, in seconds since 1970; None if nobody is reading."""
         ...
 
     def followers(self, history: Mapping[str, int]) -> Sequence[Follower]:
-        """The incremental jobs whose next window begins at one of these snapshots, by the names that states have."""
+        """The incremental jobs whose next window begins at one of these snapshots, keyed by the names in job state."""
         ...
 
     def publications(self) -> Sequence[Publication]:
@@ -288,7 +288,7 @@ class MaintainedTable(Protocol):
         ...
 
     def find(self, write: Entry) -> Committed | JobError | None:
-        """The commit of a write, if it is in the table's history; the error if that does not tell any more."""
+        """The commit of a write; an error if its history has expired; None if the write was not committed."""
         ...
 
     def perform(self, operation: Maintenance) -> MaintenanceResult:
@@ -323,10 +323,10 @@ class Maintains(Protocol):
 
 @runtime_checkable
 class RewritesSql(Protocol):
-    """A format whose tables have other names in Spark."""
+    """A format whose tables have different names in Spark."""
 
     def edits(self, sql: str, depots: Sequence[Depot]) -> Iterable[Edit]:
-        """The replacements in a statement with which Spark finds the tables of these depots."""
+        """The replacements that let Spark find the tables of these depots in a statement."""
         ...
 
 
@@ -345,7 +345,7 @@ class Publishes(Protocol):
 
 @runtime_checkable
 class PreparesEngines(Protocol):
-    """A format that needs more of an engine than jars and settings."""
+    """A format that needs more from an engine than jars and settings."""
 
     def prepare(self, session: SparkSession) -> None:
         """Prepare an engine that has just started."""

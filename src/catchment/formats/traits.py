@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from catchment.errors import CatchmentError
 
-if TYPE_CHECKING:  # plain data, and project asks this module
+if TYPE_CHECKING:  # project itself imports this module
     from catchment.project.model import Depot
 
 READ_ANEW = (
@@ -43,7 +43,7 @@ class CatalogTraits:
     """One type of catalog that can keep a format's tables."""
 
     uri: tuple[str, ...] = ()
-    """The allowed beginnings of its uri; empty if it has none."""
+    """The allowed prefixes of its uri; empty if it has none."""
     needs_uri: bool = False
     location: Literal["required", "optional", "name"] = "required"
     """Whether the depot needs a `location`; `name`: it is a name that the catalog knows, not a path."""
@@ -64,12 +64,12 @@ class Rule:
     """Put before the message of the cause; empty if that message is enough."""
     hint: str
     thrown_by: str = ""
-    """The class that throws the exception, if its own class does not tell enough; its whole message is then shown."""
+    """The class that throws the exception, if the exception's own class is too general; its whole message is shown."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An exception of Java by its class and the class that throws it."""
+    """A Java exception, identified by its class and the class that throws it."""
 
     kind: str
     thrown_by: str
@@ -80,7 +80,7 @@ Settings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class TableShape:
-    """What a workflow declares of a table."""
+    """What a workflow declares about a table."""
 
     keys: tuple[str, ...]
     partitions: tuple[str, ...]
@@ -92,7 +92,7 @@ Problem = tuple[str, str, str]
 
 
 def problem(code: str, message: str, hint: str) -> Problem:
-    """Something that makes no sense in the declaration of a table."""
+    """A problem with a declaration or a setting."""
     return code, message, hint
 
 
@@ -102,7 +102,17 @@ def any_shape(shape: TableShape) -> Sequence[Problem]:
 
 
 def any_conf(conf: Mapping[str, str]) -> Iterable[tuple[str, Problem]]:
-    """The check of a format whose depots may have every setting."""
+    """The check of a format whose depots accept every setting."""
+    return ()
+
+
+def any_depot(depot: Depot) -> Iterable[Problem]:
+    """The check of a format whose depots all keep their writers apart."""
+    return ()
+
+
+def any_catalog(depot: Depot) -> Iterable[tuple[str, Problem]]:
+    """The check of a format whose catalogs accept every property."""
     return ()
 
 
@@ -127,7 +137,7 @@ def no_read_options(format: str, spark: str, given: Collection[str]) -> frozense
 
 
 def no_stream_options(format: str, spark: str) -> frozenset[str]:
-    """The options of a stream of a format that has none."""
+    """The stream options of a format that has none."""
     return frozenset()
 
 
@@ -157,7 +167,11 @@ class Traits:
     servers: bool = False
     """Its depots are servers: `location` lists them, `conf` is for connections to them, and datasets have no path."""
     check_conf: Callable[[Mapping[str, str]], Iterable[tuple[str, Problem]]] = any_conf
-    """What is wrong with the `conf` of a depot, by the name of the setting."""
+    """Reports problems with a depot's `conf`, each with the name of the setting."""
+    check_catalog: Callable[[Depot], Iterable[tuple[str, Problem]]] = any_catalog
+    """Reports problems with the properties of a depot's catalog, each with the name of the property."""
+    check_guard: Callable[[Depot], Iterable[Problem]] = any_depot
+    """Reports warnings for a depot that cannot keep all of its writers apart."""
     by_warehouse: bool = False
     """Its tables may be named by warehouse, database and table, as its own compaction job names them."""
     forbidden_in_names: str = ""
@@ -179,27 +193,27 @@ class Traits:
     """A write may bypass the buffer (`commit: direct`)."""
     buffered: bool = True
     """Rows are written to a buffer and committed later, so that several writes can be computed at once."""
-    groups: bool = False
-    """Sealed writes of one table are published together in one commit, so waiting for more is worthwhile (`linger`)."""
+    groups: frozenset[str] = frozenset()
+    """Save modes whose sealed writes to one table share a commit, so that waiting for more is worthwhile (`linger`)."""
     read_options: Callable[[str, str, Collection[str]], frozenset[str]] = no_read_options
     """The options of an input that have an effect, from (format, line of Spark, names that are given).
 
-    `*` stands for any characters. Every other option is refused, because Spark would ignore it. Upper and lower case
-    are the same, except in names with a dot.
+    `*` stands for any characters. Every other option is refused, because Spark would ignore it. Names are
+    case-insensitive, except those with a dot.
     """
     check_read_options: Callable[..., Iterable[tuple[str, Problem]]] = any_options
-    """What is wrong with the values of an input's options, each with its name, from (options, stream or not)."""
+    """Reports problems with the values of an input's options, each with its name, from (options, stream or not)."""
     write_options: Callable[[str, str, str], frozenset[str]] = no_write_options
-    """The options of `extraOptions` that have an effect, from (format, mode, way of the commit), in the same way."""
+    """The names in `extraOptions` that have an effect, from (format, mode, commit), in the form of `read_options`."""
     primary_keys: bool = False
-    """Its tables may have a primary key (`primaryKey`): rows of one key become one."""
+    """Its tables may have a primary key (`primaryKey`): rows with the same key become one."""
     check_shape: Callable[[TableShape], Iterable[Problem]] = any_shape
-    """What makes no sense in the declaration of a table."""
+    """Reports problems in the declaration of a table."""
     check_sharing: Callable[[TableShape], Iterable[Problem]] = any_shape
-    """What somebody should know who lets several jobs write such a table at the same time."""
+    """Reports warnings for a table that several jobs write at the same time."""
     branches: bool = False
     needs_schema: frozenset[str] = frozenset()
-    """Formats that are read by the schema that an input declares."""
+    """Formats that have no schema of their own, so that an input must declare one."""
     bad_rows: frozenset[str] = frozenset()
     """Formats whose records are parsed from text, so that some of them may be bad (`badRows`)."""
     evolving: frozenset[str] = frozenset()
@@ -213,10 +227,10 @@ class Traits:
     streams_by_default: bool = False
     """Whether an input is a stream unless it says `isStream: false`."""
     stream_options: Callable[[str, str], frozenset[str]] = no_stream_options
-    """The options of an input that is a stream, from (format, line of Spark), in the same way as `read_options`."""
+    """The options of an input that is a stream, from (format, line of Spark), in the form of `read_options`."""
 
     passing_faults: tuple[Fault, ...] = ()
-    """Exceptions that end a stream of Spark when its batch is complete: the stream is started again."""
+    """Exceptions that end a Spark stream although its batch is complete; the stream is started again."""
 
     # Maintenance, metadata changes, inspection
     operations: frozenset[str] = frozenset()
@@ -234,7 +248,7 @@ class Traits:
 
     # Spark
     packages: Mapping[str, tuple[Package, ...]] = field(default_factory=dict)
-    """By line of Spark. A format that has some runs only on the lines that it has them for."""
+    """By line of Spark. A format with packages runs only on the lines that are listed here."""
     always_installed: bool = False
     """Its jars are on the class path of every engine, so that nearly all engines of a machine share one set."""
     extension: str | None = None

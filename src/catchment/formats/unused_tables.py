@@ -1,8 +1,8 @@
-"""Tables that a write has created: if the write fails, a table that nobody else has used is dropped again.
+"""Drops the table that a failed write has created, if no other write has used it.
 
-Whoever drops a table without rows takes a lease first, and then looks for open writes. Whoever writes one opens the
-write first, and then looks for that lease. So at least one of them sees the other: the table stays, or the writer finds
-that it is gone and creates it anew. Writers do not wait for each other.
+To drop a table without rows, a process takes a lease first and then looks for open writes. To write to such a table, it
+opens the write first and then looks for that lease. So at least one of the two sees the other: either the table stays,
+or the writer finds that it is gone and creates it again. Writers do not wait for each other.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from catchment.store.writes import Entry, Intent
 
 
 class TableVanished(Retryable):
-    """The table is gone: the write that had created it has failed, and nobody else had used it."""
+    """The table is gone: the write that created it failed, and no other write had used it."""
 
     code = "table-vanished"
 
 
 def vanished(dataset: Dataset) -> TableVanished:
-    """The error of a write to a table that is there no longer."""
+    """The error for a write to a table that no longer exists."""
     return TableVanished(
         f"{dataset.address} was dropped by the job that had created it, because that job failed",
         hint="another attempt creates the table anew",
@@ -36,7 +36,7 @@ def vanished(dataset: Dataset) -> TableVanished:
 
 
 def creation_lease(writer: Writer, dataset: Dataset, listener: Listener) -> AbstractContextManager[None]:
-    """The right to create a table, to give it columns, and to drop one that has no rows yet."""
+    """The lease for creating a table, for adding columns to it, and for dropping it while it has no rows."""
     progress = spark_progress(writer.session)
     return table_lease(writer.store, dataset.target, writer.owner, listener, progress, "creation")
 
@@ -44,8 +44,8 @@ def creation_lease(writer: Writer, dataset: Dataset, listener: Listener) -> Abst
 def open_on_new_table(
     writer: Writer, intent: Intent, dataset: Dataset, listener: Listener, is_there: Callable[[], bool]
 ) -> Entry:
-    """Open a write on a table without rows; raises TableVanished if it is there no longer."""
-    entry = writer.ledger.open(intent)
+    """Open a write on a table without rows; raises TableVanished if the table no longer exists."""
+    entry = writer.open(intent)
     await_release(writer.store, dataset.target, listener, "creation")
     if is_there():
         return entry
@@ -58,7 +58,7 @@ def open_on_new_table(
 
 @contextmanager
 def dropped_on_failure(dataset: Dataset, listener: Listener, drop: Callable[[Exception], None]) -> Iterator[None]:
-    """Drop a table that was just created if its first write fails; `drop` looks whether somebody else has used it."""
+    """Drop a table that was just created if its first write fails; `drop` checks whether others have used it."""
     try:
         yield
     except Exception as failure:

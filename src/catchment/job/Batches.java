@@ -5,10 +5,10 @@ import java.util.concurrent.CountDownLatch;
 import org.apache.spark.api.java.function.VoidFunction2;
 
 /**
- * Hands the batches of a streaming query to the thread of its attempt, and lets the query wait until they are written.
+ * Hands the batches of a streaming query to the thread of its attempt, and makes the query wait until they are written.
  *
- * Spark calls this in a thread of its own. Python is not called back, so that a batch is written where every other
- * write is: in the thread, session and job group of its attempt, whose errors and whose cancellation reach it.
+ * Spark calls this in a thread of its own. It does not call Python, so that a batch is written like any other write: in
+ * the thread, session and job group of its attempt, which handle its errors and its cancellation.
  */
 public final class Batches implements VoidFunction2 {
     /** A batch that waits to be written. */
@@ -37,12 +37,12 @@ public final class Batches implements VoidFunction2 {
             return number;
         }
 
-        /** Every output has it: the query goes on. */
+        /** All outputs have the batch: the query continues. */
         public void written() {
             over.countDown();
         }
 
-        /** The query fails; it runs this batch again when it is started the next time. */
+        /** The batch was not written: the query fails, and repeats this batch when it is started the next time. */
         public void failed() {
             failed = true;
             over.countDown();

@@ -1,6 +1,6 @@
-"""Runs jobs up to their outputs and writes nothing: the columns, and on a sample the rows, of all that they compute.
+"""Runs jobs up to their outputs and writes nothing: returns the columns, and for a sample the rows, that they compute.
 
-Jobs run one after the other. One that reads what an earlier one would write gets the rows of that one, because the
+Jobs run one after the other. A job that reads what an earlier one would write gets the earlier job's rows, because the
 table may not exist yet.
 """
 
@@ -39,7 +39,7 @@ Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 @dataclass
 class DryRun:
-    """Jobs of one engine that are tried."""
+    """Tries the jobs of one engine."""
 
     command: TryJobs
     sessions: Sessions
@@ -47,7 +47,7 @@ class DryRun:
     depots: Sequence[Depot]
     story: Story
     _made: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """What jobs would write: by address, the job and the view of its rows."""
+    """What jobs would write, by address: the job and the view of its rows."""
 
     def run(self) -> Facts:
         """Try every job; one that fails does not stop the others, except those that need it."""
@@ -73,7 +73,7 @@ class DryRun:
                 return {"views": shown, "error": _facts_of(self._problem(spark, job, error))}
             finally:
                 for name in views:
-                    spark.catalog.dropTempView(f"`{name}`")
+                    spark.catalog.dropTempView(name)
         return {"views": shown, "outputs": outputs}
 
     def _problem(self, spark: SparkSession, job: JobPlan, error: Exception) -> CatchmentError:
@@ -103,7 +103,7 @@ class DryRun:
         job: JobPlan,
         views: dict[str, DataFrame],
     ) -> DataFrame:
-        """The rows of an input; a stream has all that is there now."""
+        """The rows of an input; for a stream, all that exist now."""
         check_links(source.dataset, self.depots, source.where)
         opened = open_input(spark, replace(source, stream=False), part)
         views.update(opened.views)

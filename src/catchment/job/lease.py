@@ -17,6 +17,8 @@ from catchment.store.states import lease_name
 GRACE_SECONDS = LEASE_SECONDS + 2.0
 """How long every run waits: a little longer than the lease of a dead holder lasts."""
 POLL_SECONDS = 0.25
+STUCK_SECONDS = 60.0
+"""How long a cancelled attempt may keep the lease: one that hangs must not keep the next run waiting."""
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def job_lease(writer: Writer, command: RunJob, story: Story) -> Iterator[Lease]:
     """Hold the job's lease; raises LeaseHeld if another run holds it and this one is not to wait."""
     name = lease_name(command.workflow, command.job.name)
     lease = _acquire(writer.store, name, f"run {command.run_id} on {writer.owner}", story, wait=command.request.wait)
-    with held(writer.store, lease):
+    with held(writer.store, lease, STUCK_SECONDS, lambda: None if story.is_cancelled else time.monotonic()):
         yield lease
 
 

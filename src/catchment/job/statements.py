@@ -1,6 +1,6 @@
-"""Runs SQL that people have written, after Spark's own plan has shown what it does.
+"""Runs the SQL of users, after Spark's own plan has shown what it does.
 
-A statement may read, and change its own session. Whatever may change more is refused unless somebody has allowed it.
+A statement may read, and change its own session. Whatever may change more is refused unless it is explicitly allowed.
 The plan decides, never the text: IDENTIFIER, WITH and comments hide nothing from it.
 """
 
@@ -13,11 +13,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import JobError
+from catchment.job import cached_tables
 from catchment.jvm.causes import causes
 from catchment.jvm.classes import Jvm
 
 _READ = ("Show", "Describe", "Explain", "List")
-"""The beginnings of the names of commands that only read."""
+"""Prefixes of the names of commands that only read."""
 _LOCAL = frozenset(
     {
         *("SetCommand", "ResetCommand", "SetCatalogAndNamespace", "SetCatalogCommand", "SetNamespaceCommand"),
@@ -32,7 +33,7 @@ _LOCAL_IF: Mapping[str, Callable[[Any], bool]] = {
     "CreateSQLFunctionCommand": lambda plan: bool(plan.isTemp()),
     "DropFunctionCommand": lambda plan: bool(plan.isTemp()),
 }
-"""The names of commands that change nothing but their session in one of their forms."""
+"""The names of commands that change nothing but their session if a condition holds."""
 _CALLS = frozenset({"Call", "CallStatement"})
 _OPAQUE = frozenset({*_CALLS, "UnresolvedExecuteImmediate", "CompoundBody"})
 """The names of parsed statements that Spark runs while it analyses them, or whose effect no plan shows."""
@@ -51,9 +52,9 @@ class Allowed:
     side_effects: bool = False
     """Whether they may change more than their session."""
     published: Collection[str] = ()
-    """Catalogs that nobody may write to, whatever else is allowed."""
+    """Catalogs that are never writable, whatever else is allowed."""
     unpublished: Collection[str] = ()
-    """Catalogs that must not be read, because the published versions of their tables are asked for."""
+    """Catalogs that must not be read, because the query is for the published versions of their tables."""
     hint: str = "use a query here"
     """How to allow more."""
 
@@ -63,6 +64,7 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
     plans = _Plans(spark)
     parsed = plans.parse(sql)
     stated = _explained(parsed)
+    cached_tables.remember(spark, parsed, _name(parsed))
     _check_published(plans, stated, allowed)
     if allowed.side_effects:
         return _run_guarded(spark, sql, allowed)
@@ -90,7 +92,7 @@ def check_setting(key: str, published: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class _Plans:
-    """Spark's parser and analyser, which run no command here."""
+    """Spark's parser and analyser, used without running any command."""
 
     spark: SparkSession
 
@@ -138,7 +140,7 @@ def _is_harmless(command: Any) -> bool:
 
 
 def _may_run_program(sql: str) -> bool:
-    """Whether a query may pass rows through a program, which it cannot without one of these; the plan decides."""
+    """Whether a query may pass rows through a program: a cheap test, because every such query has one of these."""
     return "using" in sql.lower() or "${" in sql
 
 
@@ -156,7 +158,7 @@ def _java_function(plans: _Plans, analysed: Any) -> str | None:
     """The name of a function in a plan that calls methods of Java; None if there is none."""
 
     def may_have_one(node: Any) -> bool:
-        # Calls of Java are not deterministic, so that most plans need one question. Commands hide what they run.
+        # Calls of Java are not deterministic, so one question settles most plans. Commands hide what they run.
         return not node.deterministic() or plans.has_command(node)
 
     for node in _nodes(analysed, may_have_one):
@@ -167,7 +169,7 @@ def _java_function(plans: _Plans, analysed: Any) -> str | None:
 
 
 def _catalog_of(relation: Any) -> str | None:
-    """The name of the catalog that a relation is from; None if it is from none."""
+    """The name of the catalog that a relation is from; None if it has no catalog."""
     catalog = relation.catalog()
     if _name(relation) == "DataSourceV2Relation":
         catalog = catalog.get() if catalog.isDefined() else None

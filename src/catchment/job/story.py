@@ -55,9 +55,14 @@ class Story:
         """Send an event to the run."""
         self._send(Note(self._attempt, event, data))
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the job was cancelled."""
+        return self._cancelled.is_set()
+
     def check(self) -> None:
         """Raise if the job was cancelled."""
-        if self._cancelled.is_set():
+        if self.is_cancelled:
             raise Cancelled("the job was cancelled")
 
     def sealing_after(self, wait_to_seal: Callable[[], None]) -> Story:
@@ -73,7 +78,7 @@ class Story:
         return story
 
     def of_batch(self) -> Story:
-        """The same story for one of many batches, of which only warnings are worth an event."""
+        """The same story for one of many batches: only its warnings become events."""
         story = copy(self)
         story._send = lambda note: self._send(note) if note.event == "warning" else None
         return story
@@ -95,7 +100,7 @@ def job_log(path: Path, level: LogLevel, redactor: Redactor) -> Iterator[logging
     try:
         yield log
     finally:
-        with suppress(OSError):  # a full disk: what was written is there
+        with suppress(OSError):  # the disk is full: what was written before stays
             handler.close()
 
 

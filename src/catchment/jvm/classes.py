@@ -63,15 +63,19 @@ def bound(spark: SparkSession, interface: str, handle: Any, position: int, *argu
 def listed(java_list: Any) -> list[Any]:
     """The items of a Java list.
 
-    Iterating over a Java collection ends with an exception of the JVM, which PySpark takes ten milliseconds to look at.
+    Iterating over a Java collection ends with a JVM exception, which PySpark takes ten milliseconds to examine.
     """
     return [java_list.get(index) for index in range(java_list.size())]
 
 
-@lru_cache(maxsize=256)
 def java_class(spark: SparkSession, name: str) -> Any:
     """The java.lang.Class object of a class or of a primitive type."""
-    jvm = Jvm.of(spark)
+    return _class_of(Jvm.of(spark), name)
+
+
+@lru_cache(maxsize=256)
+def _class_of(jvm: Jvm, name: str) -> Any:
+    # Cached by JVM: by session, the cache would keep the sessions of jobs that have ended.
     return jvm("java.lang.Boolean").TYPE if name == "boolean" else jvm("java.lang.Class").forName(name)
 
 

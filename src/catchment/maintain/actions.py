@@ -47,7 +47,7 @@ def act(spark: SparkSession, action: ActionPlan, write: Write, writer: Writer, l
 def _only_compactor(
     operation: Maintenance, dataset: Dataset, writer: Writer, listener: Listener
 ) -> AbstractContextManager[None]:
-    """The right to compact the table, which one job or process has at a time; the compaction job takes it by itself."""
+    """The right to compact a table, which one job or process has at a time; `catchment compact` takes it by itself."""
     if not isinstance(operation, Rewrite):
         return nullcontext()
     progress = spark_progress(writer.session)
@@ -109,7 +109,7 @@ def _perform_once(
 ) -> MaintenanceResult | Entry:
     """Run one maintenance action and record it in the ledger; one that is recorded as done is not run again."""
     dataset, ledger = write.output.dataset, writer.ledger
-    with writer.admission(dataset.depot, dataset.target, write.id):
+    with writer.admission(dataset, write.id):
         table = _table(spark, dataset, writer, listener)
         own_commit.settle(ledger, dataset.target, table.find, listener.warn)
         intent = _intent(table, write, writer.owner)

@@ -23,9 +23,9 @@ class Retention:
         """The needs of another table."""
         return replace(self, target=target)
 
-    def writes(self) -> InFlight:
-        """What unfinished writes need."""
-        return self.store.ledger.in_flight(self.target)
+    def writes(self, table_uuid: str | None = None) -> InFlight:
+        """What unfinished writes need; with the table's uuid, also those under another name of its depot."""
+        return self.store.ledger.in_flight(self.target, table_uuid)
 
     def readers_since(self) -> float | None:
         """When the oldest current reader began."""
@@ -60,7 +60,7 @@ def _stored(states: States, known: Mapping[str, int]) -> Iterator[Follower]:
 
 
 def _open_windows(states: States, known: Mapping[str, int]) -> Iterator[Follower]:
-    """Inputs with an open window, which is finished with the snapshots it was opened with."""
+    """Inputs with an open window, which will be finished from the snapshots that it was opened with."""
     for window in states.begun():
         for name, part in window.inputs.items():
             snapshot = known.get(part.values.get(FIRST) or part.values.get(LAST, ""))

@@ -30,7 +30,7 @@ class Parts:
     actions: tuple[ActionPlan, ...] = ()
     change: ChangePlan | None = None
     checkpoint: tuple[str, ...] = ()
-    """The name of the depot of the checkpoint, if it is in one."""
+    """The name of the depot that holds the checkpoint; empty if none does."""
 
     @property
     def depots(self) -> tuple[str, ...]:
@@ -146,10 +146,10 @@ class Resolver:
         return _output_plan(given, dataset, self._linger(given, dataset))
 
     def _linger(self, given: Output, dataset: Dataset) -> float:
-        """How long the output lingers; a length of its own that could have no effect is reported."""
+        """How long the output lingers; reports a `linger` of its own that cannot have an effect."""
         reason = self._no_linger(given, dataset)
         if given.linger and reason is not None:
-            hint = f"leave `linger` out; it works on buffered commits to {supporting('groups')}"
+            hint = f"leave `linger` out; it works on buffered commits to {supporting('groups', given.mode)}"
             self.findings.error("unsupported-linger", f"`linger` cannot be used here: {reason}", given.where, hint)
         lingers = self.project.settings.linger if given.linger is None else given.linger
         return lingers if reason is None else 0.0
@@ -157,11 +157,12 @@ class Resolver:
     def _no_linger(self, given: Output, dataset: Dataset) -> str | None:
         """Why the write of an output cannot share a commit with others; None if it can."""
         catalog = depots.find(self.project, dataset.depot).catalog
-        if not traits_of(dataset.format).groups:
-            return f"each write to {dataset.format} is published on its own"
+        traits = traits_of(dataset.format)
+        if given.mode not in traits.groups or (given.merge_schema and not traits.buffered):
+            return f"{dataset.format} publishes such a write on its own"
         if given.merge is not None or given.commit == "direct":
             return "this write is not published through a buffer"
-        if catalog is not None and traits_of(dataset.format).catalogs[catalog.type].loses_commits:
+        if catalog is not None and traits.catalogs[catalog.type].loses_commits:
             return f"a {catalog.type} catalog allows one writer at a time"
         return None
 
@@ -284,7 +285,7 @@ class Resolver:
 
 
 def _is_known(format: str | None) -> bool:
-    """Whether a format is known; the spec reports others, and such a workflow gets no plan."""
+    """Whether a format is known; the spec reports unknown ones, and such a workflow gets no plan."""
     return format is None or format in format_names()
 
 

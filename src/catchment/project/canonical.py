@@ -73,13 +73,16 @@ class Canonical:
             engines,
             settings=_settings(entry.settings),
             include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
-            maintain={self._maintained(name, depots): _upkeep(each) for name, each in entry.maintain.items()},
+            maintain={
+                self._maintained(name, depots): self._upkeep(name, each) for name, each in entry.maintain.items()
+            },
             notify=tuple(self._hook(name, hook) for name, hook in entry.notify.items()),
             environment=self.environment,
+            resident=entry.resident,
         )
 
     def _maintained(self, name: str, depots: Mapping[str, Depot]) -> str:
-        """The depot or the canonical address of a table that `maintain` is about."""
+        """The depot, or the canonical address of the table, that an entry of `maintain` applies to."""
         where = self._at("maintain", name).key_where
         try:
             address = parse(name) if is_address(name) else Address(name, None, None, None)
@@ -95,6 +98,12 @@ class Canonical:
             message = f"`{name}` may only be read, and maintenance changes it"
             self.findings.error("read-only-input", message, where, "leave the acl out")
         return str(address) if is_address(name) else name
+
+    def _upkeep(self, name: str, entry: MaintainEntry) -> Upkeep:
+        limits = (entry.small_files, entry.small_file_size, entry.delete_files, entry.level0_files)
+        given = entry.small_file_size is not None
+        where = self._at("maintain", name, "small_file_size").node.where if given else None
+        return Upkeep(Thresholds(*limits, entry.age, entry.quiet, where), entry.retention)
 
     def _hook(self, name: str, entry: NotifyEntry) -> Hook:
         found = self._at("notify", name)
@@ -138,7 +147,7 @@ class Canonical:
         return Engine(name, line, entry.master, entry.isolation, entry.conf, tuple(entry.packages), home, where=where)
 
     def _line_of(self, name: str, entry: EngineEntry, home: str) -> str:
-        """The line of the Spark at `spark_home`, which `spark` may only confirm."""
+        """The line of the Spark at `spark_home`; if `spark` is given, it must agree."""
         where = self._at("engines", name, "spark_home").node.where
         try:
             found = installed_at(Path(home))
@@ -166,10 +175,21 @@ class Canonical:
             self.findings.error(code, message, self._at("depots", name, "conf", setting).key_where, hint)
         catalog = self._catalog_entry(name, entry, traits)
         location = self._location(name, entry, traits, catalog)
-        return Depot(
+        depot = Depot(
             *(name, entry.kind, location, self._catalog(name, catalog, traits, location) if catalog else None),
             *(entry.conf, where, self._publish(name, entry, traits, catalog)),
         )
+        self._check_guard(depot, traits, "catalog" if entry.catalog else "location")
+        return depot
+
+    def _check_guard(self, depot: Depot, traits: Traits, cause: str) -> None:
+        """Report locks that a depot's catalog does not have, and a depot that would need one."""
+        refused = list(traits.check_catalog(depot))
+        for key, (code, message, hint) in refused:
+            where = self._at("depots", depot.name, "catalog", "properties", key).key_where
+            self.findings.error(code, message, where, hint)
+        for code, message, hint in () if refused else traits.check_guard(depot):
+            self.findings.warning(code, message, self._at("depots", depot.name, cause).key_where, hint)
 
     def _catalog_entry(self, name: str, entry: DepotEntry, traits: Traits) -> CatalogEntry | None:
         if entry.catalog is None:
@@ -230,7 +250,7 @@ class Canonical:
                 self.findings.error("catalogs-differ", message, at, hint)
 
     def _check_shared_catalogs(self, depots: Mapping[str, Depot]) -> None:
-        """Report two depots over one catalog: each would have leases and sealed writes that the other does not know."""
+        """Report depots that share a catalog: each would have leases and sealed writes unknown to the other."""
         known: dict[tuple[str, str, str], str] = {}
         for depot in depots.values():
             (traits,) = held_by(depot.kind)
@@ -239,7 +259,7 @@ class Canonical:
             of_type = traits.catalogs[depot.catalog.type]
             if of_type.keeps_depots_apart:
                 continue
-            # Where a location is optional, it only says where new tables go: the catalog finds the others without it.
+            # An optional location only says where new tables go; the catalog finds existing tables without it.
             location = "" if of_type.location == "optional" else depot.location.rstrip("/")
             servers = [(depot.catalog.type, server, location) for server in servers_of(depot.catalog.uri)]
             same = next((known[each] for each in servers if each in known), None)
@@ -307,11 +327,6 @@ class Canonical:
 
     def _at(self, *path: str | int) -> Found:
         return follow(self.node, path)
-
-
-def _upkeep(entry: MaintainEntry) -> Upkeep:
-    limits = (entry.small_files, entry.small_file_size, entry.delete_files, entry.level0_files)
-    return Upkeep(Thresholds(*limits, entry.age, entry.quiet), entry.retention)
 
 
 def _settings(entry: SettingsEntry) -> Settings:

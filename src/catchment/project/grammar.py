@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from catchment.formats.registry import PLANNED, all_traits, depot_kinds, supporting
 from catchment.project.address import DEPOT_NAME
-from catchment.project.model import Hook, HookEvent, Settings, Thresholds
+from catchment.project.model import Hook, HookEvent, Project, Residency, Settings, Thresholds
 from catchment.project.sizes import parse_size
 from catchment.project.spark_versions import SPARK_LINES
 from catchment.spec.grammar.durations import Duration
@@ -296,6 +296,11 @@ class ProjectFile(_Entry):
         description="Engines by name; `default` exists without being named here.",
         json_schema_extra=_names(ENGINE_NAME),
     )
+    resident: Residency = Field(
+        Project.resident,
+        description="Whether commands leave their engines behind for the next ones: always, never, or auto: those on "
+        "a terminal do, for ten idle minutes. With never, none is used either.",
+    )
     vars: Annotated[Variables, BeforeValidator(_nothing_as_empty)] = Field(
         default_factory=dict,
         description="Variables by name, which `${NAME}` stands for in this file and in workflows: a default, or type "
@@ -324,7 +329,7 @@ class ProjectFile(_Entry):
 
 def project_schema() -> dict[str, Any]:
     """The JSON Schema of `catchment.yaml`."""
-    from catchment.spec.json_schema import tidy  # with the grammar of workflows, which takes its time to load
+    from catchment.spec.json_schema import tidy  # imports the grammar of workflows, which is slow
 
     models: list[type[BaseModel]] = [ProjectFile, Variable]
     _, whole = models_json_schema([(each, "validation") for each in models], ref_template="#/definitions/{model}")

@@ -34,7 +34,7 @@ class Depot:
     catalog: Catalog | None = None
     """The catalog of its tables, if it has one."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Spark and Hadoop settings needed to reach the store, which are part of the engine's; of servers, their own."""
+    """Spark and Hadoop settings that reach the store, added to the engine's; for servers, connection settings."""
     where: Position | None = None
     publish: str | None = None
     """The published catalog: a second one in the same database, whose readers see only published versions."""
@@ -60,7 +60,7 @@ class Engine:
     packages: tuple[str, ...] = ()
     """Maven coordinates in addition to those that the depots need."""
     spark_home: str | None = None
-    """A Spark on this machine, whose line is `spark`."""
+    """A Spark installation on this machine, of the line `spark`."""
     where: Position | None = None
 
     @property
@@ -76,11 +76,11 @@ class Settings:
     max_pending: int = 1000
     """Sealed writes of one table that may wait to be published; beyond it, writers wait before they write."""
     keep_days: int = 90
-    """How long the metastore keeps what is over: writes, windows and events."""
+    """How many days the metastore keeps finished writes, windows and events."""
     linger: float = 0.0
     """How many seconds a sealed write waits for other writes of its run to the same table, to share their commit."""
     pass_environment: tuple[str, ...] = ()
-    """Environment variables that engines get beyond those that they need; `*` at the end stands for any rest."""
+    """Environment variables that engines get beyond those that they need; a trailing `*` matches any suffix."""
 
 
 @dataclass(frozen=True)
@@ -89,32 +89,35 @@ class Thresholds:
 
     small_files: int = 5
     small_file_bytes: int | None = None
-    """Smaller files count as small; None for an eighth of the size that the table aims at."""
+    """Smaller files count as small; None for an eighth of the table's target file size."""
     delete_files: int = 5
     """Files of deletes, or data files with deleted rows."""
     level0_files: int = 5
     """Files that readers have to merge by key."""
     age: float = 3600.0
-    """Seconds after which a partition with anything to merge is compacted although it is below the others."""
+    """Seconds after which a partition with anything to merge is compacted even below the other thresholds."""
     quiet: float = 60.0
-    """Seconds for which a partition must not have been written, unless it is far above the others."""
+    """Seconds since the last write before a partition is compacted, unless it is far above the other thresholds."""
+    small_file_where: Position | None = field(default=None, compare=False)
+    """Where the project file says what counts as small."""
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """How the tables of a depot, or one table, are looked after."""
+    """How the tables of a depot, or one table, are maintained."""
 
     thresholds: Thresholds = Thresholds()
     retention: float | None = None
-    """Snapshots older than so many seconds are expired; None to expire only those of tables whose writers never do."""
+    """Snapshots older than this many seconds are expired; None expires only those of tables whose writers never do."""
 
 
+Residency = Literal["auto", "always", "never"]
 HookEvent = Literal["run-failed", "run-late", "service-dead"]
 
 
 @dataclass(frozen=True)
 class Hook:
-    """Somebody who is told what happens: a command or a webhook."""
+    """A command or a webhook that is notified of events."""
 
     name: str
     webhook: str | None = None
@@ -122,9 +125,9 @@ class Hook:
     command: tuple[str, ...] = ()
     """Given if and only if there is no webhook."""
     on: tuple[HookEvent, ...] = ("run-failed", "service-dead")
-    """What the hook is told of by itself."""
+    """The events that the hook is notified of by default."""
     late_after: float | None = None
-    """A run is late if it has not ended so many seconds after it was due, or began; given if and only if it is told."""
+    """Seconds after it was due, or began, when an unfinished run is late; given if and only if `on` has run-late."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +149,9 @@ class Project:
     include_paths: tuple[Path, ...] = ()
     """Directories outside the root from which workflows may include files."""
     maintain: Mapping[str, Upkeep] = field(default_factory=dict)
-    """Upkeep by the name of a depot, or by the address of a table, which goes first."""
+    """Upkeep by the name of a depot or the address of a table; that of the table takes precedence."""
     notify: tuple[Hook, ...] = ()
-    """Who is told what happens."""
+    """The hooks that are notified of events."""
     environment: str | None = None
     """The environment that was chosen."""
     environments: tuple[str, ...] = ()
@@ -156,7 +159,11 @@ class Project:
     variables: Mapping[str, Value] = field(default_factory=dict)
     """The variables of the project file, with their values in this environment."""
     shared_depots: frozenset[str] = frozenset()
-    """Depots that are the same outside the environment."""
+    """Depots that are the same inside and outside the environment."""
+    resident: Residency = "auto"
+    """Whether commands leave their engines behind for the next command: always, never, or (auto) on a terminal."""
+    attended: bool = False
+    """Whether a person waits for the command at a terminal."""
 
     @property
     def home(self) -> Path:

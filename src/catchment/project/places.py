@@ -12,12 +12,12 @@ from catchment.project.model import home_in
 
 
 def default_metastore(environment: str | None) -> str:
-    """The metastore of a project, or of one of its environments, that names none."""
+    """The default metastore of a project, or of one of its environments."""
     return f"{_SQLITE}{home_in(Path(), environment) / 'metastore.db'}"
 
 
 def absolute(text: str, root: Path) -> str:
-    """A URI unchanged, anything else (also `file:`) as an absolute path of this machine."""
+    """A URI unchanged; anything else, including `file:`, as an absolute path on this machine."""
     if text.startswith("file:"):
         text = unquote(urlsplit(text).path)
     elif is_uri(text):
@@ -32,11 +32,11 @@ def absolute(text: str, root: Path) -> str:
 
 
 def server_list(text: str) -> str:
-    """Servers as `host:port,host:port`; raises `RequestError` if the text is no such list."""
+    """Servers as `host:port,host:port`; raises `RequestError` if the text is not such a list."""
     servers = [part.strip() for part in text.split(",")]
     for server in servers:
         host, _, port = server.rpartition(":")
-        if not re.fullmatch(r"[^\s/:@]+|\[[0-9A-Fa-f:.]+\]", host) or not port.isdigit() or int(port) > _LAST_PORT:
+        if not re.fullmatch(r"[^\s/:@]+|\[[0-9A-Fa-f:.]+\]", host) or not port.isdecimal() or int(port) > _LAST_PORT:
             raise RequestError(
                 f"`{server}` is no server", code="bad-location", hint="write host:port, or several of them with commas"
             )
@@ -85,11 +85,11 @@ def _problem(url: str) -> str | None:
 
 
 _PORTS = {"http": 80, "https": 443, "thrift": 9083}
-"""The ports of catalogs that a uri need not name."""
+"""The default ports of catalogs, which a uri may omit."""
 
 
 def servers_of(uri: str | None) -> tuple[str, ...]:
-    """The servers that a catalog's uri names, each in one spelling; several are copies of one."""
+    """The servers in a catalog's uri, in one canonical spelling; several are replicas of one catalog."""
     return tuple(_server(part.strip()) for part in (uri or "").split(","))
 
 
@@ -97,6 +97,6 @@ def _server(uri: str) -> str:
     try:
         parts = urlsplit(uri)
         port = parts.port or _PORTS.get(parts.scheme)
-    except ValueError:  # whoever connects reports it
+    except ValueError:  # reported when something connects to it
         return uri
     return f"{parts.scheme}://{parts.hostname}:{port}{parts.path.rstrip('/')}?{parts.query}"

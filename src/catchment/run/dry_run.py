@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from catchment.engine.launcher import EngineProcess
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run.engine_pool import Launch
@@ -24,7 +23,7 @@ def dry_run(
     sample: int | None = SAMPLE_ROWS,
     rows: int = SHOWN_ROWS,
     tell: Callable[[str], None] = lambda _: None,
-    launch: Launch = EngineProcess.start,
+    launch: Launch | None = None,
 ) -> list[Mapping[str, Any]]:
     """What each job would compute. Without a sample, no rows are read: columns alone are looked at.
 

@@ -12,6 +12,7 @@ from catchment.plan import fitting
 from catchment.project import depots
 from catchment.project.model import Engine, Project
 from catchment.project.spark_versions import installed_at
+from catchment.run.residents.control import ResidentReport, reports
 from catchment.store import read_store
 from catchment.store.engines import LivingEngine
 
@@ -39,6 +40,8 @@ class EngineList:
     engines: tuple[EngineReport, ...]
     others: tuple[LivingEngine, ...]
     """Running engines that the project does not know; other projects may use the same metastore."""
+    residents: tuple[ResidentReport, ...]
+    """Engines that stay on this machine when the command that started them has ended."""
 
 
 def list_engines(project: Project) -> EngineList:
@@ -46,8 +49,9 @@ def list_engines(project: Project) -> EngineList:
     with read_store(project.metastore) as store:
         living = store.engines.living()
     known = fitting.available(project)
-    reports = tuple(_report(engine, project, living) for engine in known.values())
-    return EngineList(reports, tuple(each for each in living if each.engine not in known))
+    engines = tuple(_report(engine, project, living) for engine in known.values())
+    others = tuple(each for each in living if each.engine not in known)
+    return EngineList(engines, others, tuple(reports(project)))
 
 
 def _report(engine: Engine, project: Project, living: Sequence[LivingEngine]) -> EngineReport:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Protocol
 
@@ -15,10 +14,14 @@ from catchment.engine.protocol import Command, Reply
 from catchment.errors import EngineLost
 from catchment.events.hub import Hub
 from catchment.plan.model import EnginePlan
+from catchment.run.mailbox import Mailbox
 
 
 class Process(Protocol):
     """An engine process as the launcher returns it."""
+
+    is_chosen_late: bool
+    """Whether it may turn out to be an engine that was there already."""
 
     def send(self, command: Command) -> None: ...
 
@@ -65,7 +68,7 @@ class EnginePool:
         self._hub = hub
         self._running: dict[str, RunningEngine] = {}
         self._ending: list[Thread] = []
-        self._messages: SimpleQueue[tuple[list[RunningEngine], Reply | EngineLost]] = SimpleQueue()
+        self._messages: Mailbox[tuple[list[RunningEngine], Reply | EngineLost]] = Mailbox()
 
     def need(self, key: str) -> RunningEngine:
         """The engine with this key; a new process is started if there is none."""
@@ -75,11 +78,10 @@ class EnginePool:
 
     def receive(self, timeout: float) -> Message | None:
         """The next message of any engine; None on timeout. Messages of ended engines are dropped."""
-        try:
-            sender, reply = self._messages.get(timeout=max(timeout, 0.0))
-        except Empty:
+        received = self._messages.get(timeout)
+        if received is None:
             return None
-        engine = sender[0]
+        (engine,), reply = received
         return (engine, reply) if self._running.get(engine.key) is engine else None
 
     def forget(self, engine: RunningEngine) -> None:
@@ -115,7 +117,6 @@ class EnginePool:
             inbox=lambda _key, reply: self._messages.put((sender, reply)),
         )
         sender.append(RunningEngine(plan, process))
-        self._hub.emit(
-            "engine-starting", engine=plan.key, data={"spark": plan.engine.spark, "master": plan.engine.master}
-        )
+        about = {"spark": plan.engine.spark, "master": plan.engine.master, "resident": process.is_chosen_late}
+        self._hub.emit("engine-starting", engine=plan.key, data=about)
         return sender[0]

@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from catchment import private_files
-from catchment.engine.launcher import EngineProcess
 from catchment.errors import CatchmentError, SetupError
 from catchment.events.hub import Hub
 from catchment.events.sinks import JsonLines
@@ -22,6 +21,7 @@ from catchment.project.secrets import Redactor
 from catchment.run.engine_pool import EnginePool
 from catchment.run.identity import RunFacts, log_directory
 from catchment.run.job_queue import JobQueue
+from catchment.run.residents.choosing import launching
 from catchment.run.results import Run
 from catchment.run.run_options import RunOptions
 from catchment.run_model import RunRequest, new_run_id
@@ -48,7 +48,7 @@ class Execution:
         self._queue = JobQueue({job.name: job.depends_on for job in facts.plan.jobs}, facts.kept)
         self._engines = EnginePool(
             facts.plan.engines,
-            launch=options.launch or EngineProcess.start,
+            launch=options.launch or launching(project),
             log_dir=self._log_dir,
             secrets=project.secrets,
             hub=self._hub,

@@ -167,7 +167,12 @@ class Executor:
         engine.ready = True
         for attempt in self._on(engine):
             self._send(attempt)
-        started = {"spark": ready.spark_version, "application": ready.application_id, "ui": ready.ui}
+        started = {
+            "spark": ready.spark_version,
+            "application": ready.application_id,
+            "ui": ready.ui,
+            "resident": ready.resident,
+        }
         seconds = time.monotonic() - engine.since
         self._hub.emit("engine-ready", engine=engine.key, data={**started, "seconds": seconds})
 

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from catchment import private_files
-from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import (
     AskHealth,
     Cancel,
@@ -47,6 +46,7 @@ from catchment.run.engine_pool import Launch
 from catchment.run.inspection import Tell as Tell
 from catchment.run.inspection import What, asked_about
 from catchment.run.query_result import QueryResult
+from catchment.run.residents.choosing import launching
 from catchment.run_model import RunRequest
 from catchment.table_health import TableHealth
 
@@ -75,7 +75,7 @@ class LakeSession:
 
         `tables` names those whose tables are meant. `files` names those whose files are to be reached, too.
         """
-        self._project, self._tell, self._launch = project, tell, launch or EngineProcess.start
+        self._project, self._tell, self._launch = project, tell, launch or launching(project)
         self._reason: str | None = None
         if planned is None:
             choice = choose_reader(project, engine, {*tables, *files})

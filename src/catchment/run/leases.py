@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from catchment import process_identity
 from catchment.errors import Cancelled, LeaseHeld
 from catchment.run.identity import owner
 from catchment.run.run_options import RunOptions
-from catchment.run.services import processes
 from catchment.store import Store
 from catchment.store.holding import HeldLease
 from catchment.store.leases import Holder
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.2
 
 def held_lease(store: Store, run_id: str, seconds: float) -> HeldLease:
     """Hold the lease of a run; raises LeaseHeld if another process executes the run."""
-    return HeldLease.acquire(store.leases, lease_name(run_id), owner(), seconds, process=processes.identity())
+    return HeldLease.acquire(store.leases, lease_name(run_id), owner(), seconds, process=process_identity.identity())
 
 
 def inherited_lease(store: Store, run_id: str, options: RunOptions) -> HeldLease:
@@ -37,7 +37,7 @@ def _await_end(store: Store, run_id: str, options: RunOptions) -> None:
     name = lease_name(run_id)
     first = last = store.leases.holder(name)
     while last is not None and first is not None and not _is_alive(first, last):
-        if last.process is not None and processes.is_gone(last.process):
+        if last.process is not None and process_identity.is_gone(last.process):
             options.tell(f"the process of run {run_id} has died; this one takes it over")
             store.leases.end(name, last)
             return
@@ -51,5 +51,9 @@ def _await_end(store: Store, run_id: str, options: RunOptions) -> None:
 
 def _is_alive(first: Holder, last: Holder) -> bool:
     """Whether the holder is known to be alive: its process is here, or it has changed or renewed its lease."""
-    here = last.process is not None and processes.is_here(last.process) and not processes.is_gone(last.process)
+    here = (
+        last.process is not None
+        and process_identity.is_here(last.process)
+        and not process_identity.is_gone(last.process)
+    )
     return here or last.fence != first.fence or last.seconds_left > first.seconds_left

@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 from typing import cast
 
 from catchment.errors import RequestError
+from catchment.process_identity import is_gone
 from catchment.project.model import Project
 from catchment.run.results import ErrorReport, JobResult, JobStatus, Run, RunStatus, RunSummary
-from catchment.run.services.processes import is_gone
 from catchment.store import Store, read_store
 from catchment.store.records import JobRecord, RunRecord
 

@@ -11,7 +11,7 @@ Range = tuple[Position, Position]
 
 
 class Findings:
-    """The diagnostics so far."""
+    """The diagnostics collected so far."""
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
@@ -31,7 +31,7 @@ class Findings:
         self._found.extend(diagnostics)
 
     def settle(self, places: Iterable[Range]) -> None:
-        """Hide every later diagnostic about these values: what is wrong with them has been reported."""
+        """Hide every later diagnostic about these values: their problem has already been reported."""
         self._causes.update(self._found)
         self._settled.update(dict.fromkeys(places))
 
@@ -41,10 +41,10 @@ class Findings:
         return tuple(self._settled)
 
     def in_order(self, first_file: str) -> tuple[Diagnostic, ...]:
-        """All diagnostics without duplicates, ordered by file and line; `first_file` comes first."""
+        """All diagnostics without duplicates, ordered by file, line and text; `first_file` comes first."""
         start = Position(first_file, 0, 0)
         unique = (each for each in dict.fromkeys(self._found) if each in self._causes or not self._is_settled(each))
-        return tuple(sorted(unique, key=lambda d: ((w := d.where or start).file != first_file, w, d.code)))
+        return tuple(sorted(unique, key=lambda d: ((w := d.where or start).file != first_file, w, d.code, d.message)))
 
     def _is_settled(self, found: Diagnostic) -> bool:
         where = found.where

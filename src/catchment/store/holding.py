@@ -1,4 +1,4 @@
-"""Holding a right in the metastore while its owner works: a thread renews it until it is given back or lost."""
+"""Holds a lease while its owner works: a thread renews it until it is released or lost."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from threading import Event, Thread
 from types import TracebackType
 
 from catchment.errors import CatchmentError, LeaseLost, MetastoreUnavailable
-from catchment.store.leases import Lease, Leases, ProcessIdentity
+from catchment.process_identity import ProcessIdentity
+from catchment.store.leases import Lease, Leases
 
 log = logging.getLogger(__name__)
 
 RENEWALS = 4
-"""Renewals in the time that a lease lasts; a few may fail before anybody takes its owner for dead."""
+"""Renewals within the duration of a lease; a few may fail before the owner counts as dead."""
 AGAIN_SECONDS = 1.0
-"""How long to wait after a step that failed."""
+"""The pause after a failed step."""
 
 
 class Repeated:
-    """Takes a step again and again in a thread of its own, until it is stopped or a lease is lost.
+    """Repeats a step in a thread of its own, until it is stopped or a lease is lost.
 
-    A metastore that does not answer, or that refuses, is asked again a moment later. No trouble ends the thread:
-    whoever renews a lease is alive, and only the metastore can say that it is lost.
+    If the metastore does not answer or refuses, the step is repeated a moment later. No error ends the thread: the
+    holder of the lease is alive, and only the metastore can say that the lease is lost.
     """
 
     def __init__(self, name: str, step: Callable[[], object], every: float) -> None:
         self.lost: LeaseLost | None = None
-        """Why there is nothing to renew any more."""
+        """Why the thread ended by itself: there is no lease left to renew."""
         self._name, self._step, self._every = name, step, every
         self._stopped = Event()
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop; returns when no step is under way any more."""
+        """Stop; returns once no step is running."""
         self._stopped.set()
         self._thread.join()
 
@@ -58,12 +59,12 @@ class Repeated:
 
 
 class HeldLease:
-    """A lease that was acquired, and is renewed until it is released.
+    """An acquired lease, which is renewed until it is released.
 
-    Another process may take it over if this one is not heard from for too long. Work that must not go on then calls
-    `check` on its way; other work goes on, because something else decides between the two. Where `stalled` is given,
-    a holder that has neither called `check` nor made progress for so many seconds hangs, and its lease is left to
-    whoever wants it. `progress` is asked only then: whatever it returns is something else after each step of the work.
+    Another process may take it over if this one is not heard from for too long. Work that must stop in that case calls
+    `check` as it goes; other work goes on, because something else decides between the two processes. If `stalled` is
+    given, a holder that has neither called `check` nor made progress for that many seconds counts as hung, and its
+    lease is left to expire. `progress` is called only then; its result differs after each step of the work.
     """
 
     def __init__(
@@ -96,14 +97,14 @@ class HeldLease:
         progress: Callable[[], object] = lambda: None,
         process: ProcessIdentity | None = None,
     ) -> HeldLease:
-        """Take a lease that nobody holds; raises LeaseHeld if somebody does."""
+        """Acquire a free lease; raises LeaseHeld if another process holds it."""
         lease = leases.acquire(name, owner, seconds, process)
         return cls(leases, lease, seconds, every=every, stalled=stalled, progress=progress)
 
     def check(self, trust: float = math.inf) -> None:
-        """Raise LeaseLost if somebody took the lease over.
+        """Raise LeaseLost if another process took over the lease.
 
-        The last renewal is trusted for so many seconds. If it is older, the metastore is asked before this returns.
+        The last renewal is trusted for `trust` seconds. If it is older, the lease is first confirmed in the metastore.
         """
         self._moved = time.monotonic()
         if self._renewal.lost is not None:
@@ -114,7 +115,7 @@ class HeldLease:
             self._renewed = asked
 
     def release(self) -> None:
-        """Give the lease back. If the metastore does not answer, the lease runs out by itself."""
+        """Release the lease. If the metastore does not answer, the lease expires by itself."""
         self._renewal.stop()
         with suppress(MetastoreUnavailable):
             self._leases.release(self.lease)

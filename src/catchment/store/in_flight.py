@@ -1,4 +1,4 @@
-"""Writes in flight: the files and the history of a table that they still need."""
+"""Writes in flight: which files and which part of a table's history they still need."""
 
 from __future__ import annotations
 
@@ -22,21 +22,28 @@ class InFlight:
     buffers: frozenset[str]
     """Names of directories whose files will be, or may have been, published."""
     sequence: int | None
-    """Commits with a greater sequence number tell which writes are done; None where nobody asks."""
+    """Commits with a greater sequence number tell which writes are done; None if no write needs that."""
     snapshots: frozenset[int]
-    """States that writes began from."""
+    """The snapshots that writes began from."""
     oldest: float
-    """Seconds since 1970: since then, somebody may have written files that nobody refers to yet."""
+    """Seconds since 1970: files written after this may belong to a write although nothing refers to them yet."""
 
 
-def in_flight(connection: Connection, target: str) -> InFlight:
-    """What the writes of a table need that are open or sealed, or whose fate nobody knows."""
+def in_flight(connection: Connection, target: str, table_uuid: str | None = None) -> InFlight:
+    """What the writes of a table need that are open, sealed or of unknown fate.
+
+    With the uuid of the table, also those that another project has begun under another name of the depot.
+    """
+    by_name = writes.c.target == target
+    by_any_name = or_(by_name, writes.c.table_uuid == table_uuid) if table_uuid else by_name
     columns = (writes.c.state, writes.c.mode, writes.c.buffer, writes.c.buffered, writes.c.base_sequence)
-    found = select(*columns, writes.c.base_snapshot, writes.c.opened).where(writes.c.target == target)
+    found = select(*columns, writes.c.base_snapshot, writes.c.opened)
     fate_unknown = and_(writes.c.state == "abandoned", writes.c.error["code"].as_string() == FATE_UNKNOWN)
-    rows = [row for which in (UNFINISHED, fate_unknown) for row in connection.execute(found.where(which)).mappings()]
+    # Of unknown fate are only files that the table has, or that a new attempt writes again: their own name is enough.
+    wanted = ((UNFINISHED, by_any_name), (fate_unknown, by_name))
+    rows = [row for which in wanted for row in connection.execute(found.where(*which)).mappings()]
     waiting = [row for row in rows if row["state"] != "abandoned"]
-    # Maintenance changes no rows: if nobody hears of its end, it is simply done again.
+    # Maintenance changes no rows: if its outcome is unknown, it is simply done again.
     looking = [row for row in waiting if row["mode"] != "maintain"]
     return InFlight(
         frozenset(_name(row["buffer"]) for row in rows if row["buffered"]),
@@ -47,17 +54,17 @@ def in_flight(connection: Connection, target: str) -> InFlight:
 
 
 def is_used(connection: Connection, target: str, table_uuid: str) -> bool:
-    """Whether a table has open or sealed writes, or committed ones that were not those of a table it has replaced."""
+    """Whether a table has open or sealed writes, or committed ones that went to this table and not a predecessor."""
     committed = and_(writes.c.state == "committed", writes.c.table_uuid == table_uuid)
     found = select(writes.c.write_id).where(writes.c.target == target, or_(UNFINISHED, committed)).limit(1)
     return connection.scalar(found) is not None
 
 
 def is_unused() -> ColumnElement[bool]:
-    """Whether nobody will publish a buffer that was left: it is no longer that of its write, or that has ended.
+    """Whether a leftover buffer will never be published: its write has another buffer by now, or has ended.
 
-    A write that is committed and was never sealed here was learned from the table, which may have the files of another
-    attempt. Its engine may still be filling the buffer.
+    A committed write that was never sealed here was learned from the table, which may have the files of another
+    attempt. Its engine may still be filling the buffer, so the buffer counts as used until the engine is lost.
     """
     learned = and_(writes.c.state == "committed", writes.c.number.is_(None), writes.c.owner.not_in(not_gone()))
     has_ended = or_(writes.c.state == "abandoned", learned)

@@ -1,4 +1,4 @@
-"""Leases: a time-limited right with a fencing number that only grows. Time is the database's, never a machine's."""
+"""Leases: time-limited rights with a fencing number that only grows. They expire by the database's clock."""
 
 from __future__ import annotations
 
@@ -10,31 +10,21 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Double, FromClause, Row, and_, bindparam, select, update
 
 from catchment.errors import LeaseHeld, LeaseLost
+from catchment.process_identity import ProcessIdentity
 from catchment.store.database import Database, database_time, insert_missing, repeatable
 from catchment.store.schema import leases
 
 CLOCK_SECONDS = 1.0
-"""How far the database's clock may go back without anybody minding."""
+"""How far the database's clock may go back without affecting leases."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A right that was given; whoever acts on it shows its fence."""
+    """An acquired lease. Its fence proves to the metastore that it is still held."""
 
     name: str
     owner: str
     fence: int
-
-
-@dataclass(frozen=True)
-class ProcessIdentity:
-    """A process, so that others on its machine can tell whether it is still alive."""
-
-    machine: str | None
-    """One boot of one machine, or of one container; None where that cannot be told."""
-    pid: int
-    born: int | None
-    """When the process was started, by the machine's own count: a number that is used again has another."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +35,7 @@ class Holder:
     fence: int
     seconds_left: float
     process: ProcessIdentity | None = None
-    """The process that holds it, if it has said so."""
+    """The process that holds it, if it was recorded."""
 
 
 class Leases:
@@ -56,9 +46,9 @@ class Leases:
 
     @repeatable
     def acquire(self, name: str, owner: str, seconds: float, process: ProcessIdentity | None = None) -> Lease:
-        """Take a lease that nobody holds; raises LeaseHeld where somebody does.
+        """Acquire a free lease; raises LeaseHeld if another process holds it.
 
-        Where the process of the holder is given, others on its machine need not wait for the lease when it has died.
+        If the holder's process is given, others on its machine need not wait for the lease to expire when it has died.
         """
         with self._database.fleeting() as connection:
             insert_missing(connection, leases, {"name": name, "fence": 0, "expires": 0.0, "seconds": seconds})
@@ -70,18 +60,18 @@ class Leases:
         raise _held(name, holder)
 
     def take(self, name: str, owner: str, seconds: float) -> Lease | None:
-        """Take a lease that nobody holds; None if somebody does."""
+        """Acquire a free lease; None if another process holds it."""
         if self._is_held(name):
-            return None  # asking costs nothing; trying to take it would queue up with every writer of the metastore
+            return None  # a read is cheap; an attempt to acquire would queue behind every writer of the metastore
         try:
             return self.acquire(name, owner, seconds)
         except LeaseHeld:
             return None
 
     def renew(self, lease: Lease, seconds: float) -> None:
-        """Hold a lease for longer; raises LeaseLost where somebody else took it. Never waits for a lost connection.
+        """Extend a lease; raises LeaseLost if another process took it over. Never waits for a lost connection.
 
-        A lease that ran out but was taken by nobody is still ours: its fence proves that nobody acted in between.
+        A lease that expired but was not taken over is still ours: its fence proves that nobody acted in between.
         """
         with self._database.renewing() as connection:
             _lock(connection, lease)
@@ -89,29 +79,29 @@ class Leases:
 
     @repeatable
     def confirm(self, lease: Lease, seconds: float) -> None:
-        """Renew a lease for somebody who cannot go on without an answer."""
+        """Renew a lease for a caller that cannot go on without an answer."""
         self.renew(lease, seconds)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back; does nothing where it is no longer ours. The fence stays, so that it can only grow."""
+        """Release a lease; does nothing if it is no longer ours. The fence stays, so that it only ever grows."""
         with self._database.fleeting() as connection:
             give_back(connection, lease)
 
     @repeatable
     def end(self, name: str, holder: Holder) -> None:
-        """End the lease of a holder that is known to be dead; does nothing where it is no longer the holder."""
+        """End the lease of a holder that is known to be dead; does nothing if it is no longer the holder."""
         with self._database.fleeting() as connection:
             give_back(connection, Lease(name, holder.owner, holder.fence))
 
     @repeatable
     def holder(self, name: str) -> Holder | None:
-        """Who holds the lease now; None where nobody does."""
+        """Who holds the lease now; None if nobody does."""
         with self._database.reading() as connection:
             return _holder(connection, name)
 
     @contextmanager
     def holding(self, lease: Lease) -> Iterator[Connection]:
-        """A writing transaction that happens only while the lease is ours; raises LeaseLost otherwise."""
+        """A writing transaction that runs only while the lease is ours; raises LeaseLost otherwise."""
         with self._database.writing() as connection:
             _lock(connection, lease)
             yield connection
@@ -123,18 +113,18 @@ class Leases:
 
 
 def is_held(given: FromClause) -> ColumnElement[bool]:
-    """Whether a lease has time left; not if that is more than it was ever given, because the clock went back."""
+    """Whether a lease has time left; False if it has more than it was given, because the clock went back."""
     now = database_time()
     return and_(given.c.expires > now, given.c.expires <= now + given.c.seconds + CLOCK_SECONDS)
 
 
 def give_back(connection: Connection, lease: Lease) -> None:
-    """Give a lease back together with something else; does nothing where it is no longer ours."""
+    """Release a lease within a transaction; does nothing if it is no longer ours."""
     ours = {"of_lease": lease.name, "its_fence": lease.fence, "its_owner": lease.owner}
     connection.execute(_GIVE_BACK, ours)
 
 
-# Made once: every write takes a lease and gives it back.
+# Built once, because every write takes and releases a lease.
 _THIS = leases.c.name == bindparam("of_lease")
 _FROM_NOW = {"expires": database_time() + bindparam("given", type_=Double()), "seconds": bindparam("given")}
 _HELD = select(leases.c.name).where(_THIS, is_held(leases))
@@ -149,20 +139,20 @@ _TAKE = (
 _RENEW = update(leases).where(_THIS).values(_FROM_NOW)
 _GIVE_BACK = (
     update(leases)
-    # By owner too: when a lease is removed as old, its fences begin anew.
+    # The owner is compared, too: after an old lease was removed, its fence starts again.
     .where(_THIS, leases.c.fence == bindparam("its_fence"), leases.c.owner == bindparam("its_owner"))
     .values(owner=None, expires=0.0)
 )
 
 
 def _limit(connection: Connection, name: str) -> None:
-    """After the clock went back, let a lease last for its own length from now: its holder has time to renew it."""
+    """After the clock went back, let a lease last for its full duration from now: its holder has time to renew it."""
     limit = database_time() + leases.c.seconds
     connection.execute(update(leases).where(leases.c.name == name, leases.c.expires > limit).values(expires=limit))
 
 
 def _lock(connection: Connection, lease: Lease) -> None:
-    """Make sure that the lease is ours, and that nobody can take it until the transaction ends."""
+    """Check that the lease is ours, and lock it so that it cannot be taken until the transaction ends."""
     this = select(leases.c.owner, leases.c.fence).where(leases.c.name == lease.name)
     row = connection.execute(this.with_for_update()).one_or_none()
     if row is None or (row.owner, row.fence) != (lease.owner, lease.fence):
@@ -181,7 +171,7 @@ def _holder(connection: Connection, name: str) -> Holder | None:
 
 
 def process_of(row: Row[Any]) -> ProcessIdentity | None:
-    """The process that holds the lease of a row, if it has said so."""
+    """The process that holds the lease of a row, if it was recorded."""
     return None if row.pid is None else ProcessIdentity(row.machine, row.pid, row.born)
 
 

@@ -25,13 +25,13 @@ _OF_AN_ATTEMPT = (
     *("sealed", "finished", "number", "rows_written", "bytes_written", "files_written"),
     *("descriptors", "snapshot_id", "error"),
 )
-"""What the attempt before left in the row."""
+"""The columns that an earlier attempt may have filled."""
 MOST_FILES, MOST_PACKED = 20_000, 8_000_000
-"""Files, and characters of packed descriptors, that are published at once: a gigabyte of memory has to hold them."""
+"""The most files, and characters of packed descriptors, to publish at once: they must fit in a gigabyte of memory."""
 
 
 class WritesMoved(Exception):
-    """Writes are no longer as they were read: another consolidator was at them, and they must be read again."""
+    """Another consolidator has changed the writes since they were read; they must be read again."""
 
 
 class Ledger:
@@ -42,7 +42,7 @@ class Ledger:
 
     @cached_property
     def metastore(self) -> str:
-        """The identity of the metastore, the same in every copy of it: commits bear it."""
+        """The identity of the metastore, which is the same in every copy of it and is recorded in commits."""
         return self._database.patiently(self._read_identity)
 
     def _read_identity(self) -> str:
@@ -57,7 +57,7 @@ class Ledger:
 
     @repeatable
     def beginning_with(self, prefix: str) -> tuple[Entry, ...]:
-        """The writes whose ids begin so."""
+        """The writes whose ids begin with a prefix."""
         these = select(writes).where(writes.c.write_id.startswith(prefix, autoescape=True))
         with self._database.reading() as connection:
             return tuple(entry_of(row) for row in connection.execute(these.order_by(writes.c.write_id)))
@@ -66,11 +66,11 @@ class Ledger:
     def open(self, intent: Intent) -> Entry:
         """Begin a write, or begin it again after a lost attempt; one that is sealed or committed stays as it is.
 
-        May be repeated where the answer was lost, as may every step of the ledger.
+        May be repeated if the answer was lost, like every step of the ledger.
         """
         with self._database.fleeting() as connection:
             if insert_missing(connection, writes, row_of(intent)):
-                # Looked up after the insert: whoever removes the old row of a committed write does both at once.
+                # Looked up after the insert: pruning moves the row of a committed write to `done` in one transaction.
                 if (known_done := _done_before(connection, intent)) is not None:
                     return known_done
             else:
@@ -82,16 +82,16 @@ class Ledger:
                     return _another_try(connection, known)
                 elif known.state == "committed" or _is_ours(known, intent):
                     return known
-                if known.state == "open":  # of one that was given up, the buffer was left before
+                if known.state == "open":  # the buffer of an abandoned write is among the leftovers already
                     leave(connection, known, known.error)
-                # Changed in place, not deleted and made anew: whoever waits for the row's lock must find it.
+                # Updated in place, not deleted and inserted: a transaction that waits for the row's lock must find it.
                 again = row_of(intent) | dict.fromkeys(_OF_AN_ATTEMPT)
                 connection.execute(update(writes).where(writes.c.write_id == intent.write_id).values(again))
         return Entry(intent, "open", tried=False, contents=None, snapshot_id=None, error=None)
 
     @repeatable
     def seal(self, intent: Intent, contents: Contents) -> None:
-        """The promise: from here on the write will be published, even if this engine dies."""
+        """Seal a write. This is the promise: from here on it will be published, even if this engine dies."""
         with self._database.writing() as connection:
             number, this = _next_number(connection, intent.target), {"id": intent.write_id, "of_buffer": intent.buffer}
             size = {"rows": contents.rows, "bytes": contents.bytes, "files": contents.files}
@@ -118,7 +118,7 @@ class Ledger:
 
     @repeatable
     def sealed_ids(self, target: str) -> tuple[str, ...]:
-        """The ids of the sealed writes of a table in the order of their seals, with those that were set aside."""
+        """The ids of a table's sealed writes in the order of their seals, including those that were set aside."""
         sealed = writes.c.target == target, writes.c.state == "sealed"
         these = select(writes.c.write_id).where(*sealed).order_by(writes.c.number)
         with self._database.reading() as connection:
@@ -132,22 +132,22 @@ class Ledger:
 
     @repeatable
     def waits(self, write_id: str) -> bool:
-        """Whether a write is sealed and waits to be published, cheaply."""
+        """Whether a write is sealed and waits to be published; cheaper than `find`."""
         with self._database.reading() as connection:
             return connection.scalar(statements.WAITS, {"id": write_id}) is not None
 
     @repeatable
     def state(self, write_id: str) -> WriteState | None:
-        """The state of one write, cheaply."""
+        """The state of one write; cheaper than `find`."""
         with self._database.reading() as connection:
             return connection.scalar(select(writes.c.state).where(writes.c.write_id == write_id))
 
     @repeatable
     def mark_tried(self, batch: Sequence[Entry]) -> None:
-        """Remember that a swap is about to be sent: from here on only the table's history tells what became of it.
+        """Record that a swap is about to be sent: from here on only the table's history tells what became of it.
 
-        Raises WritesMoved for a consolidator that slept while another one worked: a write that was abandoned since may
-        have lost its files, and one that was tried or committed since may be in a history that is already expired.
+        Raises WritesMoved if this consolidator paused while another one worked: a write that was abandoned since may
+        have lost its files, and one that was tried or committed since may be in a history that has already expired.
         """
         these = {"ids": [write.write_id for write in batch]}
         as_read = {(write.write_id, write.intent.buffer, "sealed", int(write.tried)) for write in batch}
@@ -158,9 +158,9 @@ class Ledger:
 
     @repeatable
     def mark_planned(self, write: Entry, contents: Contents) -> None:
-        """Remember what publishing a write of files will change, before its first change.
+        """Record what publishing a write of plain files will change, before the first change.
 
-        Files have no history to look into: what the ledger says here is what a roll-forward does. Raises WritesMoved
+        Plain files have no history to look into: a roll-forward does exactly what is recorded here. Raises WritesMoved
         as `mark_tried` does.
         """
         this = (writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer)
@@ -172,9 +172,9 @@ class Ledger:
 
     @repeatable
     def mark_committed(self, target: str, snapshots: Mapping[str, int | None]) -> tuple[str, ...]:
-        """Record which snapshot of a table holds each write. Its history is the truth; this only remembers it.
+        """Record which snapshot of a table holds each write. The table's history is the truth; this is only a copy.
 
-        Says which writes the ledger does not have: somebody has replaced the metastore by an older copy since they were
+        Returns the writes that the ledger does not have: the metastore was replaced by an older copy since they were
         read from it.
         """
         ids = _in_order(snapshots)
@@ -183,23 +183,23 @@ class Ledger:
         these = [{"id": write_id, "of_target": target, "snapshot": snapshots[write_id]} for write_id in ids]
         with self._database.writing() as connection:
             connection.execute(statements.COMMIT, these)
-            # Somebody may have given one of them up before it was found in the history: its files stay now.
+            # One of them may have been abandoned before it was found in the history: its files must stay now.
             connection.execute(statements.KEEP_BUFFERS, {"ids": ids, "of_target": target})
             known = known_ids(connection, ids)
         return tuple(write_id for write_id in ids if write_id not in known)
 
     @repeatable
     def learn(self, target: str, dataset: Mapping[str, Any], published: Sequence[Published]) -> tuple[str, ...]:
-        """Catch up with the history of a table: writes that it has, and that the ledger has lost, are committed.
+        """Record as committed the writes that are in a table's history but that the ledger has lost.
 
-        Says which. Seals are numbered on from the newest of them.
+        Returns their ids. Later seals get numbers after the newest of them.
         """
         with self._database.writing() as connection:
             return learn(connection, target, dataset, published)
 
     @repeatable
     def set_aside(self, write: Entry, error: Mapping[str, Any]) -> None:
-        """Take a write out of the queue that cannot be published, and keep it: the others go on without it."""
+        """Take a write that cannot be published out of the queue, and keep it; the others go on without it."""
         this = writes.c.write_id == write.write_id, writes.c.buffer == write.intent.buffer, writes.c.state == "sealed"
         with self._database.writing() as connection:
             connection.execute(update(writes).where(*this).values(error=dict(error)))
@@ -208,7 +208,7 @@ class Ledger:
     def finish(self, intent: Intent, contents: Contents, snapshot_id: int | None) -> bool:
         """Record a write that its format has committed by itself, without a seal. The format's log is the truth.
 
-        True where the ledger had lost the write: an older copy of the metastore has taken its place since it began.
+        Returns True if the ledger had lost the write: the metastore was replaced by an older copy since it began.
         """
         done = {
             "state": "committed",
@@ -224,22 +224,22 @@ class Ledger:
         with self._database.writing() as connection:
             if connection.execute(update(writes).where(*ours).values(done)).rowcount:
                 return False
-            # A row that is there is committed already, or its write goes to another table by now.
+            # If the row exists, it is committed already, or the write goes to another table by now.
             lost = not known_ids(connection, [intent.write_id])
             return lost and insert_missing(connection, writes, row_of(intent) | done)
 
     @repeatable
     def abandon(self, write: Entry, error: Mapping[str, Any]) -> bool:
-        """Give up a write that cannot be published; its files stay until recovery removes them.
+        """Abandon a write that cannot be published; its files stay until recovery removes them.
 
-        False where the write has moved on since it was read: an engine that was taken for dead may have sealed it.
+        Returns False if the write has changed since it was read: an engine that was taken for dead may have sealed it.
         """
         with self._database.writing() as connection:
             return write.state in ("open", "sealed") and abandon_in(connection, write, error)
 
     @repeatable
     def ownerless(self, target: str, state: Literal["open", "sealed"] = "open") -> tuple[Entry, ...]:
-        """The writes of a table whose engine is no longer heard from."""
+        """The writes of a table whose engine is lost, without those that were set aside."""
         gone = writes.c.owner.not_in(not_gone())
         lost = select(writes).where(writes.c.target == target, writes.c.state == state, gone, writes.c.error.is_(None))
         with self._database.reading() as connection:
@@ -247,7 +247,7 @@ class Ledger:
 
     @repeatable
     def unfinished(self) -> Mapping[str, Mapping[str, Any]]:
-        """The datasets that have something to recover, by their targets: sealed or open writes, or leftovers."""
+        """The datasets that have something to recover, by target: sealed or open writes, or leftovers."""
         begun = select(writes.c.target, writes.c.dataset).where(UNFINISHED)
         with self._database.reading() as connection:
             found = connection.execute(begun.union_all(select(leftovers.c.target, leftovers.c.dataset)))
@@ -255,20 +255,20 @@ class Ledger:
         return dict(sorted(datasets.items()))
 
     @repeatable
-    def in_flight(self, target: str) -> InFlight:
-        """What the writes of a table need that are open or sealed, or whose fate nobody knows."""
+    def in_flight(self, target: str, table_uuid: str | None = None) -> InFlight:
+        """What the writes of a table need that are open, sealed or of unknown fate, under any name of its depot."""
         with self._database.reading() as connection:
-            return in_flight(connection, target)
+            return in_flight(connection, target, table_uuid)
 
     @repeatable
     def is_used(self, target: str, table_uuid: str) -> bool:
-        """Whether anybody writes a table, or has committed to this one of its name."""
+        """Whether a table has unfinished writes, or committed ones that went to the table with this uuid."""
         with self._database.reading() as connection:
             return is_used(connection, target, table_uuid)
 
     @repeatable
     def leftovers(self, target: str) -> tuple[tuple[str, str], ...]:
-        """(write id, directory) of the buffers of a table that nobody will publish."""
+        """(write id, directory) of the buffers of a table that will never be published."""
         left = select(leftovers.c.write_id, leftovers.c.buffer).where(leftovers.c.target == target, is_unused())
         left = left.order_by(leftovers.c.buffer)
         with self._database.reading() as connection:
@@ -276,7 +276,7 @@ class Ledger:
 
     @repeatable
     def forget(self, buffers: Iterable[str]) -> None:
-        """The directories are removed."""
+        """Remove buffers from the leftovers: recovery has nothing more to do for them."""
         removed = _in_order(buffers)
         if not removed:
             return
@@ -297,21 +297,21 @@ def _last_within(connection: Connection, target: str, limit: int, files: int, pa
 
 
 def _check_fate(known: Entry) -> None:
-    """Nobody writes again what may be in the table, until a person says that it is not."""
+    """Raise if the write may be in the table: it is not written again until a person says that it is not there."""
     if known.state == "abandoned" and (known.error or {}).get("code") == FATE_UNKNOWN:
         error = known.error or {}
         raise JobError(str(error["message"]), code=FATE_UNKNOWN, hint=error.get("hint"))
 
 
 def _another_try(connection: Connection, known: Entry) -> Entry:
-    """A sealed write; if it was set aside, it is back in the queue."""
+    """The sealed write, put back in the queue if it was set aside."""
     if known.error is not None:
         connection.execute(update(writes).where(writes.c.write_id == known.write_id).values(error=None))
     return replace(known, error=None)
 
 
 def _done_before(connection: Connection, intent: Intent) -> Entry | None:
-    """The write as it was committed long ago; its new row goes again."""
+    """The write if it was committed long ago and pruned; its new row is then removed."""
     known = find_done(connection, intent.write_id)
     if known is None or known.intent.target != intent.target:
         return None
@@ -320,18 +320,18 @@ def _done_before(connection: Connection, intent: Intent) -> Entry | None:
 
 
 def _is_ours(known: Entry, intent: Intent) -> bool:
-    """Whether this very attempt has opened the write already, and only the answer was lost."""
+    """Whether this attempt has opened the write already, and only the answer was lost."""
     return known.state == "open" and known.intent.buffer == intent.buffer
 
 
 def _was_sealed(connection: Connection, intent: Intent) -> bool:
-    """Whether this very attempt has sealed the write already, and only the answer was lost."""
+    """Whether this attempt has sealed the write already, and only the answer was lost."""
     known = find_in(connection, intent.write_id)
     return known is not None and known.intent.buffer == intent.buffer and known.state in ("sealed", "committed")
 
 
 def _check_elsewhere(known: Entry, intent: Intent) -> None:
-    """A run that is resumed after its output was given another address writes there; what it promised comes first."""
+    """Raise if the write is sealed for another table: that seal must be published before the run writes elsewhere."""
     if known.state == "sealed":
         raise JobError(
             f"{known.write_id} is sealed for {known.intent.target} and not published yet, and is now to go to "
@@ -351,13 +351,13 @@ def _locked(connection: Connection, write_id: str) -> Entry:
 def _next_number(connection: Connection, target: str) -> int:
     """The number of the next seal of a table.
 
-    The row stays locked until the seal is committed, so the order of the numbers is the order in which the seals of a
-    table can be seen: a consolidator that sees one has seen every seal before it. A sequence would not promise that.
+    The row stays locked until the seal is committed, so the seals of a table become visible in the order of their
+    numbers: a consolidator that sees one sees every seal before it. A database sequence would not guarantee that.
     """
     insert_missing(connection, seals, {"target": target, "number": 0})
     return int(connection.execute(statements.NUMBER, {"of_target": target}).scalar_one())
 
 
 def _in_order(keys: Iterable[str]) -> list[str]:
-    """The order in which everybody locks several rows: two who want the same ones never wait for each other."""
+    """The order in which all transactions lock several rows, so that two of them cannot deadlock."""
     return sorted(set(keys))

@@ -1,4 +1,4 @@
-"""What the metastore knows of runs and ticks: plain rows, as written and as read. Times are seconds since 1970, UTC."""
+"""Runs and ticks as the metastore records them. Times are seconds since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from catchment.process_identity import ProcessIdentity
 from catchment.run_model import Choices, InputResult, OutputResult, RunRequest
-from catchment.store.leases import ProcessIdentity
 
 
 @dataclass(frozen=True)
@@ -16,19 +16,19 @@ class RunRecord:
     workflow: str
     file: str
     status: str
-    """`running` of a run whose lease has run out reads as `dead`."""
+    """A run that is recorded as `running`, but whose lease has expired, is `dead`."""
     request: RunRequest
     started: float
     resumed: float | None
-    """When the run was last taken up again."""
+    """When the run was last resumed."""
     ended: float
-    """When it finished; for a dead run when its lease ran out, for a running one now."""
+    """When it finished; for a dead run when its lease expired, for a running one now."""
     jobs: int
     succeeded: int
     choices: Choices = field(default_factory=Choices)
-    """What is run of its workflow, and with which values."""
+    """Which part of the workflow is run, and with which values."""
     process: ProcessIdentity | None = None
-    """The process that executes it, or that did so last."""
+    """The process that executes it, or executed it last."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class TickRecord:
     owner: str
     run_id: str | None
     tries: int
-    """How often somebody started or resumed the run."""
+    """How often the run was started or resumed."""
     status: str
-    """`claimed` before there is a run; `dead` of a run whose lease has run out."""
+    """`claimed` before it has a run; `dead` if the lease of its run has expired."""
     asked: str | None
     """Why its run was asked to stop."""
     reason: str | None
@@ -88,7 +88,7 @@ class TickRecord:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more will become of it."""
+        """Whether a scheduler has nothing more to do for it."""
         return self.status not in ("claimed", "running", "dead")
 
     @property

@@ -1,4 +1,4 @@
-"""Services: what was asked for, who supervises it, and what became of it. Only the holder of its lease changes it."""
+"""Services: what each one runs, who supervises it, and what became of it. Only its supervisor changes its status."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Any, Literal
 
 from sqlalchemy import Row, Select, and_, case, delete, func, insert, select, update
 
+from catchment.process_identity import ProcessIdentity
 from catchment.store.database import Database, database_time, repeatable
-from catchment.store.leases import Lease, Leases, ProcessIdentity, give_back, is_held
+from catchment.store.leases import Lease, Leases, give_back, is_held
 from catchment.store.schema import leases, services
 
+ENGINE = "engine"
+"""The kind of resident engines; the kind of any other service is the name of its verb."""
 PREFIX = "service/"
-"""What the names of the leases of services begin with."""
+"""The prefix of the names of service leases."""
 
 RestartPolicy = Literal["never", "on-failure"]
 Outcome = Literal["succeeded", "failed", "stopped"]
 ServiceStatus = Literal["running", "restarting", "stopping", "succeeded", "failed", "stopped", "dead"]
 ACTIVE: tuple[ServiceStatus, ...] = ("running", "restarting", "stopping")
-"""The status of a service whose supervisor is alive."""
+"""The statuses of a service whose supervisor is alive."""
 
 
 def service_lease(name: str) -> str:
@@ -28,11 +31,11 @@ def service_lease(name: str) -> str:
 
 @dataclass(frozen=True)
 class ServiceOrder:
-    """What a service is asked to do."""
+    """What a service is to run."""
 
     name: str
     kind: str
-    """The verb."""
+    """The verb, or `engine`."""
     command: tuple[str, ...]
     """The arguments of `catchment`; never with a secret."""
     directory: str
@@ -41,10 +44,15 @@ class ServiceOrder:
     """The path of its log, on the host where it runs."""
     restart: RestartPolicy = "never"
 
+    @property
+    def matters(self) -> bool:
+        """Whether its death is worth a report; the next command simply replaces an engine that was left behind."""
+        return self.kind != ENGINE or self.restart != "never"
+
 
 @dataclass(frozen=True)
 class SupervisorProcess(ProcessIdentity):
-    """The process that looks after a service."""
+    """The process that supervises a service."""
 
     owner: str
     """The owner of the service's lease."""
@@ -61,10 +69,10 @@ class ServiceRecord:
     """`dead` if its end was not recorded and nobody holds its lease."""
     started: float
     finished: float | None
-    """When it ended; of a dead service when its lease ran out."""
+    """When it ended; for a dead service when its lease expired."""
     restarts: int
     exit_code: int | None
-    """Of the newest process of the command that has ended."""
+    """The exit code of the last process of the command that has ended."""
     error: str | None
     stop_requested: bool
 
@@ -75,7 +83,7 @@ class ServiceRecord:
 
 
 class Services:
-    """Begin, follow, ask to stop and read services."""
+    """Records and reads services, and requests to stop them."""
 
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
@@ -83,7 +91,7 @@ class Services:
 
     @repeatable
     def begin(self, lease: Lease, order: ServiceOrder, supervisor: SupervisorProcess) -> None:
-        """Record a service that starts, in place of an ended one of the same name."""
+        """Record a service that starts; it replaces an ended one of the same name."""
         row = {
             **asdict(order),
             "command": list(order.command),
@@ -109,9 +117,9 @@ class Services:
 
     @repeatable
     def finish(self, lease: Lease, name: str, outcome: Outcome, exit_code: int | None, error: str | None) -> bool:
-        """Record the end of a service and give its lease back, in one step: its name is free when it has ended.
+        """Record the end of a service and release its lease in one transaction: its name is free once it has ended.
 
-        Returns whether it was still this supervisor's.
+        Returns whether the service still belonged to this supervisor.
         """
         this = services.c.name == name, services.c.owner == lease.owner
         values = {"status": outcome, "finished": database_time(), "exit_code": exit_code, "error": error}
@@ -121,39 +129,39 @@ class Services:
         return found == 1
 
     def request_stop(self, record: ServiceRecord) -> None:
-        """Ask a service to stop; its supervisor looks here, wherever it is."""
+        """Ask a service to stop; its supervisor polls for this request, on whichever machine it runs."""
         this = services.c.name == record.order.name, services.c.owner == record.supervisor.owner
         with self._database.writing() as connection:
             connection.execute(update(services).where(*this).values(stop_requested=True))
 
     def is_stop_requested(self, name: str) -> bool:
-        """Whether somebody has asked the service to stop. Does not wait for a metastore that does not answer."""
+        """Whether the service was asked to stop. Does not wait for a metastore that does not answer."""
         asked = select(services.c.name).where(services.c.name == name, services.c.stop_requested)
         with self._database.reading() as connection:
             return connection.scalar(asked) is not None
 
     def unreported(self) -> list[ServiceRecord]:
-        """Services whose end was not recorded, and of which nobody has told yet that they have died."""
+        """Services whose end was not recorded, and that have not been reported as dead yet."""
         open_ = services.c.finished.is_(None), ~services.c.reported
         with self._database.reading() as connection:
             return [_record(row) for row in connection.execute(_records().where(*open_))]
 
     def report(self, record: ServiceRecord) -> bool:
-        """Take it upon oneself to tell that a service has died; False if somebody else has done so."""
+        """Claim the report that a service has died; False if another process has claimed it."""
         this = services.c.name == record.order.name, services.c.owner == record.supervisor.owner, ~services.c.reported
         with self._database.writing() as connection:
             return connection.execute(update(services).where(*this).values(reported=True)).rowcount == 1
 
     @repeatable
     def all(self) -> list[ServiceRecord]:
-        """Every service, those that started last first."""
+        """Every service, the last started first."""
         query = _records().order_by(services.c.started.desc(), services.c.name)
         with self._database.reading() as connection:
             return [_record(row) for row in connection.execute(query)]
 
     @repeatable
     def find(self, name: str) -> ServiceRecord | None:
-        """One service; None if there is none of this name."""
+        """One service; None if there is none with this name."""
         with self._database.reading() as connection:
             row = connection.execute(_records().where(services.c.name == name)).one_or_none()
         return _record(row) if row else None
@@ -164,7 +172,7 @@ class Services:
 
 
 def _records() -> Select[Any]:
-    # By owner too: a new supervisor has the lease a moment before it has the row.
+    # The owner is compared, too: a new supervisor has the lease a moment before it replaces the row.
     held = func.coalesce(and_(is_held(leases), leases.c.owner == services.c.owner), False)
     ran_out = func.coalesce(func.nullif(leases.c.expires, 0.0), services.c.started)
     return select(

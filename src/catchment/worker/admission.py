@@ -16,8 +16,10 @@ from catchment.jvm.heap import HeapUse
 LIMIT = 0.65
 """The share of the heap that may be in use. A collector that keeps its generations apart cannot fill much more."""
 UNKNOWN_BYTES = 32 * 2**20
-"""What a job is taken to need until it has run for SETTLE_SECONDS; from then on the heap shows what it needs."""
+"""What a job is taken to need until its stages have run for SETTLE_SECONDS; then the heap shows what it needs."""
 SETTLE_SECONDS = 5.0
+STAGELESS_SECONDS = 60.0
+"""The same for a job without a stage: on a busy machine it may still be planned, and a stream may wait for files."""
 SMALL_BYTES = UNKNOWN_BYTES // 4
 """The same, once SMALL_JOBS in a row have ended and the heap was never full meanwhile: they are small here."""
 SMALL_JOBS = 16
@@ -43,8 +45,22 @@ class Full:
 
 
 @dataclass(eq=False)
-class _Ticket:
+class Place:
+    """The place of one job in the memory of its engine."""
+
     admitted: float = 0.0
+    stages_since: float | None = None
+    """When Spark was first seen at one of its stages."""
+
+    def see_stages(self, now: float) -> None:
+        """Note that Spark runs a stage of the job."""
+        self.stages_since = self.stages_since or now
+
+    def is_settled(self, now: float) -> bool:
+        """Whether the heap shows what the job needs."""
+        if self.stages_since is None:
+            return now - self.admitted >= STAGELESS_SECONDS
+        return now - self.stages_since >= SETTLE_SECONDS
 
 
 class MemoryGate:
@@ -54,8 +70,8 @@ class MemoryGate:
         self._heap = heap
         self._clock = clock
         self._changed = threading.Condition()
-        self._waiting: deque[_Ticket] = deque()
-        self._running: set[_Ticket] = set()
+        self._waiting: deque[Place] = deque()
+        self._running: set[Place] = set()
         self._collected: float | None = None
         self._last: HeapUse | None = None
         self._ended = 0
@@ -64,56 +80,56 @@ class MemoryGate:
     @contextmanager
     def admitted(
         self, cancelled: threading.Event, on_wait: Callable[[Full], None], on_admission: Callable[[float], None]
-    ) -> Iterator[None]:
+    ) -> Iterator[Place]:
         """Hold a place while the context lasts. Reports if there is none yet, and how long it took to get one."""
-        ticket = _Ticket()
+        place = Place()
         try:
-            if full := self._enter(ticket):
+            if full := self._enter(place):
                 on_wait(full)
-                on_admission(self._wait(ticket, cancelled))
-            yield
+                on_admission(self._wait(place, cancelled))
+            yield place
         finally:
-            self._leave(ticket)
+            self._leave(place)
 
-    def _enter(self, ticket: _Ticket) -> Full | None:
+    def _enter(self, place: Place) -> Full | None:
         with self._changed:
-            self._waiting.append(ticket)
-            if self._takes(ticket):
+            self._waiting.append(place)
+            if self._takes(place):
                 return None
             # Whoever is ahead has measured; with nobody ahead, this job has.
             return Full(self._last or self._heap.measure(), len(self._running))
 
-    def _wait(self, ticket: _Ticket, cancelled: threading.Event) -> float:
+    def _wait(self, place: Place, cancelled: threading.Event) -> float:
         began = self._clock()
         with self._changed:
-            while not self._takes(ticket):
+            while not self._takes(place):
                 if cancelled.is_set():
                     raise Cancelled("the job was cancelled while it waited for memory")
                 self._changed.wait(POLL_SECONDS)
         return self._clock() - began
 
-    def _leave(self, ticket: _Ticket) -> None:
+    def _leave(self, place: Place) -> None:
         with self._changed:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
-            if ticket in self._running:
-                self._running.remove(ticket)
+            if place in self._waiting:
+                self._waiting.remove(place)
+            if place in self._running:
+                self._running.remove(place)
                 self._ended += 1
             self._changed.notify_all()
 
-    def _takes(self, ticket: _Ticket) -> bool:
-        if self._waiting[0] is not ticket or (self._running and not self._has_room()):
+    def _takes(self, place: Place) -> bool:
+        if self._waiting[0] is not place or (self._running and not self._has_room()):
             return False
         self._waiting.popleft()
-        ticket.admitted = self._clock()
-        self._running.add(ticket)
+        place.admitted = self._clock()
+        self._running.add(place)
         self._changed.notify_all()
         return True
 
     def _has_room(self) -> bool:
         """Whether one more job fits beside those that run and those whose needs are not known yet."""
         now = self._clock()
-        unknown = sum(now - each.admitted < SETTLE_SECONDS for each in self._running)
+        unknown = sum(not each.is_settled(now) for each in self._running)
         needed = (unknown + 1) * (SMALL_BYTES if self._ended >= SMALL_JOBS else UNKNOWN_BYTES)
         heap = self._last = self._heap.measure()
         if heap.used + needed <= LIMIT * heap.most:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
@@ -48,28 +49,39 @@ from catchment.maintain.actions import health, maintain_by_hand
 from catchment.maintain.changes import make_change
 from catchment.maintain.dropping import drop_table
 from catchment.project.secrets import Redactor
-from catchment.worker.admission import Full, MemoryGate
-from catchment.worker.channel import Channel
+from catchment.worker.admission import Full, MemoryGate, Place
+from catchment.worker.clients import Client
 from catchment.worker.questions import inspect, recover_tables
 from catchment.worker.session import Application
 from catchment.worker.stage_progress import stage_progress
 
 
 class Attempt:
-    """A command of the launcher, from its arrival until it is answered."""
+    """A command of a client, from its arrival until it is answered."""
 
-    def __init__(self, work: Work, start: Start, channel: Channel) -> None:
+    def __init__(self, work: Work, start: Start, client: Client) -> None:
         self.work = work
+        self.client = client
+        self.group = f"{client.number}/{work.attempt}"
+        """The group of its Spark jobs; two clients may have attempts of one name."""
+        self.abandoned: float | None = None
+        """Since when its client is gone."""
         self._start = start
-        self._channel = channel
+        self._channel = channel = client.channel
         self._cancelled = threading.Event()
         self._lingering = Lingering(work.attempt, channel.send)
+        self._place = Place()
         self._sending = threading.Lock()
         self._answered = False
 
     @property
     def id(self) -> str:
         return self.work.attempt
+
+    def abandon(self) -> None:
+        """Cancel what nobody waits for any more: its client is gone."""
+        self.abandoned = time.monotonic()
+        self.cancel()
 
     def cancel(self) -> None:
         """Stop as soon as possible; the attempt then fails with the code `cancelled`."""
@@ -83,8 +95,8 @@ class Attempt:
     def run(self, application: Application) -> None:
         """Run the command and send the answer; raises only if the JVM is gone."""
         try:
-            _join_job_group(application.context, self.work)
-            with self._place(application.memory), application.session() as session:
+            self._join_job_group(application.context)
+            with self._admitted(application.memory) as self._place, application.session() as session:
                 reply: Reply = self._answer(session, application)
         except Exception as error:
             if (reason := application.stop_reason()) is not None:
@@ -97,19 +109,21 @@ class Attempt:
     def stop_if_cancelled(self, context: SparkContext) -> None:
         """If the attempt was cancelled, end the Spark jobs that it has started since."""
         if self._cancelled.is_set():
-            context.cancelJobGroup(self.id)
+            context.cancelJobGroup(self.group)
 
     def send_progress(self, context: SparkContext) -> None:
         """Report the progress of the attempt's Spark jobs."""
-        progress = stage_progress(context, self.id) if isinstance(self.work, RunJob) else None
+        progress = stage_progress(context, self.group) if isinstance(self.work, RunJob) else None
+        if progress:
+            self._place.see_stages(time.monotonic())
         with self._sending:
             if progress and not self._answered:
                 self._channel.send(Note(self.id, "progress", progress))
 
-    def _place(self, gate: MemoryGate) -> AbstractContextManager[None]:
+    def _admitted(self, gate: MemoryGate) -> AbstractContextManager[Place]:
         """A place in the engine's memory. Only jobs wait for one; the other commands are small, or somebody watches."""
         if not isinstance(self.work, RunJob):
-            return nullcontext()
+            return nullcontext(self._place)
         return gate.admitted(self._cancelled, partial(self._waits, self.work), partial(self._goes_on, self.work))
 
     def _waits(self, work: RunJob, full: Full) -> None:
@@ -203,7 +217,7 @@ class Attempt:
                 raise problem from error
 
     def _job_log(self, work: RunJob) -> AbstractContextManager[logging.Logger]:
-        path = Path(self._start.log_dir) / f"{work.job.name}.{work.number}.log"
+        path = Path(self.client.log_dir) / f"{work.job.name}.{work.number}.log"
         return job_log(path, work.job.log_level, Redactor(self._start.secrets))
 
     def _sessions(self, application: Application) -> Callable[[], AbstractContextManager[SparkSession]]:
@@ -211,11 +225,16 @@ class Attempt:
 
         @contextmanager
         def opened() -> Iterator[SparkSession]:
-            _join_job_group(application.context, self.work)
+            self._join_job_group(application.context)
             with application.session() as session:
                 yield session
 
         return opened
+
+    def _join_job_group(self, context: SparkContext) -> None:
+        name = self.work.job.name if isinstance(self.work, RunJob) else self.work.kind
+        context.setJobGroup(self.group, name, interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", name)
 
     def _to_catchment_error(self, error: Exception) -> CatchmentError:
         # A cancelled Spark job fails in many ways, and none of those errors says that it was cancelled.
@@ -223,9 +242,3 @@ class Attempt:
             return Cancelled("the job was cancelled")
         problem = from_spark(error)
         return with_amounts(problem, self._start.engine) if problem.code == EngineOutOfMemory.code else problem
-
-
-def _join_job_group(context: SparkContext, work: Work) -> None:
-    name = work.job.name if isinstance(work, RunJob) else work.kind
-    context.setJobGroup(work.attempt, name, interruptOnCancel=True)
-    context.setLocalProperty("spark.scheduler.pool", name)

@@ -26,6 +26,7 @@ from catchment.errors import CatchmentError, SetupError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import ClosesSessions, PreparesEngines
 from catchment.formats.registry import open_all
+from catchment.job.cached_tables import uncache
 from catchment.jvm.heap import Heap
 from catchment.store import PATIENCE_SECONDS, open_store
 from catchment.worker.admission import MemoryGate
@@ -88,7 +89,8 @@ class Application:
         self._writer: Writer | None = None
         self._presence: Presence | None = None
         self.context: SparkContext = spark.sparkContext
-        self.memory = MemoryGate(Heap(spark))
+        self.heap = Heap(spark)
+        self.memory = MemoryGate(self.heap)
 
     @classmethod
     def start(cls, start: Start) -> Application:
@@ -145,6 +147,7 @@ class Application:
         try:
             yield session
         finally:
+            uncache(session)
             for format in open_all({depot.kind for depot in self._start.engine.depots}, ClosesSessions):
                 format.close(session)
             sessions.clearActiveSession()

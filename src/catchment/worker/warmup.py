@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from catchment.engine.protocol import RunJob, RunQuery, Start, commands
+from catchment.engine.protocol import RunJob, RunQuery, Start
+from catchment.engine.wire import command
 from catchment.errors import Position
 from catchment.formats.registry import held_by
 from catchment.job.rows import run_query
@@ -53,6 +54,6 @@ def _table_format() -> str:
 
 
 if __name__ == "__main__":
-    command = commands.validate_json(Path(sys.argv[1]).read_bytes())
-    if isinstance(command, Start):
-        run_sample_job(command)
+    start = command(Path(sys.argv[1]).read_bytes())
+    if isinstance(start, Start):
+        run_sample_job(start)

@@ -15,6 +15,7 @@ from catchment.run.schedule.scheduled_workflows import read
 from catchment.store import open_store
 from catchment.store.ticks import Claim
 from tests.concurrency.schedule.conftest import Project, wait_until
+from tests.matrices import exhaustive
 
 NEVER = "0 0 1 1 *"
 DAILY = "0 0 * * *"
@@ -52,6 +53,7 @@ def test_killed_after_the_claim_the_tick_is_taken_over_with_its_own_time(flow: P
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killed_between_the_claim_and_the_start_of_the_run(flow: Project) -> None:
     flow.write("", cron="* * * * * *", concurrencyPolicy="Forbid")
     with flow.scheduler(fault="claimed") as first:
@@ -95,6 +97,7 @@ def test_a_run_that_is_killed_is_taken_up_by_its_scheduler(flow: Project) -> Non
     _taken_up(flow)
 
 
+@pytest.mark.slow
 def test_scheduler_and_run_killed_together(flow: Project) -> None:
     go_on = held_up(flow)
     with flow.scheduler() as first:
@@ -116,6 +119,7 @@ def _taken_up(flow: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_that_dies_again_and_again_is_given_up(flow: Project) -> None:
     flow.write("", cron=NEVER)
     flow.file.with_suffix(".dies").touch()
@@ -144,9 +148,8 @@ def until_caught_up(flow: Project, ticks: int) -> list[tuple[str, str]]:
     return flow.begun()
 
 
-@pytest.mark.parametrize(
-    "policy", ["Forbid", *(pytest.param(policy, marks=pytest.mark.slow) for policy in ("Allow", "Replace"))]
-)
+@pytest.mark.parametrize("policy", ["Forbid", *exhaustive("Allow", "Replace")])
+@pytest.mark.slow
 def test_every_missed_tick_is_made_up_for_one_after_the_other(flow: Project, policy: str) -> None:
     flow.write("sleep 0.3", cron=DAILY, catchup="all", concurrencyPolicy=policy)
     last = behind(flow, 3)
@@ -157,6 +160,7 @@ def test_every_missed_tick_is_made_up_for_one_after_the_other(flow: Project, pol
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_last_missed_tick_is_made_up_for(flow: Project) -> None:
     flow.write("", cron=DAILY, catchup="last")
     last = behind(flow, 3)
@@ -187,6 +191,7 @@ def test_the_first_start_of_a_schedule_has_missed_nothing(flow: Project) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_whatever_is_killed_at_random_every_tick_has_one_run(flow: Project) -> None:
     flow.write("sleep 0.2", cron="*/2 * * * * *", concurrencyPolicy="Allow")
     draw = random.Random(6)

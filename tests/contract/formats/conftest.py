@@ -15,6 +15,8 @@ from tests.spark.lake import LiveEngine
 
 OFTEN = ("test_an_append_adds", "test_a_dynamic_overwrite_touches_only_what_it_produced")
 """What is tried more often than the rest of formats that are like another."""
+OFTEN_AT = ("data-written", "sealed", "manifest-list-written", "before-swap", "planned", "old-removed", "before-marked")
+"""Points of the commit path that are tried more often than those between them."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -49,7 +51,7 @@ def _marks(kind: Kind, test: str, point: str | None = None) -> list[pytest.MarkD
 
 
 def _is_often(kind: Kind, point: str) -> bool:
-    return kind in (ICEBERG, PARQUET) or point == kind.half_way
+    return point in (OFTEN_AT if kind in (ICEBERG, PARQUET) else (kind.half_way,))
 
 
 @pytest.fixture

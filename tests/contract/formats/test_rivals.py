@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Callable
 
+import pytest
+
 from catchment.plan.model import Dataset
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.contract.formats.jobs import put, whole
@@ -42,6 +44,7 @@ def test_engines_that_replace_the_same_partitions(
     kind.check(here, target)
 
 
+@pytest.mark.slow
 def test_readers_see_the_old_state_or_the_new_one(
     kind: Kind,
     here: LiveEngine,

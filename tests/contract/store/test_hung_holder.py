@@ -107,14 +107,17 @@ def test_a_second_writer_is_let_in_when_the_first_one_hangs(filled: Filled, monk
     def progress() -> object:
         return time.monotonic() if works.is_set() else None
 
-    with only_writer(store, TARGET, "engine/first", progress):
-        with pytest.raises(CommitConflict) as refused, only_writer(store, TARGET, "engine/second", time.monotonic):
+    with only_writer(store, TARGET, "/lake/t", "engine/first", progress):
+        with (
+            pytest.raises(CommitConflict) as refused,
+            only_writer(store, TARGET, "/lake/t", "engine/second", time.monotonic),
+        ):
             """Not while the first one works."""
         assert refused.value.code == "second-writer"
         works.clear()
 
         def enters() -> bool:
-            with suppress(CommitConflict), only_writer(store, TARGET, "engine/second", time.monotonic):
+            with suppress(CommitConflict), only_writer(store, TARGET, "/lake/t", "engine/second", time.monotonic):
                 return True
             return False
 

@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sqlalchemy import delete, text, update
 
 from catchment.errors import LeaseHeld, LeaseLost
+from catchment.process_identity import ProcessIdentity
 from catchment.run_model import RunRequest
 from catchment.store import Lease, Store
-from catchment.store.leases import ProcessIdentity
 from catchment.store.runs import lease_name
 from catchment.store.schema import leases
 

@@ -14,6 +14,7 @@ from catchment.errors import EngineLost, Position
 from catchment.plan.model import Commits, Dataset, JobPlan
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.spark.lake import HERE, LiveEngine, by, deleting, job, merging, output, reading, writing
 from tests.spark.paimon.jobs import ids, keyed, snapshots
 
@@ -32,7 +33,7 @@ def texts(engine: LiveEngine, target: Dataset) -> list[tuple[Any, ...]]:
     return engine.rows(f"SELECT id, text FROM {target.identifier} ORDER BY id")
 
 
-@pytest.mark.parametrize("bucket", ["2", "-1"])
+@pytest.mark.parametrize("bucket", ["2", *exhaustive("-1")])
 def test_every_action_of_a_merge(here: LiveEngine, target: Dataset, bucket: str) -> None:
     here.run(base(target, bucket=bucket))
     when = (
@@ -47,6 +48,7 @@ def test_every_action_of_a_merge(here: LiveEngine, target: Dataset, bucket: str)
     assert last["snapshot_id"] == report.snapshot_id
 
 
+@pytest.mark.exhaustive
 def test_a_merge_creates_the_table_it_needs_and_says_what_it_cannot_do(here: LiveEngine, target: Dataset) -> None:
     rows = "SELECT id, 'new' AS text FROM range(2)"
     bare = here.fail(merging(rows, target, ON, UPSERT))
@@ -86,6 +88,7 @@ def test_rows_are_deleted_once_and_an_incremental_reader_is_told(here: LiveEngin
     assert (wrong.code, wrong.where.line if wrong.where else None) == ("column-not-found", 20)
 
 
+@pytest.mark.exhaustive
 def test_tables_whose_rows_cannot_be_deleted(here: LiveEngine, target: Dataset, fresh: str) -> None:
     here.run(writing("SELECT id FROM range(3)", target, mode="append"))
     assert here.fail(deleting(target, "target.id = 1")).code == "row-changes-unsupported"
@@ -95,7 +98,7 @@ def test_tables_whose_rows_cannot_be_deleted(here: LiveEngine, target: Dataset, 
     assert "ignore-delete" in here.fail(deleting(other, "target.id = 1")).message
 
 
-@pytest.mark.parametrize("point", ["data-written", "sealed", "before-swap", "swap-applied"])
+@pytest.mark.parametrize("point", ["sealed", "swap-applied", *exhaustive("data-written", "before-swap")])
 def test_a_killed_merge_is_made_once(
     here: LiveEngine, ledger: Filled, start_older: Start, target: Dataset, point: str
 ) -> None:

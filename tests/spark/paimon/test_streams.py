@@ -11,6 +11,7 @@ from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan, KeyColumn, Rewrite
 from tests.concurrency.waiting import worker_of
 from tests.ledgers import Filled, end_leases
+from tests.matrices import exhaustive
 from tests.spark.lake import LiveEngine, changing, deleting, output, paimon_table, writing
 from tests.spark.paimon.jobs import KEY, appending, ids, keyed, snapshots
 from tests.spark.streaming import following, streaming, told
@@ -29,6 +30,7 @@ def copy(fresh: str) -> Dataset:
     return paimon_table(f"{fresh}_copy")
 
 
+@pytest.mark.slow
 def test_each_run_writes_what_was_added_since_the_one_before(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:
@@ -42,6 +44,7 @@ def test_each_run_writes_what_was_added_since_the_one_before(
     assert len(snapshots(here, copy)) == 2
 
 
+@pytest.mark.slow
 def test_an_endless_stream_follows_the_table_and_the_next_run_goes_on(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:
@@ -59,6 +62,7 @@ def test_an_endless_stream_follows_the_table_and_the_next_run_goes_on(
     assert ids(here, copy) == list(range(1, 16))
 
 
+@pytest.mark.slow
 def test_rows_with_a_key_come_again_when_they_change(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:
@@ -93,6 +97,7 @@ def test_rows_that_are_deleted_or_in_parts_cannot_be_followed(
     assert here.fail(copying(root, parts, paimon_table(f"{target.table}_none"))).code == "source-merges-rows"
 
 
+@pytest.mark.slow
 def test_a_result_is_kept_by_key(here: LiveEngine, root: Path, target: Dataset, copy: Dataset) -> None:
     """The changed rows of a result become the rows of their keys, the whole result replaces what was there."""
     here.run(appending(target, 1))
@@ -115,7 +120,8 @@ def test_a_result_is_kept_by_key(here: LiveEngine, root: Path, target: Dataset, 
 POINTS = ("before-data-written", "before-sealed", "lease-taken", "before-swap", "swap-applied", "marked")
 
 
-@pytest.mark.parametrize("point", ["sealed", *(pytest.param(each, marks=pytest.mark.slow) for each in POINTS)])
+@pytest.mark.parametrize("point", ["sealed", *exhaustive(*POINTS)])
+@pytest.mark.slow
 def test_whoever_goes_on_after_a_kill_writes_every_row_once(
     here: LiveEngine, root: Path, start_older: Start, target: Dataset, copy: Dataset, ledger: Filled, point: str
 ) -> None:

@@ -48,6 +48,23 @@ def test_every_file_that_is_read_is_watched(file: Path, monkeypatch: pytest.Monk
     assert watched[0] == {"flow.yaml", "one.sql", "catchment.yaml"}
 
 
+def test_a_project_that_becomes_invalid_is_watched_on(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = (file.parent / "catchment.yaml").read_text()
+    saved = iter(["depots: 5", good])
+
+    def wait(before: file_changes.Stamps) -> None:
+        assert file.parent / "catchment.yaml" in before
+        text = next(saved, None)
+        if text is None:
+            raise KeyboardInterrupt
+        (file.parent / "catchment.yaml").write_text(text)
+
+    monkeypatch.setattr(file_changes, "wait_for_change", wait)
+    done = CliRunner().invoke(program, ["validate", "flow.yaml", "--watch", "-o", "json", "--project", "."])
+    checks = [json.loads(line)["diagnostics"] for line in done.stdout.splitlines()[:3]]
+    assert [[each["code"] for each in found] for found in checks] == [[], ["wrong-type"], []]
+
+
 def test_a_file_that_is_saved_made_or_removed_has_changed(tmp_path: Path) -> None:
     def saves(file: Path, text: str | None) -> Sequence[Path]:
         before = file_changes.stamps([file])

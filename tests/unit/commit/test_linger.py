@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from catchment.commit.linger import Linger
 from catchment.commit.publisher import Check, Outcome, Publisher
-from catchment.store import open_store
 from catchment.store.writes import Entry
 from tests.ledgers import ALIVE, TARGET, Filled
 
@@ -32,12 +30,6 @@ class Table:
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
         return ()
-
-
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Filled]:
-    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
-        yield Filled(store)
 
 
 @pytest.fixture

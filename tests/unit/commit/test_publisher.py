@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from catchment.commit.publisher import Check, Outcome, Publisher
 from catchment.errors import CatchmentError, JobError, Retryable
-from catchment.store import open_store
 from catchment.store.writes import Entry
 from tests.ledgers import ALIVE, TARGET, Filled
 
@@ -28,12 +26,6 @@ class Table:
 
     def tidy(self, buffers: Sequence[str]) -> tuple[str, ...]:
         return ()
-
-
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Filled]:
-    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
-        yield Filled(store)
 
 
 def publisher(filled: Filled, meanwhile: Callable[[Sequence[Entry]], Outcome | None]) -> Publisher[Table]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from catchment.commit.linger import AT_ONCE, Linger
 from catchment.commit.publisher import Check, Outcome
 from catchment.commit.writer import MOST_TARGETS, Writer
-from catchment.store import open_store
-from catchment.store.writes import Entry
-from tests.ledgers import ALIVE, Filled
+from catchment.errors import Cancelled
+from catchment.store.writes import Contents, Entry
+from tests.ledgers import ALIVE, Filled, contents, intent
 
 SECONDS = 60.0
 """How long a test waits for what has to happen; it fails after that."""
@@ -46,12 +46,6 @@ class Table:
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Filled]:
-    with open_store(f"sqlite:///{tmp_path}/metastore.db") as store:
-        yield Filled(store)
-
-
-@pytest.fixture
 def writer(filled: Filled) -> Writer:
     return Writer(cast("Any", None), filled.store, ALIVE, max_pending=10)
 
@@ -77,3 +71,71 @@ def test_a_table_that_takes_its_time_stalls_no_other(writer: Writer, filled: Fil
         assert filled.states("r/slow/out") == ["sealed"]
         slow.gate.set()
         assert waiting.result(SECONDS).state == "committed"
+
+
+@dataclass
+class Asker:
+    """Somebody who may have cancelled the job."""
+
+    cancelled: bool = False
+    linger: Linger = AT_ONCE
+
+    def warn(self, text: str) -> None:
+        pass
+
+    def check(self) -> None:
+        if self.cancelled:
+            raise Cancelled("the job was cancelled")
+
+    def wait_to_seal(self) -> None:
+        pass
+
+
+def test_a_cancelled_job_is_not_sealed(writer: Writer, filled: Filled) -> None:
+    asker = Asker()
+
+    def fill() -> Contents:
+        asker.cancelled = True
+        return contents()
+
+    with pytest.raises(Cancelled):
+        writer.seal_once(intent("r/j/o", owner=ALIVE), fill, asker)
+    known = filled.store.ledger.find("r/j/o")
+    assert known is not None
+    assert known.state == "open"
+
+
+def test_an_attempt_that_was_overtaken_in_its_own_engine_gives_up_nothing(writer: Writer, filled: Filled) -> None:
+    """A client was killed and its run resumed on the same engine: the first attempt ends while the second fills."""
+    filling, may_fill = threading.Event(), threading.Event()
+
+    def slow_fill() -> Contents:
+        filling.set()
+        assert may_fill.wait(SECONDS)
+        return contents()
+
+    writer.open(intent("r/j/o", owner=ALIVE, buffer="first"))
+    with ThreadPoolExecutor(1) as threads:
+        second = intent("r/j/o", owner=ALIVE, buffer="second")
+        resumed = threads.submit(writer.seal_once, second, slow_fill, Asker())
+        assert filling.wait(SECONDS)
+        assert not writer.close_failed("r/j/o", Cancelled("the job was cancelled"))
+        may_fill.set()
+        resumed.result(SECONDS)
+    known = filled.store.ledger.find("r/j/o")
+    assert known is not None
+    assert (known.state, known.intent.buffer) == ("sealed", "second")
+
+
+def test_writes_that_are_over_are_forgotten(writer: Writer) -> None:
+    writer.seal_once(intent("r/j/o", owner=ALIVE), contents, Asker())
+    writer.open(intent("r/j/merge", owner=ALIVE, buffered=False))
+    assert writer._openers == {}
+
+
+def test_an_attempt_that_fails_gives_up_its_own_write(writer: Writer, filled: Filled) -> None:
+    writer.open(intent("r/j/o", owner=ALIVE))
+    assert writer.close_failed("r/j/o", Cancelled("the job was cancelled"))
+    known = filled.store.ledger.find("r/j/o")
+    assert known is not None
+    assert known.state == "abandoned"

@@ -9,8 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+from catchment.engine import wire
 from catchment.engine.memory import MARKER_FILE
-from catchment.engine.protocol import Alive, Done, Failed, Ready, Reply, commands, encode
+from catchment.engine.protocol import Alive, Done, Failed, Ready, Reply
+from catchment.engine.wire import encode
 
 
 def reply(message: Reply) -> None:
@@ -24,7 +26,7 @@ def ready() -> None:
 
 def serve() -> None:
     for line in sys.stdin.buffer:
-        command = commands.validate_json(line)
+        command = wire.command(line)
         if command.kind == "start":
             ready()
         elif command.kind == "run-job":

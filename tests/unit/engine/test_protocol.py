@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 
-from catchment.engine.protocol import Facts, Failed, Note, Reply, Rows, Start, commands, encode, failure, replies
+from catchment.engine.protocol import Facts, Failed, Note, Reply, Rows, Start, failure
+from catchment.engine.wire import command, encode, reply
 from catchment.errors import JobError, Position, Retryable, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Engine
@@ -15,7 +16,7 @@ from catchment.worker.channel import Channel
 def test_a_command_comes_back_as_it_was() -> None:
     depot = Depot("lake", "iceberg", "/lake", Catalog(properties={"a": "b"}), where=Position("f", 1, 2))
     start = Start(EnginePlan("k", Engine("e", packages=("a:b:c",)), depots=(depot,)), ("j",), "/logs", "/tmp/x", ("s",))
-    assert commands.validate_json(encode(start)) == start
+    assert command(encode(start)) == start
 
 
 def test_errors_keep_what_matters() -> None:
@@ -25,14 +26,14 @@ def test_errors_keep_what_matters() -> None:
     assert failure(SetupError("m")).setup
 
 
-def sent(reply: Reply, *secrets: str) -> Reply:
+def sent(message: Reply, *secrets: str) -> Reply:
     reading, writing = os.pipe()
     channel = Channel(io.BytesIO(), writing)
     channel.redact(secrets)
-    channel.send(reply)
+    channel.send(message)
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
-        return replies.validate_json(stream.read())
+        return reply(stream.read())
 
 
 def test_secrets_are_blacked_out_on_the_way() -> None:

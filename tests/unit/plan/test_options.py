@@ -238,3 +238,33 @@ def test_a_key_without_effect_is_told(job: J, expected: tuple[str, bool], tmp_pa
 def test_a_retry_without_a_count_is_told(tmp_path: Path) -> None:
     text = flow(J("a")).replace("    spec:", "    retry: {strategy: Always, duration: 10s}\n    spec:")
     assert [problem.code for problem in prepare(tmp_path, text, PROJECT).diagnostics] == ["ignored-key"]
+
+
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [
+        ("incremental-between: '5,10'", []),
+        ("incremental-between: 'monday,tuesday', incremental-between-scan-mode: delta", []),
+        ("incremental-between-timestamp: '5,10'", []),
+        ("scan.timestamp: '2026-3-1 12:00:00'", []),
+        ("incremental-between: '10,5'", ["bad-value"]),
+        ("incremental-between: '10'", ["bad-value"]),
+        ("incremental-between-timestamp: 'monday,tuesday'", ["bad-value"]),
+        ("incremental-between: '5,10', incremental-between-scan-mode: all", ["bad-value"]),
+        ("incremental-between-scan-mode: delta", ["unsupported-option"]),
+        ("scan.snapshot-id: first", ["bad-value"]),
+        ("scan.timestamp: tomorrow", ["bad-value"]),
+        ("scan.timestamp-millis: '1.5'", ["bad-value"]),
+        ("scan.snapshot-id: 1, scan.tag-name: one", ["bad-value"]),
+        ("scan.snapshot: 1", ["unsupported-option"]),
+    ],
+)
+def test_the_history_of_paimon_is_asked_for_in_terms_that_it_knows(
+    options: str, codes: list[str], tmp_path: Path
+) -> None:
+    given = J("a", read="dataos://pond:raw/t?acl=r", read_more=f", options: {{{options}}}")
+    problems = prepare(tmp_path, flow(given), f"{PROJECT}  pond: {{kind: paimon, location: ./pond}}\n").diagnostics
+    assert [each.code for each in problems if each.is_error] == codes
+    last = options.rsplit(", ", 1)[-1].partition(":")[0]
+    column = flow(given).splitlines()[INPUT - 1].index(f"{last}:") + 1
+    assert all(each.where and (each.where.line, each.where.column) == (INPUT, column) for each in problems)

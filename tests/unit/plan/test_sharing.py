@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,15 @@ def test_outputs_linger_as_they_say_or_as_the_project_says_where_that_has_an_eff
     plan = prepare(tmp_path, flow(*jobs, direct), f"{PROJECT}settings: {{linger: 5s}}\n").plan
     assert plan is not None
     assert [job.outputs[0].linger for job in plan.jobs] == [5.0, 90.0, 0.0, 0.0, 0.0]
+
+
+def test_appends_to_delta_tables_linger_and_other_writes_do_not(tmp_path: Path) -> None:
+    project = f"{PROJECT}  events: {{kind: delta, location: ./events}}\nsettings: {{linger: 5s}}\n"
+    delta = partial(J, write="dataos://events:raw/x?acl=rw")
+    jobs = delta("a"), delta("b"), delta("c", mode="overwrite"), delta("d", options="mergeSchema: true")
+    plan = prepare(tmp_path, flow(*jobs), project).plan
+    assert plan is not None
+    assert [job.outputs[0].linger for job in plan.jobs] == [5.0, 5.0, 0.0, 0.0]
 
 
 def test_nobody_lingers_where_the_catalog_bears_one_writer_at_a_time(tmp_path: Path) -> None:

@@ -48,6 +48,19 @@ CASES = [
         *(2, 34),
         "write `type: filesystem or jdbc or hive`",
     ),
+    Case(
+        "a lock that no catalog of PostgreSQL has",
+        "depots:\n  a: {kind: paimon, location: s3a://b/p, catalog: {type: jdbc, uri: 'jdbc:postgresql://h/d',\n"
+        "    properties: {lock.enabled: true}}}\n",
+        "lock-unsupported",
+        *(3, 18),
+    ),
+    Case(
+        "a lock that no directory has",
+        "depots:\n  a: {kind: paimon, location: ., catalog: {type: filesystem, properties: {lock.enabled: true}}}\n",
+        "lock-unsupported",
+        *(2, 75),
+    ),
     Case("a path as servers", "depots:\n  a: {kind: kafka, location: ./topics}\n", "bad-location", 2, 30),
     Case("a server without a port", "depots:\n  a: {kind: kafka, location: 'b:9092,c'}\n", "bad-location", 2, 30),
     Case("a port that is none", "depots:\n  a: {kind: kafka, location: 'b:99999'}\n", "bad-location", 2, 30),

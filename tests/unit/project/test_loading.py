@@ -133,6 +133,34 @@ def test_a_hadoop_catalog_is_warned_of(tmp_path: Path) -> None:
     assert (warning.where.line, warning.where.column) == (2, 51)
 
 
+_S3 = "kind: paimon, location: s3a://bucket/pond"
+_HIVE = "type: hive, uri: 'thrift://h:9083'"
+
+
+@pytest.mark.parametrize(
+    ("entry", "column"),
+    [
+        (_S3, 21),
+        (f"{_S3}, catalog: {{type: filesystem}}", 50),
+        (f"{_S3}, catalog: {{type: jdbc, uri: 'jdbc:postgresql://h/d'}}", 50),
+        (f"{_S3}, catalog: {{{_HIVE}, properties: {{lock.enabled: false}}}}", 50),
+        (f"{_S3}, catalog: {{type: jdbc}}", None),
+        (f"{_S3}, catalog: {{{_HIVE}}}", None),
+        (f"{_S3}, catalog: {{type: jdbc, uri: 'jdbc:mysql://h/d'}}", None),
+        (f"{_S3}, catalog: {{type: filesystem, properties: {{lock.enabled: true, lock.type: ours}}}}", None),
+        ("kind: paimon, location: ./pond", None),
+        ("kind: paimon, location: 'hdfs://there/pond'", None),
+        ("kind: paimon, location: 'hdfs://there/pond', catalog: {properties: {lock.enabled: false}}", None),
+    ],
+)
+def test_a_depot_on_which_only_catchment_may_write_is_warned_of(entry: str, column: int | None, tmp_path: Path) -> None:
+    write(tmp_path, f"depots:\n  d: {{{entry}}}\n")
+    found = project.load(tmp_path).warnings
+    places = [(each.code, each.is_error, each.where.line, each.where.column) for each in found if each.where]
+    assert places == ([] if column is None else [("unguarded-depot", False, 2, column)])
+    assert all("lock" in str(each.hint) for each in found)
+
+
 def test_references_are_filled_in_and_some_are_secret(tmp_path: Path) -> None:
     (tmp_path / "key.txt").write_text("abc-key\n")
     text = """\

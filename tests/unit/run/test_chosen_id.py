@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from catchment import process_identity
 from catchment.errors import LeaseHeld, RequestError
-from catchment.run.services import processes
 from catchment.run_model import RunRequest
 from catchment.store import open_store
 from catchment.store.runs import lease_name
@@ -34,7 +34,7 @@ def test_a_run_that_has_succeeded_is_not_begun_again(lab: Lab) -> None:
 
 def test_a_run_that_another_process_executes_is_left_to_it(lab: Lab) -> None:
     with open_store(lab.project.metastore) as store:
-        store.leases.acquire(lease_name(RUN), "another", 60.0, processes.identity())
+        store.leases.acquire(lease_name(RUN), "another", 60.0, process_identity.identity())
     with pytest.raises(LeaseHeld):
         lab.run(job("a"), run_id=RUN)
     assert lab.trace("begin") == []

@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from catchment import run
+from catchment import process_identity, run
 from catchment.errors import InvalidFiles, LeaseHeld, LeaseLost, RequestError
 from catchment.plan import prepare
 from catchment.project.model import Project
 from catchment.run import run_history
-from catchment.run.services import processes
 from catchment.run_model import Backfill, RunRequest
 from catchment.store import Store, open_store
 from catchment.store.holding import HeldLease
@@ -130,7 +129,7 @@ def test_a_workflow_that_got_worse_is_refused_and_the_run_is_as_before(lab: Lab)
 def test_a_run_that_is_alive_is_not_resumed(lab: Lab) -> None:
     first = _start(lab, {"a": ("fail job", [])})
     with open_store(lab.project.metastore) as store:
-        store.leases.acquire(lease_name(first.run_id), "another process", 60, processes.identity())
+        store.leases.acquire(lease_name(first.run_id), "another process", 60, process_identity.identity())
     with pytest.raises(LeaseHeld) as caught:
         _resume(lab, first.run_id)
     assert caught.value.code == "lease-held"
@@ -141,7 +140,9 @@ def test_a_run_that_died_on_another_machine_is_waited_for(lab: Lab) -> None:
     first = _start(lab, {"a": ("fail job", [])})
     _write(lab, {"a": ("", [])})
     with open_store(lab.project.metastore) as store:
-        store.leases.acquire(lease_name(first.run_id), "elsewhere:1", 1, replace(processes.identity(), machine="b"))
+        store.leases.acquire(
+            lease_name(first.run_id), "elsewhere:1", 1, replace(process_identity.identity(), machine="b")
+        )
     told: list[str] = []
     assert _resume(lab, first.run_id, tell=told.append).status == "succeeded"
     assert len(told) == 1
@@ -150,7 +151,7 @@ def test_a_run_that_died_on_another_machine_is_waited_for(lab: Lab) -> None:
 
 def test_a_run_that_is_alive_on_another_machine_is_not_resumed(lab: Lab) -> None:
     first = _start(lab, {"a": ("fail job", [])})
-    there = replace(processes.identity(), machine="b")
+    there = replace(process_identity.identity(), machine="b")
     with (
         open_store(lab.project.metastore) as store,
         HeldLease.acquire(store.leases, lease_name(first.run_id), "elsewhere:1", 60, every=0.1, process=there),

@@ -159,3 +159,33 @@ workflow:
     assert dict(partition.values) == {"day": "2026-03-01", "region": None}
     assert partition.where is not None
     assert partition.where.line == 12
+
+
+@pytest.mark.parametrize(
+    ("field", "code"),
+    [
+        ("column: id, type: §bucket", "missing-field"),
+        ("column: id, type: §truncate", "missing-field"),
+        ("column: id, type: bucket, numBuckets: 4, §width: 4", "unknown-key"),
+        ("column: id, type: §weekly", "bad-transform"),
+    ],
+)
+def test_a_transform_has_its_argument_and_no_other(tmp_path: Path, field: str, code: str) -> None:
+    action = f"{{name: partition_add, {field}}}"
+    text = f"""\
+name: change
+version: v1
+type: workflow
+workflow:
+  dag:
+    - name: change
+      spec:
+        stack: toolbox
+        stackSpec:
+          dataset: dataos://lakehouse:raw01/trips?acl=rw
+          action: {action}
+"""
+    text, line, column = unmarked(text)
+    [found] = load_text(tmp_path, text).diagnostics
+    assert found.where
+    assert (found.code, found.where.line, found.where.column) == (code, line, column)

@@ -15,9 +15,11 @@ from catchment.worker.admission import (
     LIMIT,
     SETTLE_SECONDS,
     SMALL_JOBS,
+    STAGELESS_SECONDS,
     UNKNOWN_BYTES,
     Full,
     MemoryGate,
+    Place,
 )
 from tests.concurrency.waiting import until
 
@@ -59,6 +61,7 @@ class Entrance:
         self.gate = MemoryGate(self.heap, lambda: self.now)
         self._ends: dict[str, threading.Event] = {}
         self._cancels: dict[str, threading.Event] = {}
+        self._places: dict[str, Place] = {}
         self._threads: list[threading.Thread] = []
 
     def come(self, *names: str) -> None:
@@ -73,12 +76,16 @@ class Entrance:
         try:
             with self.gate.admitted(
                 self._cancels[name], lambda full: self.waited.update({name: full}), lambda seconds: None
-            ):
+            ) as self._places[name]:
                 self.inside.append(name)
                 self._ends[name].wait()
                 self.inside.remove(name)
         except Cancelled:
             self.stopped.append(name)
+
+    def begin_stages(self, *names: str) -> None:
+        for name in names:
+            self._places[name].see_stages(self.now)
 
     def end(self, name: str) -> None:
         self._ends[name].set()
@@ -90,7 +97,7 @@ class Entrance:
 
     def close(self) -> None:
         self.heap.live = self.heap.garbage = 0
-        self.now += SETTLE_SECONDS
+        self.now += STAGELESS_SECONDS
         for end in self._ends.values():
             end.set()
         for thread in self._threads:
@@ -139,8 +146,26 @@ def test_of_jobs_that_come_at_once_only_as_many_begin_as_a_share_of_the_heap_is_
     entrance.heap.live = ROOM - 3
     entrance.come(*"abcde")
     assert entrance.inside == ["a", "b", "c"]
+    entrance.begin_stages("a", "b", "c")
     entrance.now += SETTLE_SECONDS  # what those three need is in the heap by now
     until(lambda: len(entrance.inside) == 5)
+
+
+def test_what_a_job_needs_is_not_known_before_its_stages_run(entrance: Entrance) -> None:
+    entrance.heap.live = ROOM - 2
+    entrance.come("a", "b")
+    entrance.begin_stages("a")
+    entrance.now += SETTLE_SECONDS  # a machine so busy that the second has not begun
+    entrance.come("c", "d")
+    assert (entrance.inside, list(entrance.waited)) == (["a", "b", "c"], ["d"])
+
+
+def test_a_job_without_stages_does_not_keep_others_out_for_ever(entrance: Entrance) -> None:
+    entrance.heap.live = ROOM - 1
+    entrance.come("a", "b")
+    assert entrance.inside == ["a"]
+    entrance.now += STAGELESS_SECONDS
+    until(lambda: entrance.inside == ["a", "b"])
 
 
 def test_after_many_small_jobs_more_begin_at_once_until_the_heap_is_full(entrance: Entrance) -> None:

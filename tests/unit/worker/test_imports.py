@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from catchment.engine import protocol
+from catchment.engine import protocol, wire
 from catchment.engine.protocol import Reply, RunQuery, Start
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Engine
@@ -20,7 +20,7 @@ def test_a_job_that_comes_at_once_does_not_disturb_the_start(_: int, tmp_path_fa
     start = Start(EnginePlan("k", nowhere), (), str(scratch), str(scratch))
     worker = subprocess.run(
         [sys.executable, "-m", "catchment.worker.worker"],
-        input=protocol.encode(start) + protocol.encode(RunQuery("a", "SELECT 1", None)),
+        input=wire.encode(start) + wire.encode(RunQuery("a", "SELECT 1", None)),
         stdout=subprocess.PIPE,
         start_new_session=True,
         check=False,
@@ -29,5 +29,5 @@ def test_a_job_that_comes_at_once_does_not_disturb_the_start(_: int, tmp_path_fa
 
 
 def _failures(output: bytes) -> list[protocol.Failed]:
-    replies: list[Reply] = [protocol.replies.validate_json(line) for line in output.splitlines()]
+    replies: list[Reply] = [wire.reply(line) for line in output.splitlines()]
     return [reply for reply in replies if isinstance(reply, protocol.Failed)]

@@ -13,7 +13,7 @@ from catchment.cli.compact import compact
 from catchment.cli.table import inspect
 from catchment.cli.table.alter import column, partition, properties
 from catchment.cli.table.drop import drop
-from catchment.cli.table.health import health
+from catchment.cli.table.health import health, partitions
 from catchment.cli.table.maintenance import expire, remove_orphans, rewrite_manifests
 from catchment.cli.table.publish import publications, publish
 from catchment.cli.table.refs import branch, rollback, set_snapshot, tag
@@ -26,7 +26,7 @@ def table() -> None:
 
 _CHANGES = (drop, publish, publications, rollback, set_snapshot, branch, tag, properties, column, partition)
 _UPKEEP = (compact, rewrite_manifests, expire, remove_orphans)
-for command in (*_CHANGES, *_UPKEEP, health):
+for command in (*_CHANGES, *_UPKEEP, health, partitions):
     table.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""`catchment table health ADDRESS`."""
+"""`catchment table health ADDRESS` and `catchment table partitions ADDRESS`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 SHOWN = 20
 """How many partitions are printed as text; JSON has more."""
 _ABOUT = (
-    *("address", "files", "bytes", "small_files", "delete_files", "level0_files", "manifests", "snapshots"),
-    *("last_compaction", "partition_count", "verdict", "command"),
+    *("address", "files", "bytes", "small_files", "small_share", "delete_files", "level0_files", "manifests"),
+    *("snapshots", "last_compaction", "partition_count", "verdict", "command"),
 )
+_OF_PARTITION = ("partition", "files", "bytes", "small_files", "delete_files", "level0_files", "changed")
 
 
 @click.command()
@@ -29,18 +30,39 @@ _ABOUT = (
 @options.reporting
 def health(address: str, where: Path, output: str) -> None:
     """Show how well the files of a table serve its readers, what it needs, and the command for that."""
-    from catchment.run.compaction import compaction_job
-
-    project = projects.open_project(where)
-    found, needs = compaction_job.health(project, address, tell=printing.tell, explain=projects.explain)
-    facts = projects.redactor().data(_facts(address, found, needs))
+    facts = _ask(address, where)
     if output == "json":
         printing.echo_json(facts)
     else:
         _echo(facts)
 
 
-def _facts(address: str, found: TableHealth, needs: tuple[Need, ...]) -> Mapping[str, Any]:
+@click.command()
+@click.argument("address")
+@options.reporting
+def partitions(address: str, where: Path, output: str) -> None:
+    """List the partitions of a table: files, bytes, and when each was last written."""
+    facts = _ask(address, where)
+    found = sorted(facts["partitions"], key=lambda each: str(each["partition"]))
+    missing = facts["partition_count"] - len(found)
+    if missing:
+        printing.tell(f"{missing} more partitions, with the least to do, are not listed")
+    if output == "json":
+        printing.echo_json({"partitions": [{name: each[name] for name in _OF_PARTITION} for each in found]})
+    else:
+        printing.echo_table(_OF_PARTITION, ([each[name] for name in _OF_PARTITION] for each in found))
+
+
+def _ask(address: str, where: Path) -> Mapping[str, Any]:
+    from catchment.run.compaction import compaction_job
+
+    project = projects.open_project(where)
+    found, needs = compaction_job.health(project, address, tell=printing.tell, explain=projects.explain)
+    facts: Mapping[str, Any] = projects.redactor().data(_facts(found, needs))
+    return facts
+
+
+def _facts(found: TableHealth, needs: tuple[Need, ...]) -> Mapping[str, Any]:
     reasons = {need.name: list(need.reasons) for need in needs}
     whole = {key: value for key, value in asdict(found).items() if key not in ("partitions", "last_compaction")}
     return {

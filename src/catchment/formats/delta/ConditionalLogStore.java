@@ -23,10 +23,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Delta's log on a local disk or on S3, where Delta's own log stores look whether a version exists and then write it.
- * This one lets the store decide: of two commits of one version, it refuses the second.
+ * Delta's log on a local disk or on S3, where Delta's own log stores check whether a version exists and then write it.
+ * This one lets the store decide: of two commits of one version, the store refuses the second.
  *
- * Compiled by Janino, so without generics, lambdas and whatever else came after Java 6.
+ * Compiled by Janino: no generics, no lambdas, and nothing else that came after Java 6.
  */
 public class ConditionalLogStore extends HadoopFileSystemLogStore {
     private static final String CONDITION = "fs.option.create.conditional.overwrite";
@@ -85,7 +85,7 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
         return Boolean.valueOf(isLocal(path.getFileSystem(conf)));
     }
 
-    /** Whether the store of a directory refuses to create a file that exists. It is tried once. */
+    /** Whether the store of a directory refuses to create a file that exists. This is tested once per store. */
     public static boolean refuses(Path directory, Configuration conf) throws IOException {
         FileSystem files = directory.getFileSystem(conf);
         String place = files.getUri().toString();
@@ -138,7 +138,7 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
             if (!files.exists(path)) {
                 throw failed;
             }
-            // The client may have sent it twice and report its own success as somebody else's.
+            // The client may have sent the request twice and report its own success as another writer's.
             if (!Arrays.equals(content(files, path), content)) {
                 throw new FileAlreadyExistsException(path.toString());
             }
@@ -164,7 +164,7 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
         }
     }
 
-    /** As Delta does it where the store cannot decide: safe for one process, and for others under a lease. */
+    /** Commit as Delta does, where the store cannot decide: safe in one process, and across processes under a lease. */
     private void look(Path path, Iterator actions, Configuration conf) throws IOException {
         synchronized (ConditionalLogStore.class) {
             FileSystem files = path.getFileSystem(conf);

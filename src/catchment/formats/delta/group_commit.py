@@ -1,8 +1,8 @@
 """Publishes the sealed appends of one Delta table in one version, with one transaction id for each write.
 
-Delta commits them against exactly the version in which their ids were looked for, and refuses the commit if a later
+Delta commits them against exactly the version in which their ids were looked up, and refuses the commit if a later
 version has one of the ids. "The write is not in the log" and "now it is" are therefore one atomic step, even if another
-process commits at the same time. If a commit fails or its answer is lost, the next look into the log decides.
+process commits at the same time. If a commit fails or its answer is lost, the next check of the log decides.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.delta.known_writes import KnownWrites
 from catchment.formats.delta.log import Head, Log
 from catchment.formats.delta.transaction import GroupTransaction, needs_table_lease
+from catchment.formats.descriptor_memory import check_memory
 from catchment.formats.failures import from_spark
 from catchment.formats.stamps import group_stamp
 from catchment.jvm.causes import JVM_ERRORS
@@ -39,7 +40,7 @@ Tried = Callable[[Sequence[Entry]], None]
 
 
 class _NotCommitted(Exception):
-    """Delta did not commit some writes. Whatever went wrong before that is the table's matter, not theirs."""
+    """Delta did not commit some writes. Errors before the commit are about the table, and are not wrapped in this."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -51,7 +52,7 @@ class _Overwritten(Exception):
 
 @dataclass
 class GroupCommit:
-    """Publishes batches of sealed appends of one table. For one thread at a time."""
+    """Publishes batches of sealed appends of one table. Not thread-safe."""
 
     log: Log
     known: KnownWrites
@@ -72,7 +73,7 @@ class GroupCommit:
                 self.known.forget()
                 self.log.forget()
             except faults.AnswerLost:
-                continue  # the log tells
+                continue  # the log decides
             except _NotCommitted as failed:
                 most = self._after(failed.error, outcome, taken, most)
             except JVM_ERRORS as error:
@@ -85,13 +86,14 @@ class GroupCommit:
         )
 
     def _step(self, outcome: Outcome, batch: Sequence[Entry], most: int, tried: Tried) -> bool:
-        """Look into the log, then try one commit with the writes that are not in it; True if none is left."""
+        """Check the log, then try one commit with the writes that are not in it; True if none is left."""
         head = self._head(outcome.left(batch))
         if head is None:
             return True
         self._find_committed(outcome, batch, head)
         left = self._fitting(outcome, batch, head)[:most]
         if left:
+            check_memory(self.log.spark, left)  # if only some of them fit, the publisher tries fewer
             transaction = GroupTransaction.begin(self.log, head.snapshot, [write.write_id for write in left])
             tried(left)
             faults.point("before-swap")
@@ -107,7 +109,7 @@ class GroupCommit:
             raise _NotCommitted(error) from error
 
     def _head(self, left: Sequence[Entry]) -> Head | None:
-        """The table, if there is anything to commit to it."""
+        """The current state of the table; None if there is nothing to commit to it."""
         if not left:
             return None
         head = self.log.head()
@@ -125,14 +127,15 @@ class GroupCommit:
             outcome.committed[write_id] = found.snapshot_id if found else None
 
     def _fitting(self, outcome: Outcome, batch: Sequence[Entry], head: Head) -> list[Entry]:
-        """The writes that are left; those that the table does not take any more are refused."""
+        """The writes that are left, after those that no longer fit the table are refused."""
         for write in outcome.left(batch):
             try:
+                check_memory(self.log.spark, [write])
                 why = sealed_files.refusal(write, head) or sealed_files.vanished(self.log, write)
             except UNREADABLE as error:
                 outcome.set_aside[write.write_id] = unreadable(write, error)
                 continue
-            except JVM_ERRORS as error:  # such as a path that is none
+            except JVM_ERRORS as error:  # such as an invalid path
                 if not _is_about_writes(error):
                     raise
                 outcome.set_aside[write.write_id] = _unpublishable(write, error)
@@ -142,7 +145,7 @@ class GroupCommit:
         return outcome.left(batch)
 
     def _after(self, error: Exception, outcome: Outcome, batch: Sequence[Entry], most: int) -> int:
-        """How many writes to commit at once after a commit that failed; raises if all of them would fail alike."""
+        """How many writes to commit at once after a failed commit; raises if all of them would fail in the same way."""
         if _may_pass(error):
             return most
         blamed = outcome.left(batch)[:most]
@@ -151,7 +154,7 @@ class GroupCommit:
         if len(blamed) > 1:
             return len(blamed) // 2  # one of them is to blame; the others must not wait for it
         if (head := self.log.head()) is not None:
-            self._find_committed(outcome, blamed, head)  # what failed may have been something after the commit
+            self._find_committed(outcome, blamed, head)  # the error may have come after the commit
         outcome.set_aside.update({write.write_id: _unpublishable(write, error) for write in outcome.left(blamed)})
         return len(batch)
 
@@ -161,7 +164,7 @@ class GroupCommit:
 
     def _note(self, outcome: Outcome, writes: Sequence[Entry], version: int) -> None:
         write_ids = [write.write_id for write in writes]
-        # Where the store takes two commits of one version, the later one wins; elsewhere nobody can overwrite it.
+        # Where the store accepts two commits of one version, the later one wins; elsewhere none can be overwritten.
         if self._can_be_overwritten and self.log.commit(version).write_ids != tuple(write_ids):
             raise _Overwritten
         self.known.add(write_ids, version)
@@ -169,7 +172,7 @@ class GroupCommit:
 
 
 def _marking(tried: Tried, sent: set[str]) -> Tried:
-    """Marks writes as tried; those that were sent before have that mark already."""
+    """A function that marks writes as tried; those that were sent before are marked already."""
 
     def mark(writes: Sequence[Entry]) -> None:
         tried([replace(write, tried=True) if write.write_id in sent else write for write in writes])
@@ -196,7 +199,7 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _is_about_writes(error: Exception) -> bool:
-    """Whether an error belongs to what is committed, even if it is not Delta's own: memory, or JSON of another kind."""
+    """Whether an error is about the writes, even if it is not Delta's own: out of memory, or unexpected JSON."""
     return not _may_pass(error) and from_spark(error).code not in OF_THE_STORE
 
 
@@ -215,7 +218,7 @@ def _actions(log: Log, writes: Sequence[Entry]) -> Any:
 
 
 def _metrics(writes: Sequence[Entry]) -> dict[str, int]:
-    """The sums that Delta's history shows."""
+    """The totals that Delta's history shows."""
     counts = [write.contents or Contents((), 0, 0, 0) for write in writes]
     return {
         "numFiles": sum(each.files for each in counts),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SNAPSHOT_PARTITIONS = "4"
 """Partitions for reading a table's state: on one machine, Delta's default of fifty starts tasks without work."""
 ANSWER_SECONDS = 120
-"""How long a Hive metastore may take to answer. Its client would wait for ten minutes by itself."""
+"""How long a Hive metastore may take to answer. By default, its client would wait for ten minutes."""
 ONE_FOR_EACH = (
     "let the last step return at most one row per row of the table, for example with row_number() or max_by()"
 )
@@ -56,7 +56,7 @@ _TIME_TRAVEL = frozenset({"versionAsOf", "timestampAsOf", "readChangeFeed"})
 
 
 def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
-    """The options of Delta's reader, some only for its change feed; it hands settings of file systems to Hadoop."""
+    """The options of Delta's reader, some only for its change feed; it passes file system settings on to Hadoop."""
     return _TIME_TRAVEL | {"fs.*", "dfs.*"} | (_CHANGES if "readchangefeed" in given else frozenset())
 
 
@@ -80,6 +80,7 @@ TRAITS = Traits(
     merge=True,
     conflict=True,
     buffered=False,
+    groups=frozenset({"append"}),
     read_options=read_options,
     write_options=write_options,
     evolving=frozenset({"delta"}),

@@ -60,7 +60,7 @@ def _append(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: 
         try:
             return append(log, head, _ordered(frame, write, head), write, _options(write), writer, listener)
         except CommitConflict:
-            # Others changed the table between data and commit: the rows are fitted to it as it is now.
+            # Others changed the table after the data was written: the rows are fitted to it as it is now.
             if number == MAX_ATTEMPTS:
                 raise
             listener.check()
@@ -70,13 +70,13 @@ def _append(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: 
 
 def _commit_alone(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Written:
     """Let Delta commit the rows in a version of their own."""
-    publish_sealed(writer, write.output.dataset, log)  # in the order of the ledger: they were promised before this
+    publish_sealed(writer, write.output.dataset, log)  # in the order of the ledger: they were promised earlier
     intent = _intent(log, write, writer.owner)
     known = writer.ledger.open(intent)
     if known.state == "committed":
         listener.warn(f"{write.id} was already committed; nothing is written again")
         return written(known)
-    if known.state == "sealed":  # by an attempt at an output that was a plain append
+    if known.state == "sealed":  # by an attempt for which the output was a plain append
         return written(publisher_of(writer, write.output.dataset, log).publish(write.id))
     done = log.find(write.id) or _commit(log, frame, write, writer, known, listener)
     if done.files == 0 and write.output.mode == "overwrite-partitions":
@@ -142,6 +142,7 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
     """Merge under the table's lease: one statement reads, writes and commits, and appends would overtake it again."""
     with table_lease(writer.store, log.path, writer.owner, listener, spark_progress(log.spark)):
+        listener.check()
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
         faults.point("own-commit-applied")
@@ -162,6 +163,8 @@ def _put(log: Log, frame: DataFrame, write: Write, head: Head, writer: Writer, l
     filled = transaction.fill()
     faults.point("data-written")
     with _commit_lease(log, writer, listener):
+        # The last chance to stop: the user who cancelled the job may have started another run already.
+        listener.check()
         faults.point("before-own-commit")
         transaction.commit(filled)
         faults.point("own-commit-applied")
@@ -187,7 +190,7 @@ def _commit_lease(log: Log, writer: Writer, listener: Listener) -> AbstractConte
     """Hold the table's lease if the store could lose commits."""
     if not needs_table_lease(log.spark, log.path):
         return nullcontext()
-    # Named after its path: a table has one lease, whichever names lead to it.
+    # Named after the path, so that a table has one lease under all of its names.
     return table_lease(writer.store, log.path, writer.owner, listener, spark_progress(log.spark))
 
 

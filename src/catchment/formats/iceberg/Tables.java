@@ -40,6 +40,8 @@ import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.encryption.EncryptionManager;
+import org.apache.iceberg.encryption.PlaintextEncryptionManager;
 import org.apache.iceberg.relocated.com.google.common.util.concurrent.MoreExecutors;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.core.JsonGenerator;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.core.JsonParser;
@@ -53,16 +55,16 @@ import org.apache.iceberg.spark.SparkTableCache;
 import org.apache.iceberg.util.JsonUtil;
 
 /**
- * What every write asks of Iceberg, each question in one call. Compiled by Janino: no generics.
+ * What every write needs from Iceberg, each in one call. Compiled by Janino: no generics.
  *
- * A call from Python takes a tenth of a millisecond and its answer, if it is an object, another one when Python forgets
- * it. Asked step by step, a write of one row needed two hundred of them. What is decided here is nothing: the order of
- * the steps, and what is done when one of them fails, is in Python.
+ * A call from Python takes a tenth of a millisecond. If it returns an object, Python makes another call when it
+ * releases the object. Step by step, a write of one row needed two hundred calls. Nothing is decided here: the order of
+ * the steps and the handling of failures are in Python.
  */
 public final class Tables {
     private Tables() {}
 
-    /** Thrown if a partition value does not survive its way through JSON. */
+    /** Thrown if a partition value does not survive a round trip through JSON. */
     public static final class Unstorable extends RuntimeException {
         public Unstorable(String message) {
             super(message);
@@ -80,7 +82,7 @@ public final class Tables {
         ExecutorService pool = Executors.newFixedThreadPool(threads);
         try {
             ExpireSnapshots expiry = table.expireSnapshots();
-            expiry.expireOlderThan(0L); // nothing by its age
+            expiry.expireOlderThan(0L); // expire nothing by age
             expiry.executeDeleteWith(pool);
             expiry.deleteWith(new Consumer() {
                 public void accept(Object path) {
@@ -99,7 +101,7 @@ public final class Tables {
         return removed.get();
     }
 
-    /** What a write has to know of a table and of the head of one of its branches, as JSON. */
+    /** What a write needs to know about a table and the head of one of its branches, as JSON. */
     public static String state(Table table, String branch) throws IOException {
         TableMetadata now = current(table);
         Snapshot head = head(table, branch);
@@ -120,7 +122,7 @@ public final class Tables {
         return JsonUtil.mapper().writeValueAsString(state);
     }
 
-    /** The columns of a table as JSON of Spark's type. */
+    /** The columns of a table as Spark's JSON. */
     public static String schema(Table table) {
         return SparkSchemaUtil.convert(table.schema()).json();
     }
@@ -139,19 +141,32 @@ public final class Tables {
         return JsonUtil.mapper().writeValueAsString(fields);
     }
 
-    /** A private view of a table whose data files go to another directory; Spark finds it by its name. */
+    /**
+     * A private view of a table whose data files go to another directory; Spark finds it by its name. Its files are
+     * encrypted if those of the table are.
+     */
     public static Table fork(Table table, String name, String directory) {
         TableMetadata now = current(table);
         Map properties = new HashMap(now.properties());
         properties.put("write.data.path", directory);
+        final EncryptionManager encryption = table.encryption();
         StaticTableOperations operations = new StaticTableOperations(
-                now, table.io(), LocationProviders.locationsFor(now.location(), properties));
+                now, table.io(), LocationProviders.locationsFor(now.location(), properties)) {
+            public EncryptionManager encryption() {
+                return encryption;
+            }
+        };
         Table fork = new BaseTable(operations, "fork-" + name);
         SparkTableCache.get().add(name, fork);
         return fork;
     }
 
-    /** Forget a fork. */
+    /** Whether the catalog of a table encrypts its files. */
+    public static boolean encrypts(Table table) {
+        return !(table.encryption() instanceof PlaintextEncryptionManager);
+    }
+
+    /** Remove a fork from Spark's cache. */
     public static void removeFork(String name) {
         SparkTableCache.get().remove(name);
     }
@@ -167,10 +182,9 @@ public final class Tables {
     }
 
     /**
-     * Write Iceberg's JSON of data files to a local file, one in each line, after checking that Iceberg reads it back.
+     * Write Iceberg's JSON of data files to a local file, one per line, after checking that Iceberg reads it back.
      *
-     * NaN and infinity stand there as numbers: as texts, which is what strict JSON would need, Iceberg does not accept
-     * them.
+     * NaN and infinity are written as numbers: strict JSON would need strings, which Iceberg does not accept.
      */
     public static void describe(List files, Table table, String path) throws IOException {
         ObjectReader reader = reader();
@@ -196,7 +210,7 @@ public final class Tables {
         return line.toString();
     }
 
-    /** Throw if a description is read back as another partition. */
+    /** Throw if a description is read back as a different partition. */
     private static void check(String line, ObjectReader reader, Table table) throws IOException {
         JsonNode written = reader.readTree(line);
         ContentFile again;
@@ -205,7 +219,7 @@ public final class Tables {
         } catch (RuntimeException error) {
             throw new Unstorable(error.getMessage());
         }
-        // As texts: NaN is not equal to itself, but 0.0 is to -0.0, which is another partition.
+        // Compared as text: NaN does not equal itself, and 0.0 equals -0.0, although they are different partitions.
         String before = String.valueOf(written.get("partition"));
         String after = String.valueOf(reader.readTree(asJson(again, table)).get("partition"));
         if (!before.equals(after)) {
@@ -246,7 +260,7 @@ public final class Tables {
         }
     }
 
-    /** The partitions of the data files of a JSON array, one in each line. */
+    /** The partitions of the data files of a JSON array, one per line. */
     public static String partitionsOf(String array, Table table) throws IOException {
         StringBuilder lines = new StringBuilder();
         for (Iterator all = reader().readTree(array).iterator(); all.hasNext();) {
@@ -262,9 +276,9 @@ public final class Tables {
         return file.specId() + ":" + spec.partitionToPath(file.partition());
     }
 
-    /** A transaction on the metadata that was looked at; null if others have committed since. */
+    /** A transaction on the metadata that was checked; null if others have committed since. */
     public static Transaction begin(Table table, TableMetadata lookedAt) {
-        // Iceberg loads the table again here. On newer metadata, what was found in the old one proves nothing.
+        // Iceberg loads the table again here. What was found in old metadata proves nothing about newer metadata.
         Transaction transaction = table.newTransaction();
         TableMetadata start = ((BaseTransaction) transaction).startMetadata();
         String place = start.metadataFileLocation();
@@ -272,13 +286,13 @@ public final class Tables {
         return same ? transaction : null;
     }
 
-    /** An append to a branch; one that merges manifests if there are more than so many, to keep planning fast. */
+    /** An append to a branch; it merges manifests if there are more than `mergeAt`, to keep planning fast. */
     public static AppendFiles append(Transaction transaction, Table table, String branch, int mergeAt) {
         Snapshot head = head(table, branch);
         if (head != null && number(head, "manifests-created") + number(head, "manifests-kept") > mergeAt) {
             return transaction.newAppend();
         }
-        // There is only one file to write, and waiting for other threads to do it takes steps of 10 ms.
+        // There is only one file to write, and Iceberg polls other threads for it every 10 ms.
         return (AppendFiles) transaction.newFastAppend().scanManifestsWith(MoreExecutors.newDirectExecutorService());
     }
 
@@ -287,7 +301,7 @@ public final class Tables {
         return text == null ? 0 : Integer.parseInt(text);
     }
 
-    /** Send an operation to a branch of its transaction, with these entries in its summary. */
+    /** Commit an operation to a branch within its transaction, with these entries in its summary. */
     public static void stage(SnapshotUpdate operation, String branch, String summary) throws IOException {
         if (!branch.equals("main")) {
             operation.toBranch(branch);
@@ -305,7 +319,7 @@ public final class Tables {
         staged.underlyingOps().commit(staged.startMetadata(), staged.currentMetadata());
     }
 
-    /** The snapshots that a transaction adds: in each line an id, and the entry of its summary with this key. */
+    /** The snapshots that a transaction adds, one per line: the id, and the summary entry with this key. */
     public static String added(Transaction transaction, String key) {
         BaseTransaction staged = (BaseTransaction) transaction;
         List snapshots = staged.currentMetadata().snapshots();
@@ -317,14 +331,14 @@ public final class Tables {
         return lines.toString();
     }
 
-    /** How many snapshots a table has; -1 if the one before place `end` is another one than it was. */
+    /** The number of snapshots of a table; -1 if the one before index `end` is no longer `last`. */
     public static int countSnapshots(Table table, int end, long last) {
         List snapshots = current(table).snapshots();
         boolean same = end == 0 || (end <= snapshots.size() && ((Snapshot) snapshots.get(end - 1)).snapshotId() == last);
         return same ? snapshots.size() : -1;
     }
 
-    /** The place before `end` of the first snapshot after a sequence number, or from a time on; both grow. */
+    /** The index of the first snapshot before `end` that is after a sequence number or from a time on; both grow. */
     public static int firstSnapshot(Table table, int end, long sequence, long millis) {
         List snapshots = current(table).snapshots();
         int low = 0;
@@ -346,7 +360,7 @@ public final class Tables {
         return SnapshotParser.toJson((Snapshot) current(table).snapshots().get(place), false);
     }
 
-    /** Write snapshots as JSON of the table spec to a local file, one in each line. */
+    /** Write snapshots as JSON of the table spec to a local file, one per line. */
     public static void snapshots(Table table, int first, int end, String path) throws IOException {
         Writer lines = new OutputStreamWriter(new FileOutputStream(path), StandardCharsets.UTF_8);
         try {
@@ -366,7 +380,7 @@ public final class Tables {
         return branch.equals("main") ? table.currentSnapshot() : table.snapshot(branch);
     }
 
-    /** A reader of JSON that knows NaN and infinity as numbers. */
+    /** A JSON reader that accepts NaN and infinity as numbers. */
     private static ObjectReader reader() {
         return JsonUtil.mapper().reader().with(JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS);
     }

@@ -62,18 +62,29 @@ class Fork:
 def make(table: LakeTable, state: TableState, buffer: str) -> Fork:
     """Fork the current state of a table; data files will be written to the directory `buffer`."""
     name = uuid.uuid4().hex
-    if ENCRYPTION_KEY in state.properties:
-        raise _encrypted(table)
     return Fork(name, table.tables.fork(table.java, name, buffer), table.session, state.format_version)
 
 
-def _encrypted(table: LakeTable) -> JobError:
-    # A fork does not have the catalog's keys, so its files would not be encrypted.
-    return JobError(
-        f"{table.java.name()} is encrypted, and buffers cannot be",
-        code="encrypted-table",
-        hint="set `commit: direct` on the output, so that Iceberg itself writes and encrypts",
-    )
+def check_sealable(table: LakeTable, state: TableState) -> None:
+    """Raise if the table is encrypted: the ledger would have the keys of its files, which only Iceberg protects."""
+    if ENCRYPTION_KEY in state.properties:
+        raise JobError(
+            f"{table.java.name()} is encrypted, and the metastore must not have the keys of its files",
+            code="encrypted-table",
+            hint="set `commit: direct` on the output, so that its files are committed without being recorded first",
+        )
+
+
+def check_encryption(table: LakeTable, state: TableState) -> None:
+    """Raise if the table is to be encrypted, and its catalog does not encrypt."""
+    if ENCRYPTION_KEY in state.properties and not table.tables.encrypts(table.java):
+        raise JobError(
+            f"{table.java.name()} has the property {ENCRYPTION_KEY}, but its catalog does not encrypt: Iceberg would "
+            "write its files as plain text",
+            code="encryption-unavailable",
+            hint="use a hive catalog with `encryption.kms-impl` or `encryption.kms-type` under its `properties`, or "
+            "remove the property from the table if its files need not be encrypted",
+        )
 
 
 def fill(frame: DataFrame, fork: Fork, buffer: str, options: Mapping[str, str]) -> Contents:

@@ -49,7 +49,7 @@ class TableDestination:
         """The destination's own table object: a consolidation must not be affected by refreshes of writers."""
         with self._lock:
             if self._table is None:
-                # Remembered, not asked for later: a table that was dropped since cannot be asked for anything any more.
+                # The id is stored now, because it can no longer be read once the table has been dropped.
                 self._table = LakeTable(self.session, require_table(self.session, self.dataset))
                 self._uuid = self._table.uuid
             return self._table
@@ -101,6 +101,7 @@ def seal(
         publisher = meet()
     entry = open_write(writer, table, state, dataset, _intent(write, state, branch, writer.owner), listener)
     intent = entry.intent
+    buffer.check_sealable(table, state)
     fork = buffer.make(table, state, intent.buffer)
 
     def fill() -> Contents:
@@ -121,7 +122,7 @@ def seal(
 
 
 def _discard(writer: Writer, table: LakeTable, intent: Intent, error: CatchmentError) -> None:
-    """Remove the files of an attempt that has failed, which nobody can seal any more, and close the write."""
+    """Remove the files of a failed attempt, which can no longer be sealed, and close the write."""
     buffer.discard(table, intent.buffer)  # first: the disk may be full, and the metastore on the same disk
     if writer.close_failed(intent.write_id, error):
         with suppress(MetastoreUnavailable):  # the first error is the one to report

@@ -1,4 +1,4 @@
-"""Data files and snapshots of a table as JSON. Java loops over them: a call from here for each one would take long."""
+"""Data files and snapshots of a table as JSON. Java loops over them, because one call from Python for each is slow."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from catchment.jvm.causes import JVM_ERRORS, first_cause, is_a
 from catchment.store.descriptors import Lines, lines_of
 
 AT_ONCE = 1_000
-"""Descriptors that are in the JVM as text at one time."""
+"""The most descriptors that the JVM holds as text at one time."""
+LONGEST = 8_000_000
+"""In characters; the descriptors of wide tables are long, and fewer of them are held at one time."""
 SHORT = 65_536
-"""Characters; a longer text is quicker through a file."""
+"""In characters; a longer text is passed faster through a file."""
 
 
 def add_files(session: SparkSession, operation: Any, descriptors: Sequence[Mapping[str, Any]], table: Any) -> None:
@@ -41,14 +43,21 @@ def partitions_of(session: SparkSession, descriptors: Sequence[Mapping[str, Any]
 
 
 def _arrays(descriptors: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    lines = lines_of(descriptors)
-    for first in range(0, len(lines), AT_ONCE):
-        yield f"[{','.join(lines[first : first + AT_ONCE])}]"
+    some: list[str] = []
+    size = 0
+    for line in lines_of(descriptors):
+        if some and (len(some) == AT_ONCE or size + len(line) > LONGEST):
+            yield f"[{','.join(some)}]"
+            some, size = [], 0
+        some.append(line)
+        size += len(line)
+    if some:
+        yield f"[{','.join(some)}]"
 
 
 def describe(session: SparkSession, files: Any, table: Any) -> Lines:
     """Iceberg's JSON of a Java list of data files, after checking that Iceberg reads it back."""
-    # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for the network stack's own timer.
+    # Through a file: an answer of more than 8 kB from the JVM waits 40 ms for a timer of the network stack.
     with _scratch() as path:
         try:
             tables(session).describe(files, table, str(path))
@@ -68,7 +77,7 @@ def _not_storable(why: str) -> JobError:
 
 
 def snapshots(session: SparkSession, table: Any, first: int, end: int) -> list[dict[str, Any]]:
-    """The snapshots from one place to another in a table's list, as JSON of the Iceberg table spec."""
+    """The snapshots from one index to another in a table's list, as JSON of the Iceberg table spec."""
     java = tables(session)
     if end - first == 1:
         return [json.loads(java.snapshot(table, first))]
@@ -78,7 +87,7 @@ def snapshots(session: SparkSession, table: Any, first: int, end: int) -> list[d
 
 
 def _lines(path: Path) -> list[str]:
-    # Not `splitlines`, for which texts inside of the JSON may have ends of lines too.
+    # Not `splitlines`, which would also split at line separators inside the JSON's strings.
     return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 

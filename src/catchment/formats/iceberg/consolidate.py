@@ -20,6 +20,7 @@ from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
+from catchment.formats.descriptor_memory import check_memory
 from catchment.formats.iceberg.bulk import add_files
 from catchment.formats.iceberg.commit_errors import is_a, is_transient, unpublishable
 from catchment.formats.iceberg.conflicts import Fit, anything_changed, partitions_changed, was_compacted
@@ -48,7 +49,7 @@ class _Refused(Exception):
 
 
 class _Unusable(Exception):
-    """These writes could not be prepared. Of several it is not known which one is to blame."""
+    """These writes could not be prepared. If there are several, it is not known which one is to blame."""
 
     def __init__(self, writes: Sequence[Entry], error: Exception) -> None:
         self.writes, self.error = writes, error
@@ -64,7 +65,7 @@ class Consolidation:
     outcome: Outcome
     check: Check
     alone: bool = False
-    """Whether each write is published by itself, because one of them spoils the others."""
+    """Whether each write is published by itself, because one of them makes the others fail."""
 
     def step(self) -> bool:
         """Check the history, then try one swap with the writes that are not in it; True if none is left."""
@@ -99,12 +100,12 @@ class Consolidation:
             self.alone = True
             return
         [write] = spoilt.writes
-        # A person may drop it later, and its files go then.
+        # A user may drop it later, which removes its files, so no swap may still be able to publish them.
         if self._is_out(write):
             self.outcome.set_aside[write.write_id] = unpublishable(write, spoilt.error)
 
     def _is_out(self, write: Entry) -> bool:
-        """Whether a write is not in the table, and no swap that is still under way can put it there any more."""
+        """Whether a write is not in the table, and no swap that is still under way can put it there."""
         if write.tried and table_is_same(self.table, write):
             fence(self.table, write.intent.branch, write.write_id)
             self.table.refresh()
@@ -122,10 +123,10 @@ class Consolidation:
         ids = {write.write_id for write in left}
         doubtful = ids - self.outcome.unsure
         self.outcome.sent.update(ids)
-        self.outcome.unsure.update(doubtful)  # before it is sent: whatever goes wrong from here on, it may be applied
+        self.outcome.unsure.update(doubtful)  # before it is sent: whatever goes wrong from now on, it may be applied
         published = swap(self.table, staged)
         if published is not None:
-            # Of an earlier swap of the same writes this one says nothing.
+            # This success says nothing about an earlier swap of the same writes.
             self.outcome.unsure.difference_update(doubtful)
             self.outcome.committed.update(published)
 
@@ -137,11 +138,11 @@ class Consolidation:
         return {**dict.fromkeys(live), **index.find([write.write_id for write in writes])}
 
     def _catch_up(self, index: WriteIndex, writes: Sequence[Entry]) -> None:
-        """The table has later seals than these: somebody else published them, or the ledger has lost its tail."""
+        """The table has later seals than these: another process published them, or the ledger has lost its tail."""
         found = index.find([write.write_id for write in writes])
         newest = index.newest_seal(self.ledger.metastore)
         if len(found) == len(writes) and newest == max(write.number or 0 for write in writes):
-            return  # a swap of these writes, whose answer was lost
+            return  # they were published by a swap whose answer was lost
         published = self.table.look_back(WHOLE).published(self.ledger.metastore)
         intent = writes[0].intent
         self.outcome.learned = (
@@ -154,7 +155,7 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger, check:
     """Publish a batch of sealed writes in order; returns when the outcome of each one is known.
 
     The ledger records durably that a swap with these writes is about to be sent; it raises if another consolidator has
-    taken them over. The lease is checked on the way, which also tells that the work moves: a batch may take long.
+    taken them over. The lease is checked along the way, which also shows progress: a batch may take long.
     """
     nothing: dict[str, int | None] = {write.write_id: None for write in batch if _changes_nothing(write)}
     work = Consolidation(table, batch, ledger, Outcome(nothing), check)
@@ -173,20 +174,20 @@ def consolidate(table: LakeTable, batch: Sequence[Entry], ledger: Ledger, check:
 
 
 CLOCKS_APART_MS = 3_600_000
-"""How far the clock of whoever began a run and that of whoever committed may differ."""
+"""How far the clocks of the machine that began a run and of one that commits may differ."""
 
 
 def _since(writes: Sequence[Entry]) -> Since:
-    """Where to begin to look for writes: at their bases, or at the beginning of their runs if that is earlier.
+    """Where to start looking for writes: at their bases, or at the beginning of their runs if that is earlier.
 
-    A base tells only when the last attempt began. A metastore that has lost its tail does not know of earlier ones.
+    A base shows only when the last attempt began. A metastore that has lost its tail does not know of earlier ones.
     """
     sequence = min(write.intent.base.sequence for write in writes)
     return Since(sequence, min(began_millis(write.write_id) for write in writes) - CLOCKS_APART_MS)
 
 
 def _changes_nothing(write: Entry) -> bool:
-    # By the sum and not by the descriptors, which may be unreadable: a write that is in the history needs none.
+    # Uses the file count, because the descriptors may be unreadable: a write that is in the history needs none.
     return write.intent.mode != "overwrite" and not (write.contents and write.contents.files)
 
 
@@ -195,6 +196,7 @@ def _staged(table: LakeTable, writes: Sequence[Entry], metastore: str, check: Ch
     fits = Fit(table)
     for write in writes:
         try:
+            check_memory(table.session, [write])
             why = fate_unknown(write) if _history_expired(table, write) else fits.refusal(write)
         except UNREADABLE as error:
             raise _Unusable([write], error) from error
@@ -223,6 +225,7 @@ def _groups(writes: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: str) -> None:
     try:
+        check_memory(table.session, group)
         operation = _operation(table, transaction, group[0])
         files = Lines(tuple(line for write in group for line in lines_of(descriptors_of(write))))
     except UNREADABLE as error:
@@ -233,7 +236,7 @@ def _stage(table: LakeTable, transaction: Any, group: list[Entry], metastore: st
         raise _Unusable(group, error) from error
     try:
         add_files(table.session, operation, files, table.java)
-    except JVM_ERRORS as error:  # nothing was asked of the store yet
+    except JVM_ERRORS as error:  # no request was sent to the store yet
         raise _Unusable(group, error) from error
     try:
         table.tables.stage(operation, group[0].intent.branch, json.dumps(_summary(group, metastore)))
@@ -272,7 +275,7 @@ def _operation(table: LakeTable, transaction: Any, write: Entry) -> Any:
 
 def _validate(table: LakeTable, transaction: Any, replacing: Any, write: Entry) -> None:
     """Raise if others changed the partitions since the job began. The swap replaces the metadata checked here."""
-    # What this transaction holds already counts too: its writes come first.
+    # Writes that are already in this transaction count too, because they come first.
     if was_compacted(transaction.table(), write):
         if partitions_changed(table, transaction.table(), write):
             raise _Refused(write, overtaken(write))
@@ -335,7 +338,7 @@ def _added(start: Any, end: Any) -> list[Any]:
 
 
 def _discard(table: LakeTable, transaction: Any) -> None:
-    """Remove the manifests of a transaction that was never sent. What cannot be removed is an orphan, and no harm."""
+    """Remove the manifests of a transaction that was never sent. What cannot be removed is a harmless orphan."""
     with suppress(*JVM_ERRORS):
         _clean(table, transaction.startMetadata(), transaction.currentMetadata())
 

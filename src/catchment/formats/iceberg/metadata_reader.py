@@ -1,6 +1,6 @@
-"""Answers questions about Iceberg tables without an engine: from their metadata files, and from manifests by PyIceberg.
+"""Answers questions about Iceberg tables without an engine, from metadata files and, through PyIceberg, manifests.
 
-The metadata is read as JSON of the table spec, as an engine hands it out, so that both ways make the same report of it.
+The metadata is read as JSON of the table spec, as an engine provides it, so that both give the same report.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 FILE_IOS = ("org.apache.iceberg.hadoop.HadoopFileIO", "org.apache.iceberg.aws.s3.S3FileIO")
 TABLES = "iceberg_tables"
 READ_AT_ONCE = 8
-"""Earlier metadata files that are read at the same time."""
+"""How many earlier metadata files are read at the same time."""
 _NEEDED = ("location", "format-version", "schemas", "current-schema-id", "partition-specs", "default-spec-id")
 """Keys that files of very old writers lack."""
 
@@ -57,15 +57,15 @@ class Found:
     """The current state of a table in its catalog."""
 
     location: str
-    """Of its metadata file."""
+    """The location of its metadata file."""
     metadata: Metadata | None = None
     """None if the catalog does not keep it."""
     properties: Mapping[str, str] | None = None
-    """Properties of the table's files, if the catalog hands some out."""
+    """Properties for access to the table's files, if the catalog returns some."""
 
 
 class Catalog(Protocol):
-    """What is asked of a catalog."""
+    """What the reader needs from a catalog."""
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -81,13 +81,13 @@ class Catalog(Protocol):
         ...
 
     def published(self, catalog: str, dataset: Dataset) -> str | None:
-        """The location of the metadata file that a published catalog has of a table; None if it has none."""
+        """The location of a table's metadata file in a published catalog; None if it has none."""
         ...
 
 
 @dataclass(frozen=True)
 class JdbcCatalog:
-    """A catalog in a SQL database, each of whose rows has the location of a metadata file."""
+    """A catalog in a SQL database; each row has the location of a metadata file."""
 
     name: str
     properties: Mapping[str, str]
@@ -199,7 +199,7 @@ def _metadata(files: StoreFiles, location: str) -> Metadata:
 
 
 def normalised(metadata: dict[str, Any]) -> Metadata:
-    """Metadata with what Iceberg's own reader adds to files that lack it."""
+    """Metadata with the defaults that Iceberg's own reader adds."""
     if any(key not in metadata for key in _NEEDED):
         raise NeedsEngine("the metadata file is of an early form")
     current = snapshots.current(metadata)
@@ -219,6 +219,8 @@ def _read_version(files: StoreFiles, version: Version, current: str, metadata: M
         read = metadata if version.location == current else json.loads(_text(files.read(version.location)))
     except FileNotFoundError:
         return replace(version, readable=False)
+    except ValueError as error:
+        raise NeedsEngine(f"the metadata file {version.location} is damaged") from error
     at, head = moment(read["last-updated-ms"]), snapshots.current(read)
     known = head is not None and any(each["snapshot-id"] == head for each in read.get("snapshots", ()))
     return replace(version, at=at, snapshot_id=head if known else None)

@@ -1,4 +1,4 @@
-"""Iceberg tables without rows: writes are opened on them, and they are dropped under the lease of their creation."""
+"""Iceberg tables without rows: opens writes on them, and drops them under the creation lease."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from catchment.store.writes import Entry, Intent
 
 
 def refreshed(writer: Writer, table: LakeTable, dataset: Dataset, branch: str) -> TableState:
-    """The newest state of a table; raises TableVanished if it was new and is there no longer."""
+    """The newest state of a table; raises TableVanished if it was new and no longer exists."""
     try:
         table.refresh()
     except JVM_ERRORS as error:
@@ -30,9 +30,9 @@ def refreshed(writer: Writer, table: LakeTable, dataset: Dataset, branch: str) -
 def open_write(
     writer: Writer, table: LakeTable, state: TableState, dataset: Dataset, intent: Intent, listener: Listener
 ) -> Entry:
-    """Open a write on this state of a table; raises TableVanished if it was new and is there no longer."""
+    """Open a write on this state of a table; raises TableVanished if it was new and no longer exists."""
     if state.head is not None:
-        return writer.ledger.open(intent)
+        return writer.open(intent)
     return open_on_new_table(writer, intent, dataset, listener, lambda: _is_there(writer, table, dataset))
 
 
@@ -44,7 +44,7 @@ def _is_there(writer: Writer, table: LakeTable, dataset: Dataset) -> bool:
 def dropped_on_failure(
     writer: Writer, table: Table, dataset: Dataset, listener: Listener
 ) -> AbstractContextManager[None]:
-    """Drop a table that was just created if its first write fails, unless somebody else has used it."""
+    """Drop a table that was just created if its first write fails, unless others have used it."""
     created = _metadata_file(table)
     return unused_tables.dropped_on_failure(
         dataset, listener, lambda _: _drop_if_unused(writer, created, dataset, listener)
@@ -54,7 +54,7 @@ def dropped_on_failure(
 def _drop_if_unused(writer: Writer, created: str, dataset: Dataset, listener: Listener) -> None:
     with creation_lease(writer, dataset, listener):
         table = catalogs.find_table(writer.session, dataset)
-        # Whoever changes a table, its rows or anything else, gives it another metadata file.
+        # Every change of a table, of its rows or anything else, gives it another metadata file.
         if table is None or _metadata_file(table) != created:
             return
         if not writer.ledger.is_used(dataset.target, LakeTable(writer.session, table).uuid):

@@ -42,14 +42,14 @@ def _buffered(
     if found is None:
         return give_up_dropped(writer.ledger, dataset.address)
     cleaner = partial(_remove_unreferenced, spark, LakeTable(spark, found), dataset.identifier, writer.ledger)
-    with writer.admission(dataset.depot, dataset.address, "recovery"):
+    with writer.admission(dataset, "recovery"):
         return recover(publisher_of(writer, dataset), cleaner if remove else keep_buffers)
 
 
 def _remove_unreferenced(
     session: SparkSession, table: LakeTable, identifier: str, ledger: Ledger, buffers: Sequence[str]
 ) -> tuple[str, ...]:
-    """Remove abandoned buffers, but none with a file that any snapshot refers to: those are the table's own."""
+    """Remove abandoned buffers, except those with a file that any snapshot refers to: they belong to the table."""
     if not buffers:
         return ()
     live = _live(session, identifier, {_name(buffer) for buffer in buffers})
@@ -61,7 +61,7 @@ def _remove_unreferenced(
 
 
 def _live(session: SparkSession, identifier: str, names: Collection[str]) -> frozenset[str]:
-    """Those of these directories that have files of any snapshot in the table's history."""
+    """The directories among these that hold files of any snapshot in the table's history."""
     files = session.table(f"{identifier}.all_data_files")
     # Compared by the directory's own name, because stores spell the path before it in several ways.
     parts = files.select(F.explode(F.split("file_path", "/")).alias("part"))

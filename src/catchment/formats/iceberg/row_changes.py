@@ -108,7 +108,7 @@ class _RowChange:
         )
 
     def _since(self, now: Base) -> Base:
-        """The state before the first attempt with an unknown end: the write may be in the history since then."""
+        """The state before the first attempt whose outcome is unknown: the history may have the write since then."""
         earlier = self._ledger.find(self._write.id)
         if earlier is None or earlier.intent.base.table_uuid != now.table_uuid:
             return now
@@ -155,9 +155,11 @@ class _RowChange:
         stamps = {**stamp(self._write), MODE: self._write.output.mode}
         rows = inserted_rows(self._spark, statement.sql) if self._write.output.mode == "merge" else None
         if rows is not None:
-            # Iceberg would commit them as a plain append, whatever others have committed meanwhile.
-            made = commit_rows(self._spark, LakeTable(self._spark, self._table), rows, self._write, "append", stamps)
+            # Iceberg would commit them as a plain append without checking what others have committed meanwhile.
+            table = LakeTable(self._spark, self._table)
+            made = commit_rows(self._spark, table, rows, self._write, "append", stamps, self._listener)
             return made.committed() if made else NOTHING
+        self._listener.check()
         faults.point("before-own-commit")
         run_stamped(self._spark, statement.sql, stamps)
         faults.point("own-commit-applied")
@@ -170,7 +172,7 @@ class _RowChange:
         return found.committed() if found else None
 
     def _version(self) -> str:
-        """The table's metadata file; if it is the same as before, nobody has committed since."""
+        """The table's metadata file, which changes with every commit."""
         self._table.refresh()
         return str(self._table.operations().current().metadataFileLocation())
 
@@ -211,7 +213,7 @@ def run_stamped(spark: SparkSession, sql: str, stamps: Mapping[str, str]) -> Non
     properties = jvm("java.util.HashMap")()
     for key, value in stamps.items():
         properties.put(key, value)
-    # A callback, because Iceberg keeps the stamps in the thread that runs it.
+    # A callback, because Iceberg keeps the stamps in a thread-local.
     call = callback(spark, "java.util.concurrent.Callable", spark._jsparkSession, "sql", "java.lang.String", sql)
     jvm.iceberg("spark.CommitMetadata").withCommitProperties(properties, call, java_class(spark, "java.lang.Exception"))
 
@@ -260,7 +262,7 @@ def merge(
 def delete_rows(spark: SparkSession, condition: Clause, write: Write, writer: Writer, listener: Listener) -> Written:
     """Delete rows. If the condition covers whole files or partitions, Iceberg changes only metadata."""
     dataset = write.output.dataset
-    with writer.admission(dataset.depot, dataset.address, write.id):
+    with writer.admission(dataset, write.id):
         table = require_table(spark, dataset)
         statement = delete_statement(condition, identifier_of(dataset, branch_of(write.output)))
         return change(spark, table, write, lambda: statement, writer, listener)

@@ -1,7 +1,7 @@
 """Commits the files of one write as a snapshot of its own, without a seal and without the table's lease.
 
-The swap replaces exactly the metadata in which the write was looked for. So an engine that was suspended before its
-commit, and whose write another engine has finished meanwhile, finds that write instead of committing it again.
+The swap replaces exactly the metadata in which the write was looked up. So if an engine is suspended before its commit
+and another engine finishes the write meanwhile, the first one finds that write instead of committing it again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.commit import faults, own_commit
-from catchment.errors import StorageUnavailable
+from catchment.commit.listener import Listener
+from catchment.errors import Cancelled, StorageUnavailable
 from catchment.formats.backoff import attempts
 from catchment.formats.iceberg import buffer, snapshot_lookup
 from catchment.formats.iceberg.bulk import add_files
@@ -38,10 +39,12 @@ def commit_rows(
     write: Write,
     mode: WriteMode,
     stamps: Mapping[str, str],
+    listener: Listener,
     options: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
     """Write the rows to files and commit them, unless the write is committed by then; None if there are no rows."""
     state = table.state(branch_of(write.output))
+    buffer.check_encryption(table, state)
     name = f"{state.data_location}/{own_commit.attempt_name(write.id)}"
     fork = buffer.make(table, state, name)
     try:
@@ -53,7 +56,7 @@ def commit_rows(
         fork.remove()
     if not contents.files and mode != "overwrite":
         return None
-    return _Commit(spark, table, _entry(write, mode, name, state.base, contents), stamps).run()
+    return _Commit(spark, table, _entry(write, mode, name, state.base, contents), stamps, listener).run()
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,11 @@ class _Commit:
     table: LakeTable
     write: Entry
     stamps: Mapping[str, str]
+    listener: Listener
     sent: set[int] = field(default_factory=set)
     """The snapshots that were sent to the catalog."""
     unsure: set[int] = field(default_factory=set)
-    """Those of them of which nobody knows what became of them."""
+    """Those of them whose outcome is unknown."""
 
     def run(self) -> Snapshot:
         """Swap until the history has the write."""
@@ -80,7 +84,9 @@ class _Commit:
                 self._remove_files()
                 raise refused
             with suppress(TableMoved):
-                self._send(self._staged())
+                staged = self._staged()
+                self._check()
+                self._send(staged)
         raise StorageUnavailable(
             f"{self.write.intent.target} could not be committed to for {PATIENCE_SECONDS:.0f} s",
             code="commit-contention",
@@ -91,18 +97,27 @@ class _Commit:
         self.table.refresh()
         done = snapshot_lookup.find_write(self.spark, self.table.java, self.write.write_id)
         if done is not None and done.id not in self.sent:
-            self._remove_files()  # the table has those of another attempt
+            self._remove_files()  # the table has the files of another attempt
         return done
 
     def _applied_late(self) -> Snapshot | None:
-        """The write, if a swap whose answer was lost was applied after all; from here on none can be any more."""
+        """The write, if a swap whose answer was lost was applied after all; from now on, none can be."""
         if not self.unsure or not table_is_same(self.table, self.write):
             return None
         fence(self.table, self.write.intent.branch, self.write.write_id)
         return self._found()
 
+    def _check(self) -> None:
+        """Stop if the job was cancelled: the user may have started another run, and its rows would come twice."""
+        try:
+            self.listener.check()
+        except Cancelled:
+            if not self.unsure:
+                self._remove_files()
+            raise
+
     def _send(self, transaction: Any) -> None:
-        """Send one swap. Whatever it answers: the history decides."""
+        """Send one swap. Whatever the answer, the history decides."""
         before, after = transaction.startMetadata().snapshots().size(), transaction.currentMetadata().snapshots()
         snapshot = int(after.get(before).snapshotId())
         self.sent.add(snapshot)
@@ -135,7 +150,7 @@ def _operation(table: LakeTable, transaction: Any, mode: WriteMode) -> Any:
 
 
 def _entry(write: Write, mode: WriteMode, buffer: str, base: Base, contents: Contents) -> Entry:
-    """The write as it would be in the ledger, which does not have it."""
+    """The write as a ledger entry, although the ledger does not have it."""
     output = write.output
     intent = Intent(
         *(write.id, write.workflow, output.dataset.address, branch_of(output), mode, "last-wins", "", buffer, base),

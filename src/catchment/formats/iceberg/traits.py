@@ -29,11 +29,11 @@ _TIMEOUTS = {
         "rest.client.connection-timeout-ms": f"{CONNECT_SECONDS}000",
         "rest.client.socket-timeout-ms": f"{ANSWER_SECONDS}000",
     },
-    # Of the client of Hive's metastore, which would wait for ten minutes by itself.
+    # By default, the client of Hive's metastore would wait for ten minutes.
     "hive": {"hadoop.hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s"},
 }
 S3_RETRIES = 10
-"""Of Iceberg's own S3 client, after pauses of 2 to 20 s; by itself it would give up after less than a minute."""
+"""For Iceberg's own S3 client, with pauses of 2 to 20 s; by default it gives up after less than a minute."""
 MAIN = "main"
 """The branch that readers see."""
 
@@ -120,7 +120,7 @@ _OF_EVERY_WRITE = frozenset(
     }
 )
 _OF_COMMITS = frozenset({"snapshot-property.*"})
-"""A buffer is published together with others, in a snapshot that is not its own."""
+"""Only for direct commits: a buffer shares its snapshot with others."""
 
 
 def write_options(format: str, mode: str, commit: str) -> frozenset[str]:
@@ -174,7 +174,7 @@ TRAITS = Traits(
     merge=True,
     conflict=True,
     direct=True,
-    groups=True,
+    groups=frozenset({"append", "overwrite"}),
     read_options=read_options,
     write_options=write_options,
     branches=True,
@@ -189,7 +189,8 @@ TRAITS = Traits(
     rewrite_options=frozenset(
         {
             *("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files", "rewrite-all"),
-            *("max-file-group-size-bytes", "max-concurrent-file-group-rewrites", "max-files-to-rewrite"),
+            *("max-file-group-size-bytes", "max-file-group-input-files"),
+            *("max-concurrent-file-group-rewrites", "max-files-to-rewrite"),
             *("partial-progress.enabled", "partial-progress.max-commits", "partial-progress.max-failed-commits"),
             *("delete-file-threshold", "delete-ratio-threshold", "remove-dangling-deletes"),
             *("use-starting-sequence-number", "rewrite-job-order", "output-spec-id", "compression-factor"),

@@ -7,25 +7,23 @@ from contextlib import nullcontext, suppress
 from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from catchment.commit.listener import Listener
 from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
 from catchment.formats.frames import sorted_rows
 from catchment.formats.iceberg import catalogs, partitions, snapshot_lookup
-from catchment.formats.iceberg.buffer import ENCRYPTION_KEY
 from catchment.formats.iceberg.buffered import write_buffered
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
 from catchment.formats.iceberg.new_tables import dropped_on_failure
-from catchment.formats.iceberg.partitions import AUTO, ORDERING_OPTION, without_fanout
+from catchment.formats.iceberg.partitions import ORDERING_OPTION, without_fanout
 from catchment.formats.iceberg.reserved_columns import check_names
 from catchment.formats.iceberg.row_changes import merge
 from catchment.formats.iceberg.single_commit import commit_rows
 from catchment.formats.iceberg.snapshots import Snapshot
-from catchment.formats.iceberg.table import MAIN, LakeTable
+from catchment.formats.iceberg.table import LakeTable
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
 from catchment.formats.unused_tables import TableVanished
@@ -49,7 +47,7 @@ def commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, 
     """Commit the rows, unless this write is committed already."""
     dataset = write.output.dataset
     check_names(frame.columns, dataset.address)
-    with writer.admission(dataset.depot, dataset.address, write.id):
+    with writer.admission(dataset, write.id):
         for _ in range(MAX_CHANGES - 1):
             with suppress(TableVanished):
                 return _commit_or_create(spark, frame, write, writer, listener)
@@ -60,7 +58,7 @@ def _commit_or_create(
     spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener
 ) -> Written:
     """Commit to the table, which is created if it is missing, and dropped again if the write fails."""
-    # With the engine's session, whose catalogs stay open: the publisher may use the table after this job.
+    # Use the engine's session, whose catalogs stay open: the publisher may use the table after this job.
     engine, dataset = writer.session, write.output.dataset
     if (table := catalogs.await_table(engine, dataset, listener)) is not None:
         return _commit_to(spark, frame, write, table, writer, listener)
@@ -107,17 +105,16 @@ def _directly(
             f"output {write.output.name} was already committed in snapshot {done.id}; nothing is written again"
         )
         return done.written()
-    put = _encrypt if table.properties().containsKey(ENCRYPTION_KEY) else _put
-    made = _fitted(spark, frame, write, table, lambda rows: put(spark, rows, write, table))
+    made = _fitted(spark, frame, write, table, lambda rows: _put(spark, rows, write, table, listener))
     return made.written() if made else Written(rows=0, files=0)
 
 
-def _put(spark: SparkSession, rows: DataFrame, write: Write, table: Table) -> Snapshot | None:
+def _put(spark: SparkSession, rows: DataFrame, write: Write, table: Table, listener: Listener) -> Snapshot | None:
     options = _options(spark, write, table)
     options.pop("branch", None)
     mine = {key[len(SNAPSHOT_PROPERTY) :]: value for key, value in options.items() if key.startswith(SNAPSHOT_PROPERTY)}
     stamps = {**mine, **stamp(write)}
-    return commit_rows(spark, LakeTable(spark, table), rows, write, write.output.mode, stamps, options)
+    return commit_rows(spark, LakeTable(spark, table), rows, write, write.output.mode, stamps, listener, options)
 
 
 def _create(spark: SparkSession, frame: DataFrame, write: Write) -> tuple[Table, bool]:
@@ -174,28 +171,8 @@ def _schema_has_moved(error: Exception, write: Write) -> bool:
 
 
 def _spec_has_moved(before: int, write: Write, table: Table) -> bool:
-    """Whether the rows were sorted for an old partition spec, so that the writer of one file at a time refuses them."""
+    """Whether the rows were sorted for an old partition spec, so that a writer without fanout refuses them."""
     return write.output.sort is not None and table.spec().specId() != before
-
-
-def _encrypt(spark: SparkSession, frame: DataFrame, write: Write, table: Table) -> Snapshot | None:
-    """Commit with Iceberg's own writer, the only one that encrypts; its commit does not look into the history."""
-    # DataFrameWriterV2 matches columns by name; insertInto would match them by position.
-    stamped = {f"snapshot-property.{key}": value for key, value in stamp(write).items()}
-    options, output = _options(spark, write, table), write.output
-    options = {key: "false" if value == AUTO else value for key, value in options.items()}
-    # The branch goes into the name, because some versions of Iceberg ignore the option and write to main.
-    target = catalogs.identifier_of(output.dataset, options.pop("branch", MAIN))
-    writer = frame.writeTo(target).options(**options, **stamped)
-    if write.output.mode == "append":
-        writer.append()
-    elif write.output.mode == "overwrite-partitions":
-        writer.overwritePartitions()
-    else:
-        writer.overwrite(F.lit(True))  # noqa: FBT003
-    table.refresh()
-    # Found by the write id, because the current snapshot may already be another writer's.
-    return snapshot_lookup.find_write(spark, table, write.id)
 
 
 def _options(spark: SparkSession, write: Write, table: Table) -> dict[str, str]:

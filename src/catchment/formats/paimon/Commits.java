@@ -69,21 +69,21 @@ import scala.collection.Seq;
 /**
  * Commits to a Paimon table with one compare-and-swap, and reads its history. Compiled by Janino: no generics.
  *
- * Paimon tries a commit again for as long as others commit first, without looking whether one of those commits was its
- * own. The lock that Paimon takes around each swap is the place to refuse that: ours lets a swap pass only if the
- * newest snapshot is still the one in which the caller has looked for its writes.
+ * Paimon retries a commit for as long as others commit first, without checking whether one of those commits was its
+ * own. The lock that Paimon takes around each swap is the place to prevent that: ours lets a swap pass only if the
+ * newest snapshot is still the one in which the caller has looked up its writes.
  */
 public final class Commits {
     private Commits() {}
 
-    /** Thrown if the newest snapshot is another one than the caller knows. Nothing was committed. */
+    /** Thrown if the newest snapshot is not the one that the caller knows. Nothing was committed. */
     public static final class Moved extends RuntimeException {
         public Moved(String message) {
             super(message);
         }
     }
 
-    /** The lock of the table's catalog, with the check of the newest snapshot inside of it. */
+    /** The lock of the table's catalog, with the check of the newest snapshot inside it. */
     static final class Guard implements Lock {
         private final SnapshotManager snapshots;
         private final Lock inner;
@@ -115,7 +115,7 @@ public final class Commits {
         }
     }
 
-    /** Local files. A rename fails if the name is taken, also between processes: Paimon's own replaces the file. */
+    /** Local files. A rename fails if the name is taken, even across processes; Paimon's own replaces the file. */
     public static final class LinkingFileIO extends LocalFileIO {
         public boolean rename(Path from, Path to) throws IOException {
             File source = toFile(from);
@@ -133,13 +133,13 @@ public final class Commits {
             return true;
         }
 
-        /** Tasks write data files only, and have no need of this class. */
+        /** Tasks only write data files and do not need this class. */
         private Object writeReplace() {
             return new LocalFileIO();
         }
     }
 
-    /** A catalog whose tables are fit for a compaction; everything else is answered by the catalog itself. */
+    /** A catalog whose tables are prepared for a compaction; everything else is passed on to the catalog itself. */
     static final class CompactingCatalog implements InvocationHandler {
         private final Catalog inner;
         private final long files;
@@ -163,10 +163,10 @@ public final class Commits {
     }
 
     /**
-     * Lets a catalog of Spark hand out tables for compaction until `restore`; returns what it had before. Paimon's
-     * procedure commits by itself: on a local disk it would replace a snapshot that somebody else has just written, and
-     * it would expire snapshots that others need. So many small files of a table without a key become one. If a gate is
-     * named, swaps wait there.
+     * Makes a Spark catalog return tables for compaction until `restore`; returns its inner catalog. Paimon's procedure
+     * commits by itself: on a local disk it would replace a snapshot that others have just written, and it would expire
+     * snapshots that others need. In a table without a key, `files` small files become one. If a gate is named, swaps
+     * wait there.
      */
     public static Object guard(Object sparkCatalog, long files, String gate) throws Exception {
         Field field = sparkCatalog.getClass().getDeclaredField("catalog");
@@ -178,7 +178,7 @@ public final class Commits {
         return before;
     }
 
-    /** Gives a catalog of Spark back what it had before. */
+    /** Restores the inner catalog of a Spark catalog. */
     public static void restore(Object sparkCatalog, Object before) throws Exception {
         Field field = sparkCatalog.getClass().getDeclaredField("catalog");
         field.setAccessible(true);
@@ -194,7 +194,7 @@ public final class Commits {
         Map options = new HashMap();
         options.put("snapshot.num-retained.min", String.valueOf(Integer.MAX_VALUE));
         options.put("snapshot.num-retained.max", String.valueOf(Integer.MAX_VALUE));
-        // Paimon leaves fewer files alone; whoever asks for a compaction has decided that it is worth it.
+        // Paimon leaves fewer files alone; the request for a compaction has already decided that it is worthwhile.
         options.put("compaction.max.file-num", String.valueOf(files));
         return own.copy(options);
     }
@@ -207,7 +207,7 @@ public final class Commits {
                 new LinkingFileIO(), table.location(), table.schema(), table.catalogEnvironment());
     }
 
-    /** Fails once, in the way that lets a pool replace the connection. */
+    /** Fails once, in a way that makes the pool replace its connection. */
     static final class Reconnection implements ClientPool.Action {
         private boolean done;
 
@@ -221,8 +221,8 @@ public final class Commits {
     }
 
     /**
-     * Lets a catalog on SQLite connect anew. When it is opened, it looks for its own tables and leaves that query open:
-     * its connection would see the database as it was then for ever, and could not write once others have.
+     * Makes a catalog on SQLite reconnect. When it is opened, it looks for its own tables and leaves that query open.
+     * Its connection would see the database as it was then forever, and could no longer write once others have.
      */
     public static void reconnect(Catalog catalog) throws Exception {
         Catalog inner = catalog;
@@ -237,19 +237,19 @@ public final class Commits {
         }
     }
 
-    /** The table of a name, as it is now. */
+    /** The current state of a table. */
     public static Table load(Catalog catalog, String database, String name) throws Exception {
         return catalog.getTable(Identifier.create(database, name));
     }
 
-    /** The table for commits: it neither compacts nor expires, and refuses a second snapshot of one number. */
+    /** The table for commits: it neither compacts nor expires, and refuses a second snapshot with the same number. */
     public static FileStoreTable committing(FileStoreTable table) {
         return linking(table).copy(Collections.singletonMap("write-only", "true"));
     }
 
     /**
-     * Commits as the snapshot after `base`, whose number is returned; throws Moved if there is another one by now.
-     * A fence changes nothing: after it, nobody can commit on the same base.
+     * Commits as the snapshot after `base` and returns its number; throws Moved if `base` is no longer the newest one.
+     * A fence changes nothing, but after it nobody can commit on the same base.
      */
     public static long commit(
             FileStoreTable table,
@@ -287,8 +287,8 @@ public final class Commits {
     }
 
     /**
-     * Writes the rows that a DELETE or MERGE changes in a table with a primary key; returns what is to be committed,
-     * packed. The plan is the analyzed statement; run by itself, it would commit.
+     * Writes the rows that a DELETE or MERGE changes in a table with a primary key; returns the packed commit messages.
+     * The plan is the analyzed statement, which would commit if it were run as it is.
      */
     public static String change(SparkSession session, Object plan) throws Exception {
         if (plan.getClass().getSimpleName().startsWith("Delete")) {
@@ -299,8 +299,8 @@ public final class Commits {
     }
 
     /**
-     * A parsed MERGE in which every clause may call the table by its alias. Paimon looks for some columns below the
-     * alias of the table, so it has the same one there.
+     * A parsed MERGE in which every clause may use the table's alias. Paimon looks for some columns below the alias, so
+     * the alias is repeated there.
      */
     public static LogicalPlan aliased(LogicalPlan parsed) {
         if (!(parsed instanceof MergeIntoTable)) {
@@ -323,14 +323,14 @@ public final class Commits {
         }
     }
 
-    /** Whether a table has nothing but its first schema: no snapshot, and no file that somebody may still commit. */
+    /** Whether a table has nothing but its first schema: no snapshot, and no file that another write may commit. */
     public static boolean isBlank(FileStoreTable table) throws IOException {
         return hasOnly(table.fileIO(), table.location(), "schema-0");
     }
 
     /**
-     * Removes the schema that somebody left who died while creating a table: the catalog does not know it, and refuses
-     * to create the table again. Only for whoever may create the table, and has found that there is none.
+     * Removes the schema that an interrupted creation has left behind: the catalog does not know the table, but refuses
+     * to create it again. The caller must hold the creation lease and have found that there is no such table.
      */
     public static void sweep(Catalog catalog, String database, String name) throws IOException {
         Path location = catalog.getTableLocation(Identifier.create(database, name));
@@ -350,7 +350,7 @@ public final class Commits {
         return true;
     }
 
-    /** What a table is, as JSON. */
+    /** Facts about a table, as JSON. */
     public static String describe(FileStoreTable table) throws IOException {
         TableSchema schema = table.schema();
         TableSchema first =
@@ -374,14 +374,14 @@ public final class Commits {
         return found == null ? null : found.toJson();
     }
 
-    /** Writes rows as files that nothing refers to yet, without compaction; returns what is to be committed, packed. */
+    /** Writes rows as files that nothing refers to yet, without compaction; returns the packed commit messages. */
     public static String write(FileStoreTable table, Dataset rows) throws IOException {
         return pack(JavaConverters.seqAsJavaList(new PaimonSparkWriter(table).writeOnly().write(rows)));
     }
 
     /**
-     * What a writer wrote, as a text that any engine can read: rows, bytes and number of the new files, the version of
-     * the serializer, and the messages, separated by spaces.
+     * Commit messages as text that any engine can read: rows, bytes and number of the new files, the version of the
+     * serializer, and the messages, separated by spaces.
      */
     private static String pack(List messages) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -455,9 +455,7 @@ public final class Commits {
         return false;
     }
 
-    /**
-     * The data files of the newest snapshot: rows, bytes, level, milliseconds of creation, format and path, one file in each line.
-     */
+    /** The data files of the newest snapshot, one per line: rows, bytes, level, creation millis, format and path. */
     public static String files(FileStoreTable table) {
         StringBuilder lines = new StringBuilder();
         for (Iterator all = table.store().newScan().plan().files().iterator(); all.hasNext();) {
@@ -474,7 +472,7 @@ public final class Commits {
         return lines.toString();
     }
 
-    /** Snapshots as JSON, one in each line, from the newest back to the one after a number and a time. */
+    /** Snapshots as JSON, one per line, from `newest` back: those after a number or since a time. */
     public static String snapshots(FileStoreTable table, long newest, long after, long since) {
         StringBuilder lines = new StringBuilder();
         SnapshotManager snapshots = table.snapshotManager();
@@ -488,7 +486,7 @@ public final class Commits {
         return lines.toString();
     }
 
-    /** The first snapshot after one that changed rows of the partitions of these messages; 0 if none did. */
+    /** The first snapshot after `after` that changed rows in these messages' partitions, or is missing; 0 if none. */
     public static long changed(FileStoreTable table, long after, long newest, List messages, boolean anywhere) {
         Set partitions = new HashSet();
         for (Iterator all = messages.iterator(); all.hasNext();) {

@@ -6,7 +6,7 @@ import org.apache.paimon.operation.Lock;
 import org.apache.paimon.table.CatalogEnvironment;
 
 /**
- * Locks for a table whose catalog has none: a swap of Paimon's waits at the table's gate until the lease is held.
+ * Locks for a table whose catalog has none: Paimon's swap waits at the table's gate until the lease is held.
  * Compiled by Janino: no generics.
  */
 public final class GatedLocks implements Lock.Factory {
@@ -29,7 +29,7 @@ public final class GatedLocks implements Lock.Factory {
                 known.lineageMetaFactory());
     }
 
-    /** Tasks write data files only, and have no need of this class. */
+    /** Tasks only write data files and do not need this class. */
     private Object writeReplace() {
         return CatalogEnvironment.empty().lockFactory();
     }

@@ -20,12 +20,12 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The rows that are added to a Paimon table as a stream: a batch has those of the snapshots after one, up to another.
- * Both are in the checkpoint before the batch runs, so that it has the same rows whenever it is run again. Compiled by
- * Janino: no generics.
+ * Streams the rows that are added to a Paimon table: a batch has those of the snapshots after one, up to another. Both
+ * are in the checkpoint before the batch runs, so that it has the same rows if it is run again. Compiled by Janino: no
+ * generics.
  */
 public final class SnapshotStream implements Source {
-    /** A snapshot that the stream needs is there no longer. */
+    /** A snapshot that the stream needs no longer exists. */
     public static final class Gone extends RuntimeException {
         Gone(String message) {
             super(message);
@@ -39,7 +39,7 @@ public final class SnapshotStream implements Source {
         }
     }
 
-    /** A snapshot by number and identity: after a rollback, another one may have the number. */
+    /** A snapshot by number and identity: after a rollback, another one may have the same number. */
     static final class Place extends Offset {
         final long id;
         final String manifests;
@@ -67,7 +67,7 @@ public final class SnapshotStream implements Source {
     private final String modeKey;
     private final Collection changingModes;
 
-    /** The mode that a commit of Catchment has in its name is found by a key; some modes change rows. */
+    /** `modeKey` finds the mode in the user name of a Catchment commit; `changingModes` are those that change rows. */
     public SnapshotStream(
             SparkSession session,
             String name,
@@ -116,7 +116,7 @@ public final class SnapshotStream implements Source {
         } catch (Exception unreadable) {
             throw new IllegalStateException(unreadable);
         }
-        // The table may have got columns since the stream was started.
+        // The table may have gained columns since the stream was started.
         Dataset rows = session.read().options(chosen).table(name);
         Column[] columns = new Column[schema.fieldNames().length];
         for (int number = 0; number < columns.length; number++) {

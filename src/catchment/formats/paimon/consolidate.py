@@ -1,15 +1,14 @@
-"""Publishes the sealed writes of one Paimon table: consecutive appends in one snapshot, every other write in one.
+"""Publishes the sealed writes of one Paimon table: consecutive appends share a snapshot, other writes have their own.
 
-A commit is one compare-and-swap on the snapshot in which the write ids were looked for (see `Commits.java`). "The write
+A commit is one compare-and-swap on the snapshot in which the write ids were looked up (see `Commits.java`). "The write
 is not in the history" and "now it is" are therefore one atomic step, even if another process consolidates at the same
-time. If a swap fails or its answer is lost, the next look into the history decides what has been published.
+time. If a swap fails or its answer is lost, the next check of the history decides what has been published.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from catchment.commit import faults
@@ -17,6 +16,7 @@ from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
+from catchment.formats.descriptor_memory import check_memory
 from catchment.formats.paimon import commit_errors, sealed_messages
 from catchment.formats.paimon.java import commits, has_moved
 from catchment.formats.paimon.snapshot_files import CHANGE_ROWS, FENCE, Snapshot
@@ -33,11 +33,11 @@ SHORTEST_PAUSE_SECONDS = 0.01
 SEE_ALL = frozenset({"overwrite", "merge"})
 """Modes of writes that depend on all rows of the table, or replace them."""
 CLOCKS_APART_MS = 3_600_000
-"""How far the clock of whoever began a run and that of whoever committed may differ."""
+"""How far the clocks of the machine that began a run and of one that commits may differ."""
 
 
 class _NotCommitted(Exception):
-    """Paimon did not commit some writes, or did not say so."""
+    """Paimon did not commit some writes, or did not confirm that it did."""
 
     def __init__(self, writes: Sequence[Entry], error: Exception) -> None:
         self.writes, self.error = writes, error
@@ -55,10 +55,10 @@ class Consolidation:
     outcome: Outcome
     check: Check
     alone: bool = False
-    """Whether each write is published by itself, because one of them spoils the others."""
+    """Whether each write is published by itself, because one of them makes the others fail."""
 
     def attempt(self) -> bool:
-        """Look into the history, then try one commit with writes that are not in it; True if none is left."""
+        """Check the history, then try one commit with writes that are not in it; True if none is left."""
         self.check()
         if not self.outcome.left(self.batch):
             return True
@@ -75,7 +75,7 @@ class Consolidation:
         """The newest snapshot; writes that are in the history up to it are committed."""
         newest = self.table.newest()
         after = min(write.intent.base.sequence for write in writes)
-        # A base tells only when the last attempt began. A metastore that has lost its tail knows of no earlier one.
+        # A base shows only when the last attempt began. A metastore that has lost its tail knows of no earlier one.
         since = min(began_millis(write.write_id) for write in writes) - CLOCKS_APART_MS
         self.history.follow(self.table.java, newest, after, since)
         if self.history.newest_seal(self.ledger.metastore) >= min(write.number or 0 for write in writes):
@@ -85,11 +85,11 @@ class Consolidation:
         return newest
 
     def _catch_up(self, writes: Sequence[Entry], newest: Snapshot | None) -> None:
-        """The table has later seals than these: somebody else published them, or the ledger has lost its tail."""
+        """The table has later seals than these: another process published them, or the ledger has lost its tail."""
         found = self.history.find([write.write_id for write in writes])
         last = self.history.newest_seal(self.ledger.metastore)
         if len(found) == len(writes) and last == max(write.number or 0 for write in writes):
-            return  # a commit of these writes, whose answer was lost
+            return  # they were published by a commit whose answer was lost
         self.history.follow(self.table.java, newest, 0, 0)
         intent, published = writes[0].intent, self.history.published(self.ledger.metastore)
         learned = self.ledger.learn(intent.target, intent.dataset, published)
@@ -99,6 +99,7 @@ class Consolidation:
         """The writes that are left and can be published now."""
         for write in self.outcome.left(self.batch):
             try:
+                check_memory(self.table.spark, [write])
                 why = self._refusal(write, newest)
             except UNREADABLE as error:
                 self._set_aside(write, error)
@@ -134,7 +135,7 @@ class Consolidation:
         return sealed_messages.vanished(self.table, write)
 
     def _has_expired(self, write: Entry) -> bool:
-        """Whether snapshots since the write began are gone, which might have held it."""
+        """Whether snapshots have expired that may have held the write."""
         earliest = self.table.java.snapshotManager().earliestSnapshotId()
         return earliest is not None and int(earliest) > write.intent.base.sequence + 1
 
@@ -162,6 +163,7 @@ class Consolidation:
 
     def _publish(self, writes: Sequence[Entry], newest: Snapshot | None) -> None:
         try:
+            check_memory(self.table.spark, writes)
             messages = sealed_messages.messages_of(self.table.spark, writes)
         except (*UNREADABLE, *JVM_ERRORS) as error:
             raise _NotCommitted(writes, error) from error
@@ -171,7 +173,7 @@ class Consolidation:
         ids = {write.write_id for write in writes}
         doubtful = ids - self.outcome.unsure
         self.outcome.sent.update(ids)
-        self.outcome.unsure.update(doubtful)  # before it is sent: whatever goes wrong from here on, it may be applied
+        self.outcome.unsure.update(doubtful)  # before it is sent: whatever goes wrong from now on, it may be applied
         try:
             made = self._commit(writes, messages, newest)
             faults.point("swap-applied")
@@ -180,7 +182,7 @@ class Consolidation:
         except JVM_ERRORS as error:
             if not has_moved(error):
                 raise _NotCommitted(writes, error) from error
-            # Of an earlier commit of the same writes this one says nothing.
+            # This refusal says nothing about an earlier commit of the same writes.
             self.outcome.unsure.difference_update(doubtful)
             return
         if self._stayed(made, writes):
@@ -197,7 +199,7 @@ class Consolidation:
         )
 
     def _stayed(self, made: int, writes: Sequence[Entry]) -> bool:
-        """Whether the snapshot is ours: where the store lets two write one snapshot, the later one wins."""
+        """Whether the snapshot is ours: where the store accepts two snapshots with one number, the later one wins."""
         if self.table.refuses_second_snapshot:
             return True
         text = self.table.java.snapshotManager().snapshot(made).toJson()
@@ -217,12 +219,12 @@ class Consolidation:
         self._set_aside(write, failed.error)
 
     def _set_aside(self, write: Entry, error: Exception) -> None:
-        # A person may drop it later, and its files go then.
+        # A user may drop it later, which removes its files, so no commit may still be able to publish them.
         if self._is_out(write):
             self.outcome.set_aside[write.write_id] = commit_errors.unpublishable(write, error)
 
     def _is_out(self, write: Entry) -> bool:
-        """Whether a write is not in the table, and no commit that is still under way can put it there any more."""
+        """Whether a write is not in the table, and no commit that is still under way can put it there."""
         tried = write.tried or write.write_id in self.outcome.unsure
         if tried and write.intent.base.table_uuid == self.table.id:
             self._fence()
@@ -230,12 +232,16 @@ class Consolidation:
         return write.write_id not in self.outcome.committed
 
     def _fence(self) -> None:
-        """Commit a snapshot without changes: whoever looked before cannot commit any more."""
+        """Commit a snapshot without changes, so that no commit on an earlier base can succeed."""
         newest = self.table.newest()
         base = (newest.id, newest.manifests) if newest else (0, None)
         nothing = sealed_messages.messages_of(self.table.spark, [])
-        with suppress(*JVM_ERRORS):  # if somebody else has committed, that is as good
+        try:
             commits(self.table.spark).commit(self.table.java, FENCE, 0, nothing, "fence", *base)
+        except JVM_ERRORS as error:
+            # A commit by others has the same effect. Any other failure leaves a commit under way that may succeed.
+            if not has_moved(error):
+                raise
 
 
 def _validates(write: Entry) -> bool:
@@ -244,7 +250,7 @@ def _validates(write: Entry) -> bool:
 
 
 def _changes_nothing(write: Entry) -> bool:
-    # By the sum and not by the descriptors, which may be unreadable: a write that is in the history needs none.
+    # Uses the file count, because the descriptors may be unreadable: a write that is in the history needs none.
     return write.intent.mode != "overwrite" and not (write.contents and write.contents.files)
 
 

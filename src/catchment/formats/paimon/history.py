@@ -11,11 +11,12 @@ from catchment.commit.writer import Writer
 from catchment.errors import JobError
 from catchment.formats import reading_by_commits
 from catchment.formats.model import EarlierWrite, Facts, Write, written
+from catchment.formats.paimon import time_travel
 from catchment.formats.paimon.java import STREAM
+from catchment.formats.paimon.read_options import TIME_TRAVEL
 from catchment.formats.paimon.snapshot_files import CHANGE_ROWS, Snapshot
 from catchment.formats.paimon.snapshots import read_back
 from catchment.formats.paimon.table import NO_TABLE, Table, find_table, require_table
-from catchment.formats.paimon.traits import TIME_TRAVEL
 from catchment.formats.stamps import MODE, windows_in
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset, InputPlan, OutputPlan
@@ -27,7 +28,7 @@ WHOLE_ROWS = (None, "deduplicate")
 
 def read(spark: SparkSession, source: InputPlan) -> DataFrame:
     """The rows of the table; options may name a snapshot, a time or a tag."""
-    require_table(spark, source.dataset)
+    time_travel.check(source, require_table(spark, source.dataset))
     return spark.read.options(**source.options).table(source.dataset.identifier)
 
 
@@ -71,7 +72,7 @@ def read_commits(spark: SparkSession, source: InputPlan, first: str | None, last
 
 
 def _number(name: str) -> int:
-    """The number in a stored snapshot, which has its identity after it unless a person set the state."""
+    """The number in a stored snapshot, which is followed by its identity unless a user set the state."""
     return int(name.partition("@")[0])
 
 
@@ -96,7 +97,7 @@ def _at(source: InputPlan, table: Table, newest: Snapshot, moment: datetime | No
 
 
 def _check(source: InputPlan, table: Table, first: str, newest: Snapshot) -> None:
-    """Raise unless all snapshots after one, up to another, are there and only add rows."""
+    """Raise unless all snapshots after one, up to another, exist and only add rows."""
     if _find(table, first) is None:
         raise reading_by_commits.gone(source, f"snapshot {_number(first)}, which was read last,")
     for snapshot in reversed(read_back(table.spark, table.java, newest.id, _number(first), 2**62)):
@@ -133,7 +134,7 @@ def head(spark: SparkSession, output: OutputPlan) -> Base | None:
 
 
 def input_version(spark: SparkSession, source: InputPlan) -> str | None:
-    """The snapshot that an input reads now; None if the input selects one itself, or if there is no table."""
+    """The snapshot that an input reads now; None if the input selects one itself."""
     if not TIME_TRAVEL.isdisjoint(source.options):
         return None
     table = find_table(spark, source.dataset)

@@ -15,6 +15,7 @@ from catchment.formats.missing_tables import table_not_found
 from catchment.formats.paimon.catalogs import open_catalog
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.traits import accepts_second_snapshot
 from catchment.jvm.causes import is_a
 from catchment.plan.model import Dataset
 from catchment.store.writes import Base
@@ -30,7 +31,7 @@ TAKE_TURNS = frozenset({"HASH_DYNAMIC", "CROSS_PARTITION"})
 
 @dataclass(frozen=True)
 class Table:
-    """One state of a table's schema; its snapshots are read anew each time."""
+    """One state of a table's schema; its snapshots are read again each time."""
 
     spark: SparkSession
     java: Any
@@ -38,12 +39,12 @@ class Table:
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """What the table is; asked for at once, because each question to Java takes its time."""
+        """Facts about the table, read with one call, because each call to Java takes time."""
         return dict(json.loads(commits(self.spark).describe(self.java)))
 
     @property
     def id(self) -> str:
-        """The identity of the table: one that was dropped and created again has another one."""
+        """The identity of the table: a table that was dropped and created again has a different one."""
         return f"{self.facts['created']}@{self.location}"
 
     @property
@@ -82,17 +83,17 @@ class Table:
 
     @property
     def refuses_second_snapshot(self) -> bool:
-        """Whether the store refuses a name that is taken: HDFS does, and a local disk by the link of `Commits.java`."""
-        return "://" not in self.location or self.location.startswith(("file:", "hdfs:"))
+        """Whether the store refuses a name that is taken, so that of two commits at once only one is made."""
+        return not accepts_second_snapshot(self.location)
 
     @property
     def is_unguarded(self) -> bool:
-        """Whether only the lease keeps two commits apart: the store lets both in, and the catalog has no lock."""
+        """Whether only the lease keeps two commits apart: the store accepts both, and the catalog has no lock."""
         return not (self.refuses_second_snapshot or self.facts["lock"] != "EmptyFactory")
 
     @property
     def merge_engine(self) -> str | None:
-        """How rows of one key become one; None in an append table."""
+        """How rows with the same key become one; None in an append table."""
         return self.options.get("merge-engine", "deduplicate") if self.keys else None
 
     @property

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from catchment.errors import JobError
+from catchment.formats.paimon.read_options import TIME_TRAVEL, check_values, read_options, stream_options
 from catchment.formats.traits import READ_ANEW, CatalogTraits, Package, Problem, Rule, TableShape, Traits, problem
 
 if TYPE_CHECKING:
     from catchment.project.model import Depot
 
-TIME_TRAVEL = frozenset(
-    {
-        *("scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis", "scan.timestamp", "scan.version"),
-        *("incremental-between", "incremental-between-timestamp", "incremental-between-scan-mode"),
-    }
-)
-_OF_SCANS = frozenset({"source.split.target-size", "source.split.open-file-cost", "read.batch-size"})
 MERGE_ENGINE, AGGREGATION = "merge-engine", "aggregation"
 ENGINES = ("deduplicate", "partial-update", AGGREGATION, "first-row")
 DYNAMIC = "-1"
-"""The number of buckets of a table that decides it by itself."""
+"""The value of `bucket` of a table that chooses the number of its buckets itself."""
 FUNCTION, DEFAULT_FUNCTION = "fields.{}.aggregate-function", "fields.default-aggregate-function"
+CONNECT_SECONDS = 30
 ANSWER_SECONDS = 120
-"""How long a Hive metastore may take to answer. Its client would wait for ten minutes by itself."""
+"""How long a Hive metastore may take to answer. By default, its client would wait for ten minutes."""
 _SQLITE = {"jdbc.journal_mode": "WAL", "jdbc.busy_timeout": "60000"}
 """With these, readers do not block the writer, and writers wait for each other instead of failing."""
+_POSTGRESQL = {
+    "jdbc.connectTimeout": str(CONNECT_SECONDS),
+    "jdbc.socketTimeout": str(ANSWER_SECONDS),
+    "jdbc.tcpKeepAlive": "true",
+}
 CAN_LOCK = ("jdbc:sqlite:", "jdbc:mysql:", "thrift://")
-"""Catalogs that Paimon can lock a table in; for PostgreSQL it has no lock."""
+"""Catalogs in which Paimon can lock a table; it has no lock for PostgreSQL."""
+WITH_LOCK = "a `catalog` of type hive, or jdbc on MySQL or (on one machine) SQLite"
+LOCK_ENABLED, LOCK_TYPE = "lock.enabled", "lock.type"
 
 
 def settings(depots: Sequence[Depot], spark: str, *, local: bool) -> dict[str, str]:
@@ -46,7 +48,7 @@ def _catalog(depot: Depot) -> Iterator[tuple[str, str]]:
         "warehouse": depot.warehouse,
         # A cached table is stale as soon as another engine has changed it.
         "cache-enabled": "false",
-        "lock.enabled": str(_locks(depot, uri)).lower(),
+        LOCK_ENABLED: str(_locks(depot, uri)).lower(),
         **_of_type(depot),
         **depot.catalog.properties,
     }
@@ -61,20 +63,54 @@ def _uri(depot: Depot) -> str:
 
 
 def _locks(depot: Depot, uri: str) -> bool:
-    """Whether commits take a lock of the catalog: where the store cannot rename in one step, and there is a lock."""
-    return "://" in depot.warehouse and not depot.warehouse.startswith(("file:", "hdfs:")) and uri.startswith(CAN_LOCK)
+    """Whether commits take a lock in the catalog: if the store has no atomic rename, and the catalog has a lock."""
+    return accepts_second_snapshot(depot.warehouse) and uri.startswith(CAN_LOCK)
+
+
+def accepts_second_snapshot(location: str) -> bool:
+    """Whether a store accepts a name that is taken: HDFS does not, nor do local disks by the link in `Commits.java`."""
+    return "://" in location and not location.startswith(("file:", "hdfs:"))
+
+
+def check_catalog(depot: Depot) -> Iterator[tuple[str, Problem]]:
+    """Report a lock that is asked for and that the catalog does not have; Paimon would go on without it, or fail."""
+    if depot.catalog is None or LOCK_TYPE in depot.catalog.properties:
+        return
+    if depot.catalog.properties.get(LOCK_ENABLED, "").lower() == "true" and not _uri(depot).startswith(CAN_LOCK):
+        message = f"the catalog of `{depot.name}` has no lock that could be enabled"
+        yield LOCK_ENABLED, problem("lock-unsupported", message, f"use {WITH_LOCK}, or remove `{LOCK_ENABLED}`")
+
+
+def check_guard(depot: Depot) -> Iterator[Problem]:
+    """Warn of a depot in which only the lease keeps two commits apart."""
+    if depot.catalog is None or not accepts_second_snapshot(depot.warehouse):
+        return
+    given = depot.catalog.properties
+    if given.get(LOCK_ENABLED, "true").lower() == "true" and (LOCK_TYPE in given or _uri(depot).startswith(CAN_LOCK)):
+        return
+    message = (
+        f"`{depot.name}` has no lock, and its store does not refuse a second commit: its tables are safe only while "
+        "all writers are Catchment's, with one metastore; commits of other programs may be lost, or replace ours"
+    )
+    yield problem("unguarded-depot", message, f"to get a lock, use {WITH_LOCK}; otherwise let nothing else write there")
 
 
 def _of_type(depot: Depot) -> Mapping[str, str]:
     if depot.catalog is not None and depot.catalog.type == "jdbc":
-        return {"catalog-key": depot.name, **(_SQLITE if _uri(depot).startswith("jdbc:sqlite:") else {})}
+        return {"catalog-key": depot.name, **_of_database(_uri(depot))}
     if depot.catalog is not None and depot.catalog.type == "hive":
         return {"hadoop.hive.metastore.client.socket.timeout": f"{ANSWER_SECONDS}s"}
     return {}
 
 
+def _of_database(uri: str) -> Mapping[str, str]:
+    if uri.startswith("jdbc:sqlite:"):
+        return _SQLITE
+    return _POSTGRESQL if uri.startswith("jdbc:postgresql:") else {}
+
+
 def check_shape(shape: TableShape) -> Iterator[Problem]:
-    """What makes no sense in the declaration of a table."""
+    """Report problems in the declaration of a table."""
     engine = shape.properties.get(MERGE_ENGINE)
     if engine is not None and engine not in ENGINES:
         yield problem("bad-value", f"there is no merge engine `{engine}`", f"use one of {', '.join(ENGINES)}")
@@ -101,7 +137,7 @@ def _check_buckets(shape: TableShape, buckets: str) -> Iterator[Problem]:
 
 
 def check_sharing(shape: TableShape) -> Iterator[Problem]:
-    """What somebody should know who lets several jobs write such a table at the same time."""
+    """Report warnings for a table that several jobs write at the same time."""
     if shape.keys and shape.properties.get("bucket", DYNAMIC) == DYNAMIC:
         message = "keys in dynamic buckets bear one writer at a time, so the writes take turns"
         yield problem("writers-take-turns", message, "give the table a fixed number of buckets: `bucket: 4`")
@@ -111,16 +147,6 @@ def check_sharing(shape: TableShape) -> Iterator[Problem]:
         yield problem(
             "no-sequence-field", message, "let `sequence.field` name the column that tells which row is newer"
         )
-
-
-def read_options(format: str, spark: str, given: Collection[str]) -> frozenset[str]:
-    """The options of Paimon's reader. Its writer has none: what matters is a property of the table."""
-    return TIME_TRAVEL | _OF_SCANS
-
-
-def stream_options(format: str, spark: str) -> frozenset[str]:
-    """The options of a stream: those that say how files are read."""
-    return _OF_SCANS
 
 
 _STREAM = "catchment.paimon.SnapshotStream"
@@ -135,13 +161,16 @@ TRAITS = Traits(
         "hive": CatalogTraits(uri=("thrift://",), needs_uri=True),
     },
     catalog_required=True,
+    check_catalog=check_catalog,
+    check_guard=check_guard,
     merge=True,
     by_warehouse=True,
     conflict=True,
-    groups=True,
+    groups=frozenset({"append", "overwrite"}),
     primary_keys=True,
     check_shape=check_shape,
     read_options=read_options,
+    check_read_options=check_values,
     check_sharing=check_sharing,
     evolving=frozenset({"paimon"}),
     history=True,

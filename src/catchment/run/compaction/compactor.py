@@ -10,16 +10,18 @@ from typing import Any, Protocol
 
 from catchment.errors import EngineLost, Retryable
 from catchment.formats.registry import traits_of
-from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite
+from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
 from catchment.run.compaction.needs import Need, needs_of
-from catchment.table_health import TableHealth
+from catchment.table_health import PartitionHealth, TableHealth
 
 LOOK_SECONDS = 10.0
 """How often a continuous compaction looks for new commits."""
 YIELD_SECONDS = 60.0
 """How long a compaction waits for writers that wait, before it goes on."""
 PAUSE_SECONDS = 0.25
+MANY_MANIFESTS = 100
+"""Every query reads all manifests of a table, whatever partitions it needs."""
 WORTH_IT = {"min-input-files": "2"}
 """The thresholds decide that a partition is compacted; the format then need not hesitate any more."""
 APPLY_DELETES = {"delete-file-threshold": "1", "remove-dangling-deletes": "true"}
@@ -79,8 +81,8 @@ class TableCompactor:
     clock: Callable[[], float] = time.time
     done: Done = field(default_factory=Done)
     _last: TableHealth | None = None
-    _tried: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Files and bytes of each partition before it was compacted: one that still has these is left alone."""
+    _tried: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """What each partition had before it was compacted: one that still has that is left alone."""
 
     def look(self) -> tuple[TableHealth, tuple[Need, ...]]:
         """The table as it is now, and what it needs; what was tried without effect is not among it."""
@@ -89,7 +91,7 @@ class TableCompactor:
         if found is None:
             raise AssertionError("a table is known from the first look on")
         self._last = found
-        now = {Need(each, ()).name: (each.files, each.bytes) for each in found.partitions}
+        now = {Need(each, ()).name: _content(each) for each in found.partitions}
         self._tried = {name: before for name, before in self._tried.items() if now.get(name) == before}
         needs = needs_of(found, self.upkeep.thresholds, self.clock(), self.wanted)
         return found, tuple(need for need in needs if need.name not in self._tried)
@@ -107,6 +109,7 @@ class TableCompactor:
             found, later = self.look()
             needs = tuple(need for need in later if need.name not in done)
         if not self.stop.is_set():
+            self.merge_manifests(found)
             self.expire(found)
         return self.done
 
@@ -144,7 +147,7 @@ class TableCompactor:
         if self.stop.is_set():
             return False
         self.check()
-        self._tried[need.name] = need.health.files, need.health.bytes
+        self._tried[need.name] = _content(need.health)
         try:
             facts = self.lake.maintain(self.table, self._rewrite(need), by=self.by, dry_run=False)
         except EngineLost:
@@ -156,6 +159,21 @@ class TableCompactor:
         self.done.add(need, facts)
         self.tell(_told(self.table, need, facts))
         return True
+
+    def merge_manifests(self, found: TableHealth) -> None:
+        """Merge manifests if there are many; if others are quicker, that is left to the next compaction."""
+        many = (found.manifests or 0) >= MANY_MANIFESTS
+        if not many or not traits_of(self.table.format).supports("rewrite_manifest", self.table.format):
+            return
+        try:
+            facts = self.lake.maintain(self.table, RewriteManifests(), by=self.by, dry_run=False)
+        except EngineLost:
+            raise
+        except Retryable as error:
+            self.tell(f"{self.table.address}: {error.message}; its manifests are merged later")
+            return
+        merged = f"{facts.get('rewritten_manifests', 0)} manifests became {facts.get('added_manifests', 0)}"
+        self.tell(f"{self.table.address}: {merged}")
 
     def expire(self, found: TableHealth) -> None:
         """Expire snapshots, if that is a matter of the compaction; what others still need stays."""
@@ -188,6 +206,11 @@ class TableCompactor:
         asked = {**WORTH_IT, **limit, **(APPLY_DELETES if need.health.delete_files else {})}
         properties = {key: value for key, value in asked.items() if key in known}
         return Rewrite(properties=properties, partitions=(need.partition,) if need.partition else ())
+
+
+def _content(each: PartitionHealth) -> tuple[int, int, int]:
+    """Data files, their bytes, and delete files: deletes come and go beside the same data files."""
+    return each.files, each.bytes, each.delete_files
 
 
 def _told(table: Dataset, need: Need, facts: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from catchment.errors import RequestError
+from catchment.errors import Position, RequestError
 from catchment.plan.model import Partition
 from catchment.project.model import Thresholds
 from catchment.table_health import PartitionHealth, TableHealth
@@ -43,19 +43,20 @@ def needs_of(
 
     Partitions that somebody names are compacted whatever the thresholds say, if there is anything to merge.
     """
-    check_limit(found)
+    check_limit(found, thresholds.small_file_where)
     chosen = [dict(each.values) for each in wanted]
     every = (_need(each, thresholds, now, named=bool(chosen)) for each in found.partitions if _is_in(each, chosen))
     return tuple(need for need in every if need is not None)
 
 
-def check_limit(found: TableHealth) -> None:
+def check_limit(found: TableHealth, where: Position | None) -> None:
     """Refuse a limit that files can never outgrow: they would be compacted again and again."""
     if found.small_file_bytes >= found.target_file_bytes:
         raise RequestError(
             f"files of {found.address} become {found.target_file_bytes:,} bytes large, and below "
             f"{found.small_file_bytes:,} bytes they count as small, so that no compaction is ever enough",
             code="threshold-never-met",
+            where=where,
             hint="let `small_file_size` in `maintain` be below the size that the table aims at",
         )
 

@@ -27,7 +27,7 @@ class DeadServices:
         self._next = time.monotonic() + self._every
         for record in self._store.services.unreported():
             now = current(self._store, record)
-            if now.status == "dead" and self._store.services.report(now):
+            if now.status == "dead" and self._store.services.report(now) and now.order.matters:
                 where = f"its supervisor on {now.supervisor.host} was killed, or its machine is gone"
                 root, environment = self._notifier.root, self._notifier.environment
                 self._notifier.send(about_service(now.order.name, "dead", where, root, environment), hooks)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from catchment import process_identity
 from catchment.errors import CatchmentError, RequestError
 from catchment.project.model import Project
 from catchment.run.services import processes
@@ -96,7 +97,7 @@ def stop(project: Project, name: str) -> ServiceReport:
                 hint=f"`catchment services restart {name}` starts it again",
             )
         # First the signal: read in the metastore before, it would count as a second request, to stop at once.
-        processes.terminate(record.supervisor)
+        process_identity.terminate(record.supervisor)
         store.services.request_stop(record)
         return _await_end(store, name)
 

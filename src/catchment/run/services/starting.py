@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -61,6 +62,8 @@ def launch(project: Project, order: ServiceOrder) -> None:
         process = subprocess.Popen(
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )
+    # A program that goes on longer than the service would keep what is left of the supervisor.
+    threading.Thread(target=process.wait, name=f"service {order.name}", daemon=True).start()
     _check(_ask(process, Instructions(order, project.metastore, project.secrets, Notifier.of(project))), order)
 
 
@@ -76,7 +79,7 @@ def require_name(name: str) -> str:
     raise RequestError(
         f"`{name}` is not a name for a service",
         code="bad-service-name",
-        hint=f"use at most {LONGEST_NAME} lower-case letters, digits and `-` inside, for example `{_plain(name)}`",
+        hint=f"use at most {LONGEST_NAME} lower-case letters, digits and `-` inside, for example `{plain_name(name)}`",
     )
 
 
@@ -87,13 +90,13 @@ def _named(order: ServiceOrder, project: Project, name: str) -> ServiceOrder:
 def _free_names(project: Project, kind: str, subject: str) -> Iterator[str]:
     with read_store(project.metastore) as store:
         taken = {record.order.name for record in store.services.all()}
-    base = _plain(f"{kind}-{subject}")
+    base = plain_name(f"{kind}-{subject}")
     numbered = (base if number == 1 else f"{base}-{number}" for number in count(1))
     return (name for name in numbered if name not in taken)
 
 
-def _plain(text: str) -> str:
-    """The text as a name, with space left for a number."""
+def plain_name(text: str) -> str:
+    """The text as a name of a service, with space left for a number."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[: LONGEST_NAME - 8].strip("-") or "service"
 
 

@@ -164,7 +164,7 @@ class Supervisor:
         why = f", after {restarts.quick} quick failures" if restarts.exhausted else ""
         self._tell(f"{outcome} with exit code {ended.exit_code}{why}")
         self._record(lambda lease: self._finish(lease, outcome, ended.exit_code, error))
-        if outcome == "failed" and self._notifier:
+        if outcome == "failed" and self._notifier and self._order.matters:
             place = self._notifier.root, self._notifier.environment
             self._notifier.send(about_service(self._name, outcome, error, *place), self._notifier.on("service-dead"))
 

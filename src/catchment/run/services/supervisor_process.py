@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from catchment import process_identity
 from catchment.engine.pipes import LogFile
 from catchment.errors import CatchmentError, LeaseHeld, RequestError
 from catchment.project.secrets import Redactor
@@ -79,7 +80,12 @@ def _acquire(store: Store, name: str) -> HeldLease:
 def _release_of_the_dead(store: Store, name: str) -> bool:
     """Give back a lease whose holder was killed on this machine; returns whether that was so."""
     found, holder = store.services.find(name), store.leases.holder(service_lease(name))
-    if not found or not holder or found.supervisor.owner != holder.owner or not processes.is_gone(found.supervisor):
+    if (
+        not found
+        or not holder
+        or found.supervisor.owner != holder.owner
+        or not process_identity.is_gone(found.supervisor)
+    ):
         return False
     store.leases.release(Lease(service_lease(name), holder.owner, holder.fence))
     return True

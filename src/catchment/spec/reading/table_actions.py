@@ -36,7 +36,7 @@ from catchment.spec.validation import did_you_mean, parse
 Options = TypeVar("Options", bound=Part)
 
 REWRITE_PROPERTIES = frozenset().union(*(traits.rewrite_options for traits in all_traits()))
-"""The options that some format's rewrite knows."""
+"""The options that the rewrite of at least one format knows."""
 FIRST_PLAUSIBLE = datetime(2000, 1, 1, tzinfo=timezone.utc)
 _ORDER = re.compile(r"\s*zorder\s*\(.+\)\s*|[^()]+", re.IGNORECASE | re.DOTALL)
 
@@ -48,7 +48,7 @@ def read_rewrite(node: MapNode, findings: Findings) -> Rewrite | None:
 
 
 def rewrite_of(given: grammar.RewriteOptions, node: Node, findings: Findings) -> Rewrite:
-    """The rewrite that some options describe; `node` has them."""
+    """The rewrite that the options describe; `node` is the mapping that holds them."""
     properties = dict(given.properties or {})
     for key in properties:
         if key not in REWRITE_PROPERTIES:
@@ -216,7 +216,7 @@ def _input(given: grammar.Action, node: MapNode, inputs: Sequence[str], findings
 
 
 _ARGUMENT_OF = {"numBuckets": "bucket", "width": "truncate"}
-"""The numbers that partition transforms take, and whose they are."""
+"""The numeric arguments of partition transforms, and the transform that takes each."""
 _OF_A_FIELD = ("asColumn", *_ARGUMENT_OF)
 NEEDS: Mapping[ChangeName, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "set_version": (("value",), ()),
@@ -285,6 +285,10 @@ def _check(action: ToolboxAction, node: MapNode, findings: Findings) -> None:
         hint = did_you_mean(str(action.type), get_args(Transform)) or f"use one of {', '.join(get_args(Transform))}"
         where = follow(node, ["type"]).node.where
         findings.error("bad-transform", f"there is no transform `{action.type}`", where, hint)
+    for key in (key for key in _ARGUMENT_OF if key in possible and action.type == _ARGUMENT_OF[key]):
+        if key not in node.entries:
+            message = f"the transform `{action.type}` needs `{key}`"
+            findings.error("missing-field", message, follow(node, ["type"]).node.where, f"add `{key}:` to the action")
     for key in node.entries:
         if key in _ARGUMENT_OF and key in possible and action.type != _ARGUMENT_OF[key]:
             message = f"the transform `{action.type}` takes no `{key}`"

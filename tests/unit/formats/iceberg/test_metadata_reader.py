@@ -44,6 +44,15 @@ def test_a_damaged_or_missing_file_is_for_an_engine(in_catalog: IcebergReader, t
             in_catalog.inspect("table", TABLE)
 
 
+def test_a_damaged_file_of_an_earlier_version_is_for_an_engine(in_catalog: IcebergReader, tmp_path: Path) -> None:
+    earlier = {"metadata-file": f"{tmp_path}/earlier.json", "timestamp-ms": 1}
+    (tmp_path / "0.json").write_text(json.dumps({**tables.METADATA, "metadata-log": [earlier]}))
+    assert [each["readable"] for each in in_catalog.inspect("versions", TABLE)["versions"]] == [False, True]
+    (tmp_path / "earlier.json").write_text("{")
+    with pytest.raises(NeedsEngine):
+        in_catalog.inspect("versions", TABLE)
+
+
 def test_without_a_catalog_there_is_no_table(tmp_path: Path) -> None:
     empty = reader(type="jdbc", uri=f"jdbc:sqlite:{tmp_path}/none.db")
     assert empty.tables() == []

@@ -37,7 +37,7 @@ def test_between_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Fit", lambda _: SimpleNamespace(refusal=lambda _: None))
     monkeypatch.setattr(module, "_stage", lambda *_: done.append("snapshot"))
     monkeypatch.setattr(module, "_discard", lambda _, transaction: discarded.append(transaction))
-    table: Any = SimpleNamespace(transaction=lambda: "transaction")
+    table: Any = SimpleNamespace(session=NOBODY, transaction=lambda: "transaction")
     with pytest.raises(LeaseLost):
         module._staged(table, writes, "metastore", check)
     assert done == ["check", "snapshot", "check", "snapshot", "check"]

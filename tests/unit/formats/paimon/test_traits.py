@@ -40,4 +40,7 @@ def test_the_catalog_of_a_depot() -> None:
         ".lock.enabled": "false",
         ".catalog-key": "pond",
         ".jdbc.user": "me",
+        ".jdbc.connectTimeout": "30",
+        ".jdbc.socketTimeout": "120",
+        ".jdbc.tcpKeepAlive": "true",
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catchment.errors import CatchmentError
-from catchment.plan.model import Dataset, Expire, Maintenance, Rewrite
+from catchment.plan.model import Dataset, Expire, Maintenance, Rewrite, RewriteManifests
 from catchment.project.model import Address
 from catchment.table_health import PartitionHealth, TableHealth, table_health
 
@@ -33,6 +33,7 @@ class FakeLake:
     trouble: CatchmentError | None = None
     """Raised by every compaction."""
     limit: int = SMALL
+    manifests: int = 1
     asked: list[Maintenance] = field(default_factory=list)
     looks: int = 0
     commits: int = 0
@@ -46,7 +47,8 @@ class FakeLake:
             return None
         sizes = TARGET, small_file_bytes or self.limit
         found = self.parts[table.address]
-        return table_health(table.address, str(self.commits), sizes, found, write_only=self.write_only)
+        more: Any = {"manifests": self.manifests, "write_only": self.write_only}
+        return table_health(table.address, str(self.commits), sizes, found, **more)
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Make one file of the files of each partition that is asked for."""
@@ -58,6 +60,8 @@ class FakeLake:
         if self.trouble:
             raise self.trouble
         self.commits += 1
+        if isinstance(operation, RewriteManifests):
+            return {"rewritten_manifests": self.manifests, "added_manifests": 1}
         assert isinstance(operation, Rewrite)
         wanted = [dict(each.values) for each in operation.partitions]
         found = self.parts[table.address]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from catchment.errors import CommitConflict, EngineLost, JobError, StorageUnavailable
-from catchment.plan.model import Expire, Partition, Rewrite
+from catchment.plan.model import Expire, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Thresholds, Upkeep
 from catchment.run.compaction.compactor import TableCompactor
 from tests.unit.run.compaction.lakes import NOW, TABLE, FakeLake, part
@@ -49,6 +49,14 @@ def test_write_only_tables_are_expired_and_others_if_a_retention_is_given() -> N
         done = compactor(lake, Upkeep(retention=retention)).batch()
         assert [each.before for each in lake.asked if isinstance(each, Expire)] == expected
         assert done.expired == len(expected)
+
+
+@pytest.mark.parametrize(("manifests", "merged"), [(99, 0), (100, 1)])
+def test_many_manifests_are_merged(manifests: int, merged: int) -> None:
+    lake = lake_of(part("a"), manifests=manifests)
+    compactor(lake).batch()
+    assert sum(isinstance(each, RewriteManifests) for each in lake.asked) == merged
+    assert compactor(lake_of(part("a"), manifests=100, trouble=CommitConflict("overtaken"))).batch().failed == 0
 
 
 def test_a_conflict_is_the_problem_of_the_compaction_and_other_errors_end_it() -> None:
@@ -152,3 +160,14 @@ def test_deletes_are_applied_where_there_are_some() -> None:
         if isinstance(each, Rewrite)
     }
     assert applied == {"part=a": False, "part=b": True}
+
+
+def test_a_partition_that_was_tried_in_vain_is_tried_again_when_deletes_come() -> None:
+    lake = lake_of(part("a", delete_files=5))
+    lake.works = False
+    work = compactor(lake)
+    work.batch()
+    assert work.look()[1] == ()
+    lake.parts[TABLE.address] = [part("a", delete_files=6)]
+    work.forget()
+    assert [need.name for need in work.look()[1]] == ["part=a"]

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from catchment.errors import RequestError
+from catchment import project
+from catchment.errors import Position, RequestError
 from catchment.plan.model import Partition
 from catchment.project.model import Thresholds
 from catchment.run.compaction.needs import Need, needs_of
@@ -63,3 +66,13 @@ def test_a_limit_that_files_never_outgrow_is_refused() -> None:
     with pytest.raises(RequestError) as refused:
         needs_of(table_health(TABLE.address, "1", (TARGET, TARGET), ()), LIMITS, NOW)
     assert refused.value.code == "threshold-never-met"
+
+
+def test_a_limit_that_files_never_outgrow_has_a_place_in_the_project_file(tmp_path: Path) -> None:
+    file = tmp_path / "catchment.yaml"
+    limit = "maintain:\n  lake:\n    small_file_size: 8MB\n"
+    file.write_text(f"depots:\n  lake: {{kind: iceberg, location: ./lake}}\n{limit}")
+    thresholds = project.load(tmp_path).maintain["lake"].thresholds
+    with pytest.raises(RequestError) as refused:
+        needs_of(table_health(TABLE.address, "1", (TARGET, TARGET), ()), thresholds, NOW)
+    assert (refused.value.code, refused.value.where) == ("threshold-never-met", Position(str(file.resolve()), 5, 22))

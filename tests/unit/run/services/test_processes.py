@@ -6,23 +6,28 @@ import subprocess
 import sys
 from dataclasses import replace
 
+from catchment import process_identity
 from catchment.run.services import processes
 
 ME = processes.this_process("me")
 
 
 def test_this_process_is_here_and_alive() -> None:
-    assert (processes.is_here(ME), processes.is_gone(ME), processes.is_elsewhere(ME)) == (True, False, False)
+    assert (process_identity.is_here(ME), process_identity.is_gone(ME), processes.is_elsewhere(ME)) == (
+        True,
+        False,
+        False,
+    )
 
 
 def test_a_number_that_is_used_again_is_another_process() -> None:
-    assert processes.is_gone(replace(ME, born=(ME.born or 0) - 1))
+    assert process_identity.is_gone(replace(ME, born=(ME.born or 0) - 1))
 
 
 def test_nothing_is_known_of_processes_of_other_machines() -> None:
     for machine in ("another boot", None):
         there = replace(ME, machine=machine, born=1, host="elsewhere")
-        assert (processes.is_here(there), processes.is_gone(there), processes.is_elsewhere(there)) == (
+        assert (process_identity.is_here(there), process_identity.is_gone(there), processes.is_elsewhere(there)) == (
             False,
             False,
             True,
@@ -31,11 +36,11 @@ def test_nothing_is_known_of_processes_of_other_machines() -> None:
 
 def test_a_process_that_has_ended_is_gone_although_nobody_has_asked_about_it() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        there = replace(ME, pid=child.pid, born=processes._born(child.pid))
-        assert not processes.is_gone(there)
-        processes.terminate(replace(there, born=1))  # not this one
-        assert not processes.is_gone(there)
-        processes.terminate(there)
-        while not processes.is_gone(there):
+        there = replace(ME, pid=child.pid, born=process_identity._born(child.pid))
+        assert not process_identity.is_gone(there)
+        process_identity.terminate(replace(there, born=1))  # not this one
+        assert not process_identity.is_gone(there)
+        process_identity.terminate(there)
+        while not process_identity.is_gone(there):
             pass  # it is a zombie then: nobody has waited for it yet
         assert child.wait() == -15

@@ -49,7 +49,7 @@ def make_change(
         return set_version(spark, table, change, requester, writer, listener, dry_run=dry_run)
     kind, arguments, address = KINDS[change.name], change.arguments, change.dataset.address
     check_property_change(spark, change)
-    with writer.admission(change.dataset.depot, address, requester.by):
+    with writer.admission(change.dataset, requester.by):
         staged = commit(
             spark, table, change.name, lambda tx, now: kind.stage(spark, tx, now, arguments), requester, dry_run=dry_run
         )

@@ -3,62 +3,114 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.failures import first_line, from_spark
 from catchment.formats.iceberg.catalogs import EXCEPTIONS
-from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.maintenance.compaction_preview import bounded_properties, planned_groups
+from catchment.formats.iceberg.maintenance.delete_files import rewrite_position_deletes
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.partition_conditions import condition_of
 from catchment.formats.iceberg.maintenance.procedures import call
-from catchment.formats.iceberg.maintenance.retention import check_metadata_kept
+from catchment.formats.iceberg.maintenance.rewrite_parts import Amount, commits_for, in_commits, may_be_split, total
 from catchment.formats.iceberg.row_changes import CONFLICT_ERRORS
 from catchment.formats.model import MaintenanceResult
 from catchment.jvm.causes import causes, is_a, stack_trace
-from catchment.plan.model import Clause, Rewrite, RewriteManifests
+from catchment.plan.model import Rewrite, RewriteManifests
 
 ROW_CHANGE_WAIT_SECONDS = 60.0
 """How long a compaction waits for row-level changes, which it would force to start again."""
 LOOK_SECONDS = 0.25
 VALIDATION = f"{EXCEPTIONS}ValidationException"
+Result = TypeVar("Result")
 
 
 def rewrite_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
-    """Rewrite data files, those of the chosen partitions if some are named."""
+    """Rewrite data files, those of the chosen partitions if some are named, and then their position delete files."""
     condition = condition_of(maintained, operation)
-    sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
-
-    def attempt() -> MaintenanceResult:
-        done = call(
-            maintained.spark,
-            maintained.dataset,
-            "rewrite_data_files",
-            **sorting,
-            where=condition,
-            options=dict(operation.properties) or None,
-        ).asDict()
-        facts = {
-            "rewritten_files": int(done["rewritten_data_files_count"]),
-            "added_files": int(done["added_data_files_count"]),
-            "rewritten_bytes": int(done["rewritten_bytes_count"]),
-            "failed_files": int(done["failed_data_files_count"]),
-        }
+    try:
+        facts = _in_parts(maintained, operation, condition)
+        if facts is None or facts["failed_files"]:
+            rest = retry_conflicts(maintained, lambda: _rewrite(maintained, operation, condition, operation.properties))
+            facts = _added(facts, rest)
         if facts["failed_files"]:
             maintained.listener.warn(
-                f"{maintained.dataset.address}: {facts['failed_files']} files were not rewritten, "
-                "because others changed them first"
+                f"{maintained.dataset.address}: {facts['failed_files']} files were not rewritten, because others "
+                "changed them first or they could not be read; the engine's log says which"
             )
-        return MaintenanceResult(facts["added_files"], facts["rewritten_bytes"], facts=facts)
-
-    try:
-        return retry_conflicts(maintained, attempt)
+        facts |= retry_conflicts(maintained, lambda: rewrite_position_deletes(maintained, condition))
     except Exception as error:
         if operation.condition is None or isinstance(error, CommitConflict):
             raise
         raise from_spark(error, otherwise="maintenance-failed").at(operation.condition.where) from error
+    return MaintenanceResult(facts["added_files"], facts["rewritten_bytes"], facts=facts)
+
+
+def _in_parts(maintained: MaintainedTable, operation: Rewrite, condition: str | None) -> dict[str, int] | None:
+    """Rewrite in several commits what is too large for one; None if that is nothing.
+
+    Iceberg keeps the errors of parts to itself. So parts that failed are tried again for as long as others succeed;
+    what is left has the count `failed_files` and belongs into one commit, whose error is known.
+    """
+    properties, done = bounded_properties(maintained, operation), None
+    for _ in attempts():
+        amount = _amount(maintained, operation, condition, properties)
+        commits = commits_for(amount, properties)
+        if commits == 1:
+            break
+        parts = in_commits(properties, commits)
+        part = retry_conflicts(maintained, partial(_rewrite, maintained, operation, condition, parts))
+        maintained.listener.check()
+        part["failed_files"] = max(0, amount.files - part["rewritten_files"])
+        done = _added(done, part)
+        if not part["failed_files"] or not part["rewritten_files"]:
+            break
+    return done
+
+
+def _amount(
+    maintained: MaintainedTable, operation: Rewrite, condition: str | None, properties: Mapping[str, str]
+) -> Amount:
+    """What a rewrite would rewrite; nothing if the whole table fits into one commit, or must."""
+    maintained.table.refresh()
+    head = maintained.table.currentSnapshot()
+    if head is None or not may_be_split(operation):
+        return Amount(0, 0)
+    files, size = (head.summary().get(name) for name in ("total-data-files", "total-files-size"))
+    if files and size and commits_for(Amount(int(files), int(size)), properties) == 1:
+        return Amount(0, 0)
+    groups = planned_groups(maintained, operation, condition, properties)
+    return total(Amount(int(group.inputFileNum()), int(group.inputFilesSizeInBytes())) for group in groups)
+
+
+def _rewrite(
+    maintained: MaintainedTable, operation: Rewrite, condition: str | None, properties: Mapping[str, str]
+) -> dict[str, int]:
+    sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
+    done = call(
+        maintained.spark,
+        maintained.dataset,
+        "rewrite_data_files",
+        **sorting,
+        where=condition,
+        options=dict(properties) or None,
+    ).asDict()
+    return {
+        "rewritten_files": int(done["rewritten_data_files_count"]),
+        "added_files": int(done["added_data_files_count"]),
+        "rewritten_bytes": int(done["rewritten_bytes_count"]),
+        "failed_files": int(done["failed_data_files_count"]),
+    }
+
+
+def _added(earlier: Mapping[str, int] | None, now: Mapping[str, int]) -> dict[str, int]:
+    """The counts of several rewrites; files that failed were tried again, so that the last one counts them."""
+    before = {**earlier, "failed_files": 0} if earlier else {}
+    return {name: count + before.get(name, 0) for name, count in now.items()}
 
 
 def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) -> MaintenanceResult:
@@ -75,7 +127,7 @@ def rewrite_manifests(maintained: MaintainedTable, operation: RewriteManifests) 
     return retry_conflicts(maintained, attempt)
 
 
-def retry_conflicts(maintained: MaintainedTable, attempt: Callable[[], MaintenanceResult]) -> MaintenanceResult:
+def retry_conflicts(maintained: MaintainedTable, attempt: Callable[[], Result]) -> Result:
     """Run an operation, again after each conflict; row-level changes under way go first."""
     for number in attempts():
         _wait_for_row_changes(maintained)
@@ -114,92 +166,3 @@ def _conflict_error(maintained: MaintainedTable, number: int) -> CommitConflict:
         code="maintenance-overtaken",
         hint="try again when fewer jobs write to it; limit a rewrite with `where` or `partial-progress.enabled: true`",
     )
-
-
-CONVERTER = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
-INVALID = f"{EXCEPTIONS}ValidationException"
-NOTHING = "false"
-"""A condition that no row meets."""
-MANIFEST_SIZE, MANIFEST_SIZE_DEFAULT = "commit.manifest.target-size-bytes", 8 * 1024 * 1024
-
-
-def preview_files(maintained: MaintainedTable, operation: Rewrite) -> MaintenanceResult:
-    """Report which data files a rewrite would rewrite, by partition."""
-    check_metadata_kept(maintained)
-    _check(maintained, operation)
-    maintained.table.refresh()
-    groups = list(_groups(maintained, operation, condition_of(maintained, operation)))
-    return MaintenanceResult(
-        facts={
-            "rewritten_files": sum(group["files"] for group in groups),
-            "rewritten_bytes": sum(group["bytes"] for group in groups),
-            "expected_files": sum(group["expected_files"] for group in groups),
-            "partitions": groups,
-        }
-    )
-
-
-def preview_manifests(maintained: MaintainedTable) -> MaintenanceResult:
-    """Report which manifests a rewrite would rewrite: those of the current partition spec, unless there is only one."""
-    check_metadata_kept(maintained)
-    maintained.table.refresh()
-    head, files = maintained.table.currentSnapshot(), maintained.table.io()
-    kinds = (head.dataManifests(files), head.deleteManifests(files)) if head is not None else ()
-    target = int(maintained.table.properties().get(MANIFEST_SIZE) or MANIFEST_SIZE_DEFAULT)
-    count = size = expected = 0
-    for lengths in (_lengths(maintained, manifests) for manifests in kinds):
-        wanted = -(-sum(lengths) // target)
-        if lengths and (wanted, len(lengths)) != (1, 1):
-            count, size, expected = count + len(lengths), size + sum(lengths), expected + wanted
-    return MaintenanceResult(
-        facts={"rewritten_manifests": count, "rewritten_bytes": size, "expected_manifests": expected}
-    )
-
-
-def _check(maintained: MaintainedTable, operation: Rewrite) -> None:
-    """Run the rewrite on no file, so that it checks the order, the strategy and the properties."""
-    sorting = {"strategy": operation.strategy, "sort_order": operation.order} if operation.strategy == "sort" else {}
-    properties = dict(operation.properties) or None
-    try:
-        call(maintained.spark, maintained.dataset, "rewrite_data_files", **sorting, where=NOTHING, options=properties)
-    except Exception as error:
-        refused = next((cause for cause in causes(error) if INVALID in cause.classes), None)
-        if refused is None:
-            raise
-        hint = "check the order of the rewrite; `catchment table show` lists the columns"
-        raise JobError(first_line(refused), code="maintenance-failed", hint=hint, detail=stack_trace(error)) from error
-
-
-def _groups(maintained: MaintainedTable, operation: Rewrite, condition: str | None) -> Iterator[dict[str, Any]]:
-    jvm, spec = Jvm.of(maintained.spark), maintained.table.spec()
-    planner = jvm.iceberg("actions.BinPackRewriteFilePlanner")(
-        maintained.table, _filter(maintained, operation.condition, condition)
-    )
-    planner.init(dict(operation.properties))
-    found: dict[str | None, dict[str, Any]] = {}
-    for group in planner.plan().groups().iterator():
-        # Files of earlier partition specs are reported together: they may have rows of any partition.
-        of_today = group.fileScanTasks()[0].file().specId() == spec.specId()
-        name = str(spec.partitionToPath(group.info().partition())) if of_today else None
-        part = found.setdefault(name, {"partition": name, "files": 0, "bytes": 0, "expected_files": 0})
-        part["files"] += int(group.inputFileNum())
-        part["bytes"] += int(group.inputFilesSizeInBytes())
-        part["expected_files"] += int(group.expectedOutputFiles())
-    yield from sorted(found.values(), key=lambda part: (part["partition"] is None, part["partition"]))
-
-
-def _filter(maintained: MaintainedTable, clause: Clause | None, condition: str | None) -> Any:
-    jvm = Jvm.of(maintained.spark)
-    if condition is None:
-        return jvm.iceberg("expressions.Expressions").alwaysTrue()
-    converter, session = jvm(CONVERTER), maintained.spark._jsparkSession
-    try:
-        resolved = converter.collectResolvedSparkExpression(session, maintained.dataset.identifier, condition)
-        return converter.convertToIcebergExpression(resolved)
-    except Exception as error:
-        raise from_spark(error, otherwise="maintenance-failed").at(clause.where if clause else None) from error
-
-
-def _lengths(maintained: MaintainedTable, manifests: Any) -> list[int]:
-    newest = maintained.table.spec().specId()
-    return [int(manifest.length()) for manifest in manifests if manifest.partitionSpecId() == newest]

@@ -25,9 +25,9 @@ Metadata = Mapping[str, Any]
 DAY_MS = 24 * 60 * 60 * 1000
 FILES = "total-data-files"
 MANY_FILES, MANY_SNAPSHOTS = 100_000, 10_000
-"""From so many files of a snapshot, or so many snapshots, on, an expiry is a matter for Spark."""
+"""With this many files in a snapshot, or this many snapshots, Spark runs the expiry instead of the driver."""
 DELETES = 8
-"""How many files are removed at the same time, unless somebody says otherwise."""
+"""How many files are removed at the same time by default."""
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 
 
@@ -49,7 +49,7 @@ class History:
 
     @property
     def is_small(self) -> bool:
-        """Whether all files that its snapshots have can be kept in memory; not if one does not say how many."""
+        """Whether the files of all snapshots fit into memory; False if a snapshot does not say how many it has."""
         counts = (entry.get("summary", {}).get(FILES) for entry in self.snapshots.values())
         known = [int(count) if count is not None else MANY_FILES for count in counts]
         return len(known) < MANY_SNAPSHOTS and max(known, default=0) < MANY_FILES
@@ -225,16 +225,16 @@ def _expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult
 
 
 def _in_driver(maintained: MaintainedTable, operation: Expire, choice: Choice) -> int:
-    """Expire by Iceberg's own API, which compares the manifests in one process; returns the number of removed files.
+    """Expire with Iceberg's own API, which compares the manifests in one process; returns the number of removed files.
 
-    Of a hundred snapshots it takes half a second of the processors, and the procedure, which runs Spark jobs, sixteen.
+    For a hundred snapshots it takes half a second of CPU time. The procedure, which runs Spark jobs, takes sixteen.
     """
     ids = ",".join(map(str, choice.gone))
     return int(tables(maintained.spark).expire(maintained.table, ids, operation.deletes or DELETES))
 
 
 def _in_executors(maintained: MaintainedTable, operation: Expire, choice: Choice) -> int:
-    """The same by Iceberg's procedure, for tables with more files than one process should keep in memory."""
+    """The same with Iceberg's procedure, for tables with more files than one process should keep in memory."""
     done = call(
         maintained.spark,
         maintained.dataset,
@@ -248,7 +248,7 @@ def _in_executors(maintained: MaintainedTable, operation: Expire, choice: Choice
 
 
 def _needs(maintained: MaintainedTable, found: History) -> dict[str, frozenset[int]]:
-    waiting = maintained.needs.writes()
+    waiting = maintained.needs.writes(str(maintained.table.uuid()))
     readers = maintained.needs.readers_since()
     since = None if readers is None else int((readers - CLOCKS_APART_SECONDS) * 1000)
     later = {

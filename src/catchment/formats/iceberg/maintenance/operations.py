@@ -6,12 +6,8 @@ from dataclasses import replace
 
 from catchment.commit.committed import Committed
 from catchment.errors import JobError
-from catchment.formats.iceberg.maintenance.compaction import (
-    preview_files,
-    preview_manifests,
-    rewrite_files,
-    rewrite_manifests,
-)
+from catchment.formats.iceberg.maintenance.compaction import rewrite_files, rewrite_manifests
+from catchment.formats.iceberg.maintenance.compaction_preview import preview_files, preview_manifests
 from catchment.formats.iceberg.maintenance.expiry import choose, expire
 from catchment.formats.iceberg.maintenance.health import health_of
 from catchment.formats.iceberg.maintenance.model import MaintainedTable

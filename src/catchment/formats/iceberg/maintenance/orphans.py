@@ -1,9 +1,9 @@
 """Removes orphans: files in a table's directories that none of its snapshots refers to.
 
-Files of unfinished writes look like orphans. The ledger knows the buffers of buffered writes, which are kept whatever
-their age. Other writers (merge, compaction, direct commit) have no directory of their own; their files are kept because
-nothing is removed that is newer than the oldest write or job under way. Where tables share a directory, files of the
-others look like orphans, too: every other table of the catalog is asked.
+Files of unfinished writes look like orphans. The ledger knows the buffers of buffered writes, which are kept regardless
+of their age. Other writers (merge, compaction, direct commit) have no directory of their own; their files are kept
+because nothing is removed that is newer than the oldest write or job under way. Where tables share a directory, files
+of the others look like orphans, too, so every other table of the catalog is checked.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> Ma
     now = time.time()
     wanted = now - DEFAULT_AGE_SECONDS if operation.before is None else operation.before / 1000
     # Read before the table: a write that is open now and published a moment later would look like an orphan.
-    waiting = maintained.needs.writes()
+    waiting = maintained.needs.writes(str(maintained.table.uuid()))
     under_way = (maintained.needs.readers_since() or now) - CLOCKS_APART_SECONDS
     maintained.table.refresh()
     if now - wanted < ADVISED_AGE_SECONDS:
@@ -73,22 +73,22 @@ def _remove_orphans(maintained: MaintainedTable, operation: RemoveOrphans) -> Ma
 
 
 def _orphans(maintained: MaintainedTable, before: float, place: str) -> list[str]:
-    """Files below a place that no snapshot of the table refers to."""
+    """Files below a directory that no snapshot of the table refers to."""
     return _found(maintained, _search(maintained).olderThan(int(before * 1000)).location(place))
 
 
 def _also_orphans(maintained: MaintainedTable, files: Sequence[str]) -> list[str]:
-    """Those of some files that no snapshot of this table refers to either."""
+    """The files among these that no snapshot of this table refers to either."""
     if not files:
         return []
     old = datetime.fromtimestamp(0, timezone.utc)
     listed = maintained.spark.createDataFrame([(path, old) for path in files], FILE_LIST)
-    begin_with = commonprefix(files)  # noqa: RUF071 - Iceberg compares texts: it leaves out what begins otherwise
+    begin_with = commonprefix(files)  # noqa: RUF071 - Iceberg compares plain text prefixes
     return _found(maintained, _search(maintained).location(begin_with).compareToFileList(listed._jdf))
 
 
 def _search(maintained: MaintainedTable) -> Any:
-    """Iceberg's search for orphans as a dry run: what it finds is only listed."""
+    """Iceberg's search for orphans as a dry run, which only lists what it finds."""
     jvm = Jvm.of(maintained.spark)
     actions = jvm.iceberg("spark.actions.SparkActions").get(maintained.spark._jsparkSession)
     seen = jvm("java.util.ArrayList")()
@@ -103,7 +103,7 @@ def _found(maintained: MaintainedTable, search: Any) -> list[str]:
 
 
 def _place(maintained: MaintainedTable, location: str | None) -> str:
-    """The requested directory; raises if it is not the table's, where every file would look like an orphan."""
+    """The requested directory; raises if it is not the table's, because every file there would look like an orphan."""
     root = str(maintained.table.location()).rstrip("/")
     if location is None:
         return root
