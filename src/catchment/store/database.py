@@ -17,7 +17,7 @@ from sqlalchemy.sql.expression import TableClause
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Double
 
-from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError
+from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError
 
 PAUSE_SECONDS = 0.5
 """The pause before a step is repeated."""
@@ -30,6 +30,8 @@ WAIT = "catchment_wait"
 FLEETING = "catchment_fleeting"
 """The execution option for a transaction that a local database may lose in a power cut."""
 
+UNREADABLE = "metastore-unreadable"
+"""The code of a database that cannot be opened or written."""
 LOST_WITH_IT = (
     "bring back a copy of it if you have one. Otherwise what only the metastore knew is lost: sealed writes that were "
     "not published yet, incremental state, runs and their history. Your tables are as they were."
@@ -107,6 +109,7 @@ class Database:
         self._patience, self._once = patience, once
         self._away_since: float | None = None
         """When the first write failed since the last one that succeeded; None if the last one succeeded."""
+        self._has_written = False
 
     def patiently(self, step: Callable[[], Answer]) -> Answer:
         """Run a step, and repeat it while the database does not answer and patience lasts."""
@@ -169,7 +172,13 @@ class Database:
         except MetastoreUnavailable:
             self._away_since = self._away_since or time.monotonic()
             raise
-        self._away_since = None
+        except SetupError as error:
+            if not self._has_written or error.code != UNREADABLE:
+                raise
+            # It took our writes before, so this may pass: after a failover, a demoted server is read-only for a while.
+            self._away_since = self._away_since or time.monotonic()
+            raise MetastoreUnavailable(error.message, code=error.code, hint=error.hint) from error
+        self._away_since, self._has_written = None, True
 
     @contextmanager
     def _transaction(self, engine: Engine, options: Mapping[str, Any]) -> Iterator[Connection]:

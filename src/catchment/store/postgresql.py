@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from catchment.errors import CatchmentError, MetastoreUnavailable, RequestError, SetupError
 from catchment.os_errors import FREE_SOME
-from catchment.store.database import LOST_WITH_IT, REBUILD, WAIT
+from catchment.store.database import LOST_WITH_IT, REBUILD, UNREADABLE, WAIT
 
 BUSY_SECONDS = 60
 STALLED_SECONDS = 30
@@ -77,7 +77,7 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
     state = getattr(error.orig, "sqlstate", None) or ""
     if state in _SETUP:
         message = f"the metastore {name} does not take what we write: {_words(error.orig)}"
-        return SetupError(message, code="metastore-unreadable", hint=_SETUP[state])
+        return SetupError(message, code=UNREADABLE, hint=_SETUP[state])
     if state in _DAMAGED:
         message = f"the metastore {name} is not usable: {_words(error.orig)}"
         hint = f"{LOST_WITH_IT} Name an empty database as `metastore` in catchment.yaml; {REBUILD}"
@@ -120,7 +120,7 @@ def _refused(name: str, error: psycopg.OperationalError) -> CatchmentError:
         return _unavailable(name, error)
     return SetupError(
         f"the metastore {name} does not let us in: {words}",
-        code="metastore-unreadable",
+        code=UNREADABLE,
         hint="check user, password and database of `metastore` in catchment.yaml; the database has to exist",
     )
 

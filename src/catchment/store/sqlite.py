@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from catchment import private_files
 from catchment.errors import CatchmentError, MetastoreUnavailable, SetupError
 from catchment.os_errors import FREE_SOME, explained, is_full
-from catchment.store.database import FLEETING, LOST_WITH_IT, REBUILD, WAIT
+from catchment.store.database import FLEETING, LOST_WITH_IT, REBUILD, UNREADABLE, WAIT
 
 BUSY_SECONDS = 60
 WRITING = {"catchment_writes": True}
@@ -49,7 +49,7 @@ def explain(error: DBAPIError, name: str) -> CatchmentError | None:
     if code in _NO_ACCESS:
         return SetupError(
             f"the metastore {name} cannot be opened for writing: {error.orig}",
-            code="metastore-unreadable",
+            code=UNREADABLE,
             hint="check that the file and its directory belong to you, or set `metastore` in catchment.yaml",
         )
     if code in _NO_DATABASE or not isinstance(error.orig, sqlite3.OperationalError):
@@ -86,7 +86,7 @@ def _make_file(url: URL) -> None:
             raise known from error
         raise SetupError(
             f"the directory {directory} for the metastore cannot be made: {error.strerror}",
-            code="metastore-unreadable",
+            code=UNREADABLE,
             hint="give yourself write permission there, or set `metastore` in catchment.yaml",
         ) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -114,6 +115,35 @@ def test_a_metastore_that_takes_no_writes_for_a_while_costs_nothing(server: Post
         assert _seconds_left(store, engine) == 0
         _set_read_only(server, own_database, "off")
         wait_until(lambda: _seconds_left(store, engine) > 0)
+
+
+def test_a_step_waits_for_a_metastore_that_takes_no_writes_for_a_while(
+    server: PostgresServer, own_database: str
+) -> None:
+    """A server that has just been demoted refuses writes until its address leads to the new primary."""
+    with open_store(server.url_of(own_database), patience=PATIENCE_SECONDS) as store:
+        _set_read_only(server, own_database, "on")
+        with pytest.raises(MetastoreUnavailable) as refused, store.database.writing() as connection:
+            connection.execute(delete(leases))
+        assert refused.value.code == "metastore-unreadable"
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(store.engines.describe, "engine/e", "old", "3.5.8", "local[2]")
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=OFTEN)
+            _set_read_only(server, own_database, "off")
+            waiting.result()
+
+
+def test_a_metastore_that_never_took_a_write_is_refused_at_once(server: PostgresServer, own_database: str) -> None:
+    open_store(server.url_of(own_database)).close()
+    _set_read_only(server, own_database, "on")
+    with (
+        open_store(server.url_of(own_database), patience=PATIENCE_SECONDS) as store,
+        pytest.raises(SetupError) as refused,
+        store.database.writing() as connection,
+    ):
+        connection.execute(delete(leases))
+    assert refused.value.code == "metastore-unreadable"
 
 
 @pytest.mark.slow
