@@ -20,10 +20,15 @@ FITS_ANYWHERE = 4_000_000
 """So many characters fit into every engine that starts at all; Java is not asked."""
 
 
+def size_of(writes: Sequence[Entry]) -> int:
+    """How long the descriptors of these writes are, in characters."""
+    texts = (lines_of(write.contents.descriptors) for write in writes if write.contents)
+    return sum(len(line) for lines in texts for line in lines)
+
+
 def check_memory(session: SparkSession, writes: Sequence[Entry]) -> None:
     """Raise a MemoryError if the heap of the engine is too small for the descriptors of these writes."""
-    texts = (lines_of(write.contents.descriptors) for write in writes if write.contents)
-    size = sum(len(line) for lines in texts for line in lines)
+    size = size_of(writes)
     if size <= FITS_ANYWHERE:
         return
     heap = int(Jvm.of(session)("java.lang.Runtime").getRuntime().maxMemory())

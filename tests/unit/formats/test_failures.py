@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from catchment.errors import Retryable
 from catchment.formats.failures import _by_executor, _by_rule
 from catchment.jvm.causes import Throwable
+from tests.unit.formats.raised import Raised
 
 LOST = "Lost task 0.1 in stage 39.0 (TID 62) (127.0.0.1 executor 2): ExecutorLostFailure (executor 2 exited "
 STANDALONE = f"{LOST}caused by one of the running tasks) Reason: Command exited with code "
 YARN = f"{LOST}caused by one of the running tasks) Reason: Container marked as failed: c_1 on host: h. Exit status: "
 KUBERNETES = f"{LOST}caused by one of the running tasks) Reason: \nThe executor with id 2 exited with exit code "
-
-
-@dataclass(frozen=True)
-class Raised:
-    """An exception of Java, as far as it is asked."""
-
-    text: str
-
-    name: str = "java.lang.Exception"
-
-    def getMessage(self) -> str:  # noqa: N802 - Java's name
-        return self.text
-
-    def getClass(self) -> Raised:  # noqa: N802 - Java's name
-        return self
-
-    def getName(self) -> str:  # noqa: N802 - Java's name
-        return self.name
-
-    def getStackTrace(self) -> list[object]:  # noqa: N802 - Java's name
-        return []
-
-    def getSuperclass(self) -> None:  # noqa: N802 - Java's name
-        """Nobody asks further."""
 
 
 @pytest.mark.parametrize("reason", [STANDALONE, YARN, KUBERNETES])

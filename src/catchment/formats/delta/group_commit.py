@@ -19,6 +19,7 @@ from catchment.commit.publisher import Outcome
 from catchment.commit.set_aside import UNREADABLE, set_aside_error, unreadable
 from catchment.errors import JobError, StorageUnavailable
 from catchment.formats.backoff import attempts
+from catchment.formats.blame import are_to_blame
 from catchment.formats.delta import sealed_files
 from catchment.formats.delta.conflicts import kind_of
 from catchment.formats.delta.known_writes import KnownWrites
@@ -34,8 +35,6 @@ PATIENCE_SECONDS = 300.0
 SHORTEST_PAUSE_SECONDS = 0.01
 MAX_FILES = 5_000
 """The most files in one version, unless a single write has more."""
-OF_THE_STORE = frozenset({"disk-full", "no-permission"})
-"""Errors of a commit that say nothing about its writes: the next one would fail in the same way."""
 Tried = Callable[[Sequence[Entry]], None]
 
 
@@ -136,7 +135,7 @@ class GroupCommit:
                 outcome.set_aside[write.write_id] = unreadable(write, error)
                 continue
             except JVM_ERRORS as error:  # such as an invalid path
-                if not _is_about_writes(error):
+                if _may_pass(error) or not are_to_blame([write], error):
                     raise
                 outcome.set_aside[write.write_id] = _unpublishable(write, error)
                 continue
@@ -149,7 +148,7 @@ class GroupCommit:
         if _may_pass(error):
             return most
         blamed = outcome.left(batch)[:most]
-        if not blamed or not _is_about_writes(error):
+        if not blamed or not are_to_blame(blamed, error):
             raise error
         if len(blamed) > 1:
             return len(blamed) // 2  # one of them is to blame; the others must not wait for it
@@ -196,11 +195,6 @@ def _bounded(batch: Sequence[Entry]) -> list[Entry]:
 def _may_pass(error: Exception) -> bool:
     """Whether another attempt may help: others committed first, or the store did not answer."""
     return kind_of(error) is not None or isinstance(from_spark(error), StorageUnavailable)
-
-
-def _is_about_writes(error: Exception) -> bool:
-    """Whether an error is about the writes, even if it is not Delta's own: out of memory, or unexpected JSON."""
-    return not _may_pass(error) and from_spark(error).code not in OF_THE_STORE
 
 
 def _unpublishable(write: Entry, error: Exception) -> JobError:

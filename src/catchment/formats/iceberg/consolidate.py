@@ -20,6 +20,7 @@ from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
+from catchment.formats.blame import are_to_blame
 from catchment.formats.descriptor_memory import check_memory
 from catchment.formats.iceberg.bulk import add_files
 from catchment.formats.iceberg.commit_errors import is_a, is_transient, unpublishable
@@ -96,6 +97,8 @@ class Consolidation:
 
     def _set_aside(self, spoilt: _Unusable) -> None:
         """Take the write that is to blame out of the queue; if that is not known yet, find out one by one."""
+        if isinstance(spoilt.error, JVM_ERRORS) and not are_to_blame(spoilt.writes, spoilt.error):
+            raise spoilt.error
         if len(spoilt.writes) > 1:
             self.alone = True
             return

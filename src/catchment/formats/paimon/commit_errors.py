@@ -8,18 +8,10 @@ from catchment.formats.failures import from_spark
 from catchment.formats.paimon.snapshot_files import Snapshot
 from catchment.store.writes import Entry
 
-OF_THE_STORE = frozenset({"disk-full", "no-permission"})
-"""Errors of a commit that say nothing about its writes: the next one would fail in the same way."""
-
 
 def may_pass(error: Exception) -> bool:
     """Whether another attempt may help: the store or the catalog did not answer."""
     return isinstance(from_spark(error), StorageUnavailable)
-
-
-def is_about_writes(error: Exception) -> bool:
-    """Whether an error is about the writes that are committed."""
-    return not may_pass(error) and from_spark(error).code not in OF_THE_STORE
 
 
 def unpublishable(write: Entry, error: Exception) -> JobError:

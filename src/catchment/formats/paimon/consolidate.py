@@ -16,6 +16,7 @@ from catchment.commit.publisher import Check, Outcome
 from catchment.commit.set_aside import UNREADABLE
 from catchment.errors import CatchmentError, StorageUnavailable
 from catchment.formats.backoff import attempts
+from catchment.formats.blame import are_to_blame
 from catchment.formats.descriptor_memory import check_memory
 from catchment.formats.paimon import commit_errors, sealed_messages
 from catchment.formats.paimon.java import commits, has_moved
@@ -105,7 +106,7 @@ class Consolidation:
                 self._set_aside(write, error)
                 continue
             except JVM_ERRORS as error:
-                if not commit_errors.is_about_writes(error):
+                if commit_errors.may_pass(error) or not are_to_blame([write], error):
                     raise
                 self._set_aside(write, error)
                 continue
@@ -210,7 +211,7 @@ class Consolidation:
         if isinstance(failed.error, JVM_ERRORS):
             if commit_errors.may_pass(failed.error):
                 return
-            if not commit_errors.is_about_writes(failed.error):
+            if not are_to_blame(failed.writes, failed.error):
                 raise failed.error
         if len(failed.writes) > 1:
             self.alone = True  # one of them is to blame; the others must not wait for it
