@@ -141,6 +141,12 @@ def describe(filled: Filled, write_id: str, descriptors: str | None) -> None:
         connection.execute(update(writes).where(writes.c.write_id == write_id).values(descriptors=descriptors))
 
 
+def wait_for_long(filled: Filled, *write_ids: str) -> None:
+    """As if these writes had been sealed long ago."""
+    with filled.store.database.writing() as connection:
+        connection.execute(update(writes).where(writes.c.write_id.in_(write_ids)).values(sealed=0))
+
+
 def packed_lines(*lines: str) -> str:
     """Descriptors as the ledger keeps them; what is in the lines need not be JSON."""
     return packed(Lines(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, select, update
@@ -16,7 +17,7 @@ from catchment.store.schema import seals, writes
 from catchment.store.writes import FATE_UNKNOWN
 from tests.concurrency.invariants import check, ids
 from tests.concurrency.waiting import await_pending, held
-from tests.ledgers import Filled, describe, packed_lines, spoil
+from tests.ledgers import Filled, describe, packed_lines, spoil, wait_for_long
 from tests.spark.lake import LiveEngine, Pending, by, table, writing
 
 
@@ -188,6 +189,27 @@ def test_a_write_that_spoils_a_batch_is_set_aside_and_the_others_go_on(
     filled.store.decisions.drop(known.write_id)
     [done] = engine.recover(table(fresh))
     assert (done["refused"], done["removed"]) == ([], [known.intent.buffer])
+    check(engine, fresh)
+
+
+def test_files_that_another_program_removed_while_they_waited_are_missed(
+    engine: LiveEngine, elsewhere: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    """Iceberg would commit them all the same, and nobody could read the table any more."""
+    engine.run(append(fresh, 1))
+    with held(filled.store, fresh):
+        jobs = [append(fresh, 2, job="one"), append(fresh, 4, 5, job="several"), append(fresh, 3, job="whole")]
+        sent = []
+        for number, job in enumerate(jobs):
+            sent.append(elsewhere.start_job(job, run=f"r-{fresh}"))
+            await_pending(filled, fresh, number + 1)
+        writes = [filled.find(f"r-{fresh}/{job.name}/out") for job in jobs]
+        for write in writes[:2]:
+            sorted(Path(write.intent.buffer).rglob("*.parquet"))[-1].unlink()
+        wait_for_long(filled, *(write.write_id for write in writes))
+    assert [pending.failed().code for pending in sent[:2]] == ["files-vanished"] * 2
+    sent[2].done()
+    assert ids(engine, fresh) == [1, 3]
     check(engine, fresh)
 
 

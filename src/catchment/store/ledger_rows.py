@@ -85,4 +85,4 @@ def entry_of(row: Row[Any]) -> Entry:
         # A sealed write that has lost its descriptors must be unreadable: without files it would count as published.
         descriptors = unpacked(row.descriptors or "") if row.state == "sealed" else ()
         contents = Contents(descriptors, row.rows_written, row.bytes_written, row.files_written)
-    return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number)
+    return Entry(intent, row.state, bool(row.tried), contents, row.snapshot_id, row.error, row.number, row.sealed)

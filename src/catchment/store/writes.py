@@ -86,6 +86,8 @@ class Entry:
     """Why it was abandoned; for a sealed write, why it was set aside."""
     number: int | None = None
     """The number of its seal: the seals of a table are numbered in order."""
+    sealed: float | None = None
+    """When it was sealed, in seconds since 1970."""
 
     @property
     def write_id(self) -> str:

@@ -46,7 +46,7 @@ class Raised:
         return self.code
 
 
-class FromJava(PySparkException):
+class FromJava(PySparkException):  # type: ignore[misc]
     """What Python raises for an exception of Java."""
 
     def __init__(self, raised: Raised) -> None:

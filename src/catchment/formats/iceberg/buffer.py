@@ -104,6 +104,15 @@ def discard(table: LakeTable, buffer: str) -> None:
         table.java.io().deletePrefix(f"{buffer}/")
 
 
+def missing_file(table: LakeTable, buffer: str, paths: Sequence[str]) -> str | None:
+    """A file of a sealed buffer that is no longer in the store; None if all are there."""
+    io = table.java.io()
+    if not paths or not io.newInputFile(paths[0]).exists():
+        return next(iter(paths), None)
+    stored = {_inside(buffer, file.location()) for file in io.listPrefix(buffer).iterator()}
+    return next((path for path in paths if _inside(buffer, path) not in stored), None)
+
+
 def _check(fork: Fork, buffer: str, descriptors: Sequence[Mapping[str, Any]]) -> None:
     """Check that every file is in the store with its full length, because commits do not check that."""
     stored = _stored(fork, buffer, [descriptor["file-path"] for descriptor in descriptors])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from catchment.errors import CatchmentError, JobError
+from catchment.formats.iceberg.buffer import missing_file
 from catchment.formats.iceberg.bulk import partitions_of
 from catchment.formats.iceberg.fence import FENCE
 from catchment.formats.iceberg.schema_changes import schema_change, was_redefined
 from catchment.formats.iceberg.table import MAIN, LakeTable
 from catchment.store.writes import Base, Entry
+
+SAFE_SECONDS = 3600.0
+"""No program removes files that are younger; later, sealed files are looked for before they are committed."""
 
 
 class Fit:
@@ -38,7 +43,8 @@ class Fit:
             self._bases[intent.base] = None if same else schema_change(self._table, intent.base.schema_id)
         if (changed := self._bases[intent.base]) is not None:
             return _schema_changed(write, changed)
-        return _partitions_refusal(self._table, write) if intent.mode == "overwrite-partitions" else None
+        mixed = _partitions_refusal(self._table, write) if intent.mode == "overwrite-partitions" else None
+        return mixed or _vanished(self._table, write)
 
     def _was_redefined(self, base: Base) -> bool:
         if base not in self._redefined:
@@ -67,6 +73,20 @@ def _schema_changed(write: Entry, how: str) -> JobError:
         f"{write.intent.target} {how} while {write.write_id} was being written",
         code="schema-changed",
         hint="let the job produce what the table has now, and run it again",
+    )
+
+
+def _vanished(table: LakeTable, write: Entry) -> CatchmentError | None:
+    """The error if files that waited for long are no longer in the store: Iceberg would commit them all the same."""
+    if write.sealed is None or write.sealed > time.time() - SAFE_SECONDS or write.contents is None:
+        return None
+    gone = missing_file(table, write.intent.buffer, [each["file-path"] for each in write.contents.descriptors])
+    if gone is None:
+        return None
+    return JobError(
+        f"{gone} of {write.write_id} is gone from {write.intent.target}",
+        code="files-vanished",
+        hint="run the job again in a new run; run `catchment recover` before other programs remove orphan files",
     )
 
 
