@@ -30,6 +30,7 @@ from catchment.formats.failures import from_spark
 from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
 from catchment.formats.stamps import stamp
+from catchment.jvm.causes import JVM_ERRORS
 from catchment.plan.model import Merge
 from catchment.store.writes import Entry, Intent
 
@@ -182,8 +183,20 @@ def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: L
     if head is not None and is_known(log.spark, dataset):
         return head
     with _commit_lease(log, writer, listener):
-        create(log.spark, frame, write) if log.head() is None else give_name(log.spark, dataset)
+        _make(log, frame, write) if log.head() is None else give_name(log.spark, dataset)
     return require_head(log.spark, dataset)
+
+
+def _make(log: Log, frame: DataFrame, write: Write) -> None:
+    """Create the table, unless another engine does so at the same moment."""
+    try:
+        create(log.spark, frame, write)
+    except JVM_ERRORS:
+        # Delta then creates nothing and looks for the table, which it may not find yet.
+        if log.head() is None:
+            raise
+        if not is_known(log.spark, write.output.dataset):
+            give_name(log.spark, write.output.dataset)
 
 
 def _commit_lease(log: Log, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
