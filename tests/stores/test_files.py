@@ -17,6 +17,8 @@ from tests.spark.lake import UNPREPARED, LiveEngine, by, writing
 from tests.spark.test_file_journal import VALUES
 from tests.stores.lakes import Lake
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def far(on_s3: Lake) -> LiveEngine:
@@ -47,7 +49,6 @@ def marks(engine: LiveEngine, place: Dataset) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("named", ["bucket", "mounted"])
-@pytest.mark.slow
 def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lake, fresh: str, named: str) -> None:
     depot = on_s3.depot(named)
     place, spec = at(depot, fresh), tuple(by("identity", name) for name in ("part", "day", "moment"))
@@ -71,7 +72,6 @@ def test_files_are_written_replaced_and_cleared_away(far: LiveEngine, on_s3: Lak
     assert left.startswith("part=x%2Fy%3Az%3D1%25/day=2026-01-31/moment=")
 
 
-@pytest.mark.slow
 def test_a_partition_of_many_files_and_many_partitions(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
     place = at(on_s3.depot("bucket"), fresh)
     far.run(marked(place, "old", 40))
@@ -88,7 +88,6 @@ def test_a_store_that_removes_one_object_with_each_request(far: LiveEngine, on_s
     assert len(on_disk(on_s3, on_s3.depot("single"), fresh)) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_file_where_a_directory_has_to_be_stops_one_write_only(far: LiveEngine, on_s3: Lake, fresh: str) -> None:
     depot = on_s3.depot("mounted")
@@ -109,7 +108,6 @@ def test_a_file_where_a_directory_has_to_be_stops_one_write_only(far: LiveEngine
     assert marks(far, place) == [("stopped", 12, 12)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("named", "point"),
     [
@@ -132,7 +130,6 @@ def test_killed_while_publishing_it_is_rolled_forward(
     assert len(on_disk(on_s3, depot, fresh)) == 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("named", "point"),
     [
@@ -153,7 +150,6 @@ def test_killed_while_publishing_and_lost_by_the_metastore_it_is_finished_by_who
     assert marks(far, place) == [("late", 4, 4), ("new", 8, 8), ("old", 4, 4)]
 
 
-@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_an_older_spark_renames_objects_and_shares_the_journal(
     far: LiveEngine, on_s3: Lake, start_java: Callable[..., LiveEngine], fresh: str

@@ -13,12 +13,13 @@ from tests.spark.inspecting import EVERYTHING, looked_at, refusal
 from tests.spark.lake import by, table, writing
 from tests.stores.lakes import Lake, appending
 
+pytestmark = pytest.mark.slow
+
 NESTED = (
     "SELECT id, named_struct('a', array(map('k', id)), 'b', CAST(id AS DECIMAL(9, 3))) AS nested FROM range(0, 4, 1, 1)"
 )
 
 
-@pytest.mark.slow
 def test_an_iceberg_table(lake: Lake, fresh: str) -> None:
     lake.here.run(writing(NESTED, table(fresh)), run="r-1")
     lake.here.ask(f"ALTER TABLE lake.raw.{fresh} ALTER COLUMN nested.b COMMENT 'a price'")
@@ -30,7 +31,6 @@ def test_an_iceberg_table(lake: Lake, fresh: str) -> None:
     assert refusal(lake.here, table("nothing", namespace="nowhere")) == "table-not-found"
 
 
-@pytest.mark.slow
 def test_icebergs_own_client_of_s3(on_s3: Lake, fresh: str) -> None:
     place = table(fresh, "iceberg-s3")
     on_s3.here.run(appending(fresh, 0, "job", "iceberg-s3"))
@@ -46,7 +46,6 @@ def test_a_store_that_refuses_is_left_to_an_engine(on_s3: Lake, fresh: str) -> N
         both_ways.read(plan, "table", wrong, table(fresh))
 
 
-@pytest.mark.slow
 def test_delta_and_files_on_s3(on_s3: Lake, fresh: str) -> None:
     events = on_s3.depot("events")
     place = f"{events.location}/raw/{fresh}"

@@ -15,6 +15,8 @@ from tests.spark.lake import by, job, output, step, table, writing
 from tests.spark.overtaking import at_gate, gate
 from tests.stores.lakes import Lake, appending
 
+pytestmark = pytest.mark.slow
+
 
 def replacing(name: str, mark: str, parts: str, **more: Any) -> JobPlan:
     """A job that replaces partitions of nine ids in three."""
@@ -39,7 +41,6 @@ def test_two_engines_create_and_append_and_all_of_it_is_kept(lake: Lake, fresh: 
         assert [log.name for log in engine.log_dir.iterdir() if SECRET in log.read_text()] == []
 
 
-@pytest.mark.slow
 def test_overwrites_of_two_engines_replace_what_they_produce(lake: Lake, fresh: str) -> None:
     lake.here.run(replacing(fresh, "old", "0, 1, 2"))
     both = [lake.here.start_job(replacing(fresh, "one", "1")), lake.there.start_job(replacing(fresh, "two", "2"))]
@@ -51,7 +52,6 @@ def test_overwrites_of_two_engines_replace_what_they_produce(lake: Lake, fresh: 
     check(lake.here, fresh)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["sealed", "swap-applied"])
 def test_what_a_killed_engine_sealed_another_one_publishes_once(
     lake: Lake, fresh: str, tmp_path: Path, point: str
@@ -66,7 +66,6 @@ def test_what_a_killed_engine_sealed_another_one_publishes_once(
     check(lake.here, fresh)
 
 
-@pytest.mark.slow
 def test_a_lost_commit_that_lies_behind_a_later_one_is_found(lake: Lake, fresh: str, tmp_path: Path) -> None:
     """Also where the catalog shows the newest snapshot only: then the live files tell."""
     lake.kill("swap-applied", appending(fresh, 0, "lost"), run=f"r-{fresh}", logs=tmp_path)
@@ -77,7 +76,6 @@ def test_a_lost_commit_that_lies_behind_a_later_one_is_found(lake: Lake, fresh: 
     check(lake.here, fresh)
 
 
-@pytest.mark.slow
 def test_recovery_removes_the_files_of_a_write_that_was_never_sealed(lake: Lake, fresh: str, tmp_path: Path) -> None:
     lake.here.run(appending(fresh, 0, "early"))
     lake.kill("before-sealed", appending(fresh, 10, "lost"), run=f"r-{fresh}", logs=tmp_path)
@@ -92,7 +90,6 @@ def test_recovery_removes_the_files_of_a_write_that_was_never_sealed(lake: Lake,
     check(lake.here, fresh)
 
 
-@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_branch_gets_what_is_written_to_it(lake: Lake, fresh: str) -> None:
     lake.here.run(appending(fresh, 0, "main"))
@@ -107,7 +104,6 @@ def test_a_branch_gets_what_is_written_to_it(lake: Lake, fresh: str) -> None:
     assert lake.here.value(f"SELECT count(*) FROM lake.raw.{fresh} VERSION AS OF 'audit'") == 20
 
 
-@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_an_overwrite_that_was_overtaken_fails_where_that_was_asked_for(lake: Lake, fresh: str) -> None:
     lake.here.run(replacing(fresh, "old", "0, 1, 2"))

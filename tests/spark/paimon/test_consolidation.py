@@ -17,6 +17,8 @@ from tests.ledgers import Filled, describe, end_leases, forget_engine, forget_ta
 from tests.spark.lake import LiveEngine, by, writing
 from tests.spark.paimon.jobs import appending, await_sealed, ids, keyed, lease_held, snapshots
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., LiveEngine]
 
 
@@ -48,7 +50,6 @@ def test_writes_that_wait_share_a_snapshot_and_a_metastore_that_lost_them_learns
     assert ledger.states(*lost) == ["committed"] * 3
 
 
-@pytest.mark.slow
 def test_keys_nulls_and_functions_that_are_missing_write_nothing(here: LiveEngine, target: Dataset) -> None:
     sql = "SELECT id, id * 2 AS amount, 'x' AS name FROM range(3)"
     missing = here.fail(keyed(sql, target, "ident"))
@@ -66,7 +67,6 @@ def test_keys_nulls_and_functions_that_are_missing_write_nothing(here: LiveEngin
     assert here.inspect("table", target)["properties"]["write-only"] == "true"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_a_late_sender_commits_nothing_that_another_has_committed(
     here: LiveEngine, ledger: Filled, start_older: Start, target: Dataset, mode: str
@@ -84,14 +84,12 @@ def test_a_late_sender_commits_nothing_that_another_has_committed(
     assert sum(len(each["write_ids"]) for each in snapshots(here, target)) == 3
 
 
-@pytest.mark.slow
 def test_an_answer_that_is_lost_is_no_second_write(start_older: Start, target: Dataset) -> None:
     deaf = start_older(key="deaf", fault="swap-applied:lose")
     [report] = deaf.run(appending(target, 0))
     assert (report.rows, report.snapshot_id, ids(deaf, target)) == (5, "1", list(range(5)))
 
 
-@pytest.mark.slow
 def test_a_history_that_has_expired_is_no_proof_that_a_write_is_lost(
     here: LiveEngine, ledger: Filled, start_older: Start, target: Dataset
 ) -> None:
@@ -110,7 +108,6 @@ def test_a_history_that_has_expired_is_no_proof_that_a_write_is_lost(
     assert ids(here, target) == list(range(11))
 
 
-@pytest.mark.slow
 def test_a_write_that_cannot_be_read_is_set_aside_and_does_not_hold_up_the_others(
     here: LiveEngine, ledger: Filled, target: Dataset, root: Path
 ) -> None:
@@ -129,7 +126,6 @@ def test_a_write_that_cannot_be_read_is_set_aside_and_does_not_hold_up_the_other
     assert ledger.ledger.count_pending(target.address) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("part", "fails"), [(0, True), (1, False)])
 def test_an_overwrite_that_must_not_replace_what_others_committed(
     here: LiveEngine, start_older: Start, target: Dataset, part: int, *, fails: bool
@@ -150,7 +146,6 @@ def test_an_overwrite_that_must_not_replace_what_others_committed(
     assert ids(here, target) == ([0, 1, 2, 3, 7] if fails else [1, 3, 7, 9])
 
 
-@pytest.mark.slow
 def test_a_late_sender_commits_nothing_that_was_refused(
     here: LiveEngine, ledger: Filled, start_older: Start, target: Dataset
 ) -> None:

@@ -10,6 +10,8 @@ from tests.spark.inspecting import looked_at, refusal
 from tests.spark.lake import LiveEngine, changing, paimon_table
 from tests.spark.paimon.jobs import appending, keyed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("depot", ["pond", "sea"])
 def test_tables_and_snapshots(here: LiveEngine, fresh: str, depot: str) -> None:

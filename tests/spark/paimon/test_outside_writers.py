@@ -15,6 +15,8 @@ from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, writing
 from tests.spark.paimon.jobs import appending, await_sealed, ids, keyed, lease_held, snapshots
 
+pytestmark = pytest.mark.slow
+
 
 def replacing_nothing_new(target: Dataset, name: str) -> JobPlan:
     """A job that replaces the table, unless others have committed to it since."""
@@ -55,7 +57,6 @@ def test_keys_that_somebody_else_put_into_dynamic_buckets_are_not_there_twice(
     assert ids(here, target) == list(range(8))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_a_commit_from_outside_just_before_the_swap_is_kept(
     here: LiveEngine, start_older: Callable[..., LiveEngine], target: Dataset, mode: str

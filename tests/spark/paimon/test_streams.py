@@ -16,6 +16,8 @@ from tests.spark.lake import LiveEngine, changing, deleting, output, paimon_tabl
 from tests.spark.paimon.jobs import KEY, appending, ids, keyed, snapshots
 from tests.spark.streaming import following, streaming, told
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., LiveEngine]
 
 
@@ -30,7 +32,6 @@ def copy(fresh: str) -> Dataset:
     return paimon_table(f"{fresh}_copy")
 
 
-@pytest.mark.slow
 def test_each_run_writes_what_was_added_since_the_one_before(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:
@@ -44,7 +45,6 @@ def test_each_run_writes_what_was_added_since_the_one_before(
     assert len(snapshots(here, copy)) == 2
 
 
-@pytest.mark.slow
 def test_an_endless_stream_follows_the_table_and_the_next_run_goes_on(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:
@@ -62,7 +62,6 @@ def test_an_endless_stream_follows_the_table_and_the_next_run_goes_on(
     assert ids(here, copy) == list(range(1, 16))
 
 
-@pytest.mark.slow
 def test_rows_with_a_key_come_again_when_they_change(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:
@@ -97,7 +96,6 @@ def test_rows_that_are_deleted_or_in_parts_cannot_be_followed(
     assert here.fail(copying(root, parts, paimon_table(f"{target.table}_none"))).code == "source-merges-rows"
 
 
-@pytest.mark.slow
 def test_a_result_is_kept_by_key(here: LiveEngine, root: Path, target: Dataset, copy: Dataset) -> None:
     """The changed rows of a result become the rows of their keys, the whole result replaces what was there."""
     here.run(appending(target, 1))
@@ -121,7 +119,6 @@ POINTS = ("before-data-written", "before-sealed", "lease-taken", "before-swap", 
 
 
 @pytest.mark.parametrize("point", ["sealed", *exhaustive(*POINTS)])
-@pytest.mark.slow
 def test_whoever_goes_on_after_a_kill_writes_every_row_once(
     here: LiveEngine, root: Path, start_older: Start, target: Dataset, copy: Dataset, ledger: Filled, point: str
 ) -> None:
@@ -136,7 +133,6 @@ def test_whoever_goes_on_after_a_kill_writes_every_row_once(
     assert ids(here, copy) == list(range(1, 16))
 
 
-@pytest.mark.slow
 def test_a_kill_between_the_table_and_the_checkpoint(
     here: LiveEngine, root: Path, start_older: Start, target: Dataset, copy: Dataset, ledger: Filled
 ) -> None:

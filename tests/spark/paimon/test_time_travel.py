@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+import pytest
+
 from catchment.errors import Position
 from catchment.plan.model import Dataset, InputPlan
 from tests.spark.lake import LiveEngine, changing, job, output, reading, step
 from tests.spark.paimon.jobs import appending, snapshots
+
+pytestmark = pytest.mark.slow
 
 INPUT = Position("workflow.yaml", 12, 9)
 GOOD = {
