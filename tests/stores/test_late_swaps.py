@@ -12,11 +12,13 @@ from tests.concurrency.invariants import check
 from tests.concurrency.waiting import until
 from tests.servers.gate import Gate
 from tests.servers.s3 import S3Server
-from tests.spark.lake import by, table, writing
+from tests.spark.lake import by, merging, table, writing
 from tests.stores import lakes
 from tests.stores.lakes import Lake
 
 pytestmark = pytest.mark.slow
+
+ON, UNLESS_MORE = "old.id = new.id", "MATCHED AND old.more = 0 THEN UPDATE SET part = new.part"
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,23 @@ def test_a_swap_that_lands_after_its_write_was_published_changes_nothing(late: t
     lake.there.run(replacing(fresh, 3, "lake"))
     assert gate.deliver() == 409
     assert rows(lake, fresh) == [3]
+    check(lake.there, fresh)
+
+
+def test_a_merge_that_lands_after_it_was_given_up_changes_nothing(late: tuple[Lake, Gate], fresh: str) -> None:
+    lake, gate = late
+    lake.there.run(writing("SELECT 1 AS id, 1 AS part, 0 AS more", table(fresh, "lake")))
+    gate.close("late", at=rf"POST .*/tables/{fresh}", seconds=600)
+    rows_of = "SELECT 1 AS id, 7 AS part"
+    merge = merging(rows_of, table(fresh, "late"), ON, UNLESS_MORE)
+    pending = lake.here.start_job(merge)
+    until(lambda: gate.keeps_one)
+    # The branch stays where it is, and the next attempt fails.
+    lake.there.ask(f"ALTER TABLE lake.raw.{fresh} DROP COLUMN more")
+    gate.open()
+    assert pending.failed().code == "column-not-found"
+    assert gate.deliver() == 409
+    assert lake.there.rows(f"SELECT id, part FROM lake.raw.{fresh}") == [(1, 1)]
     check(lake.there, fresh)
 
 

@@ -329,7 +329,9 @@ def _after_failure(table: LakeTable, start: Any, end: Any) -> dict[str, int] | N
     table.refresh()
     if any(table.java.snapshot(snapshot.snapshotId()) is not None for snapshot in _added(start, end)):
         return None
-    if table.has_history_since(Base(str(start.uuid()), 0, int(start.lastSequenceNumber()), None)):
+    if not table.has_history_since(Base(str(start.uuid()), 0, int(start.lastSequenceNumber()), None)):
+        return None  # it may have been applied, and its snapshot may have expired
+    if int(start.formatVersion()) > 1:  # version 1 has no sequence numbers, so an expired snapshot would go unnoticed
         _clean(table, start, end)
     return {}
 

@@ -22,6 +22,7 @@ from catchment.formats.failures import from_spark
 from catchment.formats.iceberg import snapshot_lookup
 from catchment.formats.iceberg.catalogs import EXCEPTIONS, Table, branch_of, identifier_of, require_table
 from catchment.formats.iceberg.conflicts import branch_refusal
+from catchment.formats.iceberg.fence import fence, table_is_same
 from catchment.formats.iceberg.fitting import fit
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.new_tables import open_write, refreshed
@@ -38,7 +39,8 @@ from catchment.plan.model import Clause, Merge
 from catchment.store.writes import Base, Entry, Intent
 
 VALIDATION = f"{EXCEPTIONS}ValidationException"
-CONFLICT_ERRORS = (f"{EXCEPTIONS}CommitFailedException", f"{EXCEPTIONS}CommitStateUnknownException", VALIDATION)
+STATE_UNKNOWN = f"{EXCEPTIONS}CommitStateUnknownException"
+CONFLICT_ERRORS = (f"{EXCEPTIONS}CommitFailedException", STATE_UNKNOWN, VALIDATION)
 STARVED_AFTER = 3
 """Attempts after which the statement takes the table's lease, so that many small appends cannot starve it."""
 NOTHING = Committed(None, 0, 0, 0)
@@ -71,6 +73,8 @@ class _RowChange:
         self._spark, self._table, self._write, self._listener = spark, table, write, listener
         self._ledger, self._owner, self._store = writer.ledger, writer.owner, writer.store
         self._writer = writer
+        self._unsure = False
+        """Whether the outcome of a commit is unknown."""
 
     def change(self, statement: Callable[[], Statement]) -> Written:
         self._settle_lost()
@@ -121,7 +125,10 @@ class _RowChange:
             self._ledger.abandon(known, reason(doubt))
             raise doubt
         for number in attempts():
-            sql = self._prepared(known, statement)
+            try:
+                sql = statement()
+            except Exception as error:
+                return self._unprepared(known, error)
             before = self._version()
             try:
                 with self._lease_if_starved(number):
@@ -130,20 +137,31 @@ class _RowChange:
                 # The error may be wrong about the commit (its answer may have been lost): only the history decides.
                 if (done := self._find(known.write_id)) is not None:
                     return done
+                self._unsure |= is_a(error, STATE_UNKNOWN)
                 refused = is_a(error, VALIDATION) and self._version() == before
                 if not is_a(error, *CONFLICT_ERRORS) or refused or number == MAX_ATTEMPTS:
+                    if (done := self._applied_late(known)) is not None:
+                        return done
                     raise self._give_up(known, error, sql, refused=refused) from error
                 self._listener.check()
                 self._listener.warn(f"{known.write_id}: others changed {known.intent.target} meanwhile; trying again")
         raise AssertionError("the last attempt returns or raises")
 
-    def _prepared(self, known: Entry, statement: Callable[[], Statement]) -> Statement:
-        """The statement; if it cannot be made, nothing was changed, and the write is closed."""
-        try:
-            return statement()
-        except Exception as error:
-            self._ledger.abandon(known, reason(from_spark(error, otherwise="write-failed")))
-            raise
+    def _unprepared(self, known: Entry, error: Exception) -> Committed:
+        """The change, if an earlier attempt has made it after all; otherwise closes the write and raises the error."""
+        if (done := self._applied_late(known)) is not None:
+            return done
+        self._ledger.abandon(known, reason(from_spark(error, otherwise="write-failed")))
+        raise error
+
+    def _applied_late(self, known: Entry) -> Committed | None:
+        """The change, if a commit whose answer was lost was applied after all; from now on, none can be."""
+        if not self._unsure:
+            return None
+        table = LakeTable(self._spark, self._table)
+        if table_is_same(table, known):
+            fence(table, known.intent.branch, known.write_id)
+        return self._find(known.write_id)
 
     def _lease_if_starved(self, number: int) -> AbstractContextManager[None]:
         if number <= STARVED_AFTER:
