@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -91,16 +92,18 @@ class Activity:
 
 
 def _tables(connection: Connection) -> tuple[TableActivity, ...]:
-    active = _active_writes(connection)
+    active = defaultdict[str, list[ActiveWrite]](list)
+    for write in _active_writes(connection):
+        active[write.target].append(write)
     places = {row.place: row.target for row in connection.execute(_places())}
     holders = {places.get(name, name): holder for name, holder in _holders(connection).items()}
     recent = {row.target: row for row in connection.execute(_recent(now(connection) - RECENT_SECONDS))}
     left = {row.target: row.buffers for row in connection.execute(_leftovers())}
-    targets = sorted({write.target for write in active} | {*holders, *recent, *left})
+    targets = sorted({*active, *holders, *recent, *left})
     return tuple(
         TableActivity(
             target,
-            tuple(write for write in active if write.target == target),
+            tuple(active.get(target, ())),
             holders.get(target),
             _per_minute(recent[target].commits if target in recent else 0),
             _per_minute(recent[target].committed if target in recent else 0),
