@@ -20,10 +20,12 @@ EXAMPLES = {
     for name, text in files(page).items()
     if name != PROJECT
 }
+SHOWN = [str(file.relative_to(ROOT)) for file in sorted(ROOT.glob("examples/*/*.yaml")) if file.name != PROJECT]
 
 
 def test_there_are_examples() -> None:
     assert "docs/how-to/merge.md: accounts.yaml" in EXAMPLES
+    assert "examples/many-engines/many-engines.yaml" in SHOWN
 
 
 @pytest.mark.parametrize(("text", "project"), EXAMPLES.values(), ids=EXAMPLES.keys())
@@ -35,6 +37,14 @@ def test_an_example_can_be_planned_without_a_warning(tmp_path: Path, text: str, 
         (tmp_path / "data" / made).touch()
     (tmp_path / "flow.yaml").write_text(text)
     prepared = plan.prepare(tmp_path / "flow.yaml", env={})
+    assert prepared.diagnostics == ()
+    assert prepared.plan
+
+
+@pytest.mark.parametrize("file", SHOWN, ids=SHOWN)
+def test_a_workflow_of_the_examples_can_be_planned_without_a_warning(tmp_path: Path, file: str) -> None:
+    shutil.copytree((ROOT / file).parent, tmp_path, dirs_exist_ok=True)
+    prepared = plan.prepare(tmp_path / Path(file).name, env={})
     assert prepared.diagnostics == ()
     assert prepared.plan
 

@@ -123,7 +123,10 @@ def _target(
 
     conf = dict(_pair(text, "--catalog-conf") for text in catalog_conf)
     projects.remember(secrets_in(conf))
-    return with_warehouse(project, warehouse, database, table, conf)
+    made, named = with_warehouse(project, warehouse, database, table, conf)
+    if found := made.warnings[len(project.warnings) :]:
+        _tell(error_report.diagnostics_text(found))
+    return made, named
 
 
 def partition(text: str) -> Partition:

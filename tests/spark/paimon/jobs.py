@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ def keyed(sql: str, target: Dataset, *keys: str, name: str = "job", mode: str = 
     named = {key.replace("_", "-").replace("--", "."): value for key, value in properties.items()}
     key = tuple(KeyColumn(each, KEY) for each in keys or ("id",))
     return writing(sql, target, name=name, mode=mode, primary_key=key, properties={"bucket": "2", **named})
+
+
+def with_output(job: JobPlan, **fields: Any) -> JobPlan:
+    """The job with other fields of its output."""
+    return replace(job, outputs=(replace(job.outputs[0], **fields),))
 
 
 def ids(engine: LiveEngine, target: Dataset) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from catchment.plan.model import Dataset
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, describe, end_leases, forget_engine, forget_tail, packed_lines
 from tests.spark.lake import LiveEngine, by, writing
-from tests.spark.paimon.jobs import appending, await_sealed, ids, keyed, lease_held, snapshots
+from tests.spark.paimon.jobs import appending, await_sealed, ids, keyed, lease_held, snapshots, with_output
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +134,7 @@ def test_an_overwrite_that_must_not_replace_what_others_committed(
     sleeper = start_older(key="sleeper", fault="before-sealed:stop")
     sleeper.ready()
     overwrite = writing("SELECT 9L AS id, 0 AS part", target, mode="overwrite-partitions", partitions=parts)
-    slow = sleeper.start_job(replace(overwrite, outputs=(replace(overwrite.outputs[0], conflict="fail"),)))
+    slow = sleeper.start_job(with_output(overwrite, conflict="fail"))
     await_sleep(worker_of(sleeper))
     here.run(writing(f"SELECT 7L AS id, {part} AS part", target, mode="append", partitions=parts))
     os.kill(worker_of(sleeper), signal.SIGCONT)

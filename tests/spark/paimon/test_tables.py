@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from catchment.plan.model import Commits, Dataset, Expire, Rewrite
+from catchment.plan.model import Commits, Dataset, Expire, JobPlan, Rewrite
 from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, reading, writing
-from tests.spark.paimon.jobs import appending, ids, keyed, snapshots
+from tests.spark.paimon.jobs import appending, ids, keyed, snapshots, with_output
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +44,23 @@ def test_rows_of_one_key(
     here.run(keyed("SELECT 1L AS id, 'old' AS v, 5L AS n", target, **properties))
     here.run(keyed("SELECT 1L AS id, 'new' AS v, 1L AS n", target, **properties))
     assert rows(here, target) == expected
+
+
+def test_a_new_column_of_an_aggregation_needs_a_function(here: LiveEngine, target: Dataset) -> None:
+    def growing(sql: str, **properties: str) -> JobPlan:
+        return with_output(keyed(sql, target, **properties), merge_schema=True)
+
+    made = {"merge_engine": "aggregation", "fields__n__aggregate_function": "sum"}
+    here.run(keyed("SELECT 1L AS id, 1L AS n", target, **made))
+    bare = here.fail(growing("SELECT 1L AS id, 1L AS n, 5L AS top", **made))
+    assert (bare.code, bare.where, rows(here, target)) == ("aggregation-without-function", HERE, [(1, 1)])
+    for top in (5, 3):
+        here.run(growing(f"SELECT 1L AS id, 1L AS n, {top}L AS top", fields__top__aggregate_function="max"))
+    assert rows(here, target) == [(1, 3, 5)]
+    for least in (2, 4):
+        sql = f"SELECT 1L AS id, 1L AS n, 0L AS top, {least}L AS least"
+        here.run(growing(sql, fields__default_aggregate_function="min"))
+    assert rows(here, target) == [(1, 5, 5, 2)]
 
 
 def test_the_first_row_is_seen_after_a_compaction(here: LiveEngine, target: Dataset) -> None:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from catchment.cli.compact import echo, partition
+from catchment.cli.program import program
 from catchment.errors import RequestError
+from catchment.run.compaction import compaction_job
 
 
 def test_a_partition_has_a_value_for_each_column() -> None:
@@ -50,3 +55,13 @@ def test_what_is_no_partition(text: str) -> None:
 def test_what_is_printed(capsys: pytest.CaptureFixture[str], facts: dict[str, Any], printed: str) -> None:
     echo(facts)
     assert capsys.readouterr().out == printed
+
+
+def test_a_warehouse_without_a_lock_is_warned_about_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(compaction_job, "compact", lambda *_, **__: {"partitions": [], "rewritten_files": 0})
+    place = ("--warehouse", "s3a://lake/wh", "--database", "shop", "--table", "orders", "--project", str(tmp_path))
+    told = CliRunner().invoke(program, ["compact", *place, "-o", "json"])
+    assert "warning[unguarded-depot]" in told.stderr
+    assert json.loads(told.stdout)["rewritten_files"] == 0

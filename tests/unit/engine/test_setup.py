@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
 
-from catchment.engine import cache, java
-from catchment.engine.coordinates import packages_of
+from catchment.engine import cache, class_archive, java, maven
+from catchment.engine.coordinates import packages_of, spark_line
 from catchment.engine.packages import install
 from catchment.errors import Cancelled, CatchmentError, Position
 from catchment.plan.model import EnginePlan
@@ -105,6 +106,42 @@ def test_a_spark_home_that_has_changed_since_it_was_planned(tmp_path: Path, monk
         with pytest.raises(CatchmentError) as caught:
             install(plan(spark="4.1", spark_home=str(home), where=here), print)
         assert (code_of(caught), caught.value.where) == (code, here)
+
+
+def fake_installer(program: Path, pyspark: str, *, fails: bool) -> Path:
+    """A Python that installs a pyspark of one jar, notes each call, and may fail at the end."""
+    jar, record = "pyspark/jars/spark.jar", f"pyspark-{pyspark}.dist-info/RECORD"
+    lines = [
+        "#!/bin/sh",
+        f"echo called >> {program}.calls",
+        'while [ "$1" != --target ]; do shift; done; mkdir -p "$2"; cd "$2"',
+        f"mkdir -p pyspark/jars $(dirname {record}); echo > {jar}; echo {jar},sha256=x,1 > {record}",
+        f"echo no route to the index; exit {int(fails)}",
+    ]
+    program.write_text("\n".join(lines))
+    program.chmod(0o755)
+    return program
+
+
+def test_another_line_of_spark_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_java(tmp_path / "jdk", "17.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(maven, "jars", lambda *_: ())
+    older = plan(spark="3.5", conf={"spark.driver.extraJavaOptions": class_archive.NO_SHARING})
+    version = spark_line(older).pyspark
+    monkeypatch.setattr(sys, "executable", str(fake_installer(tmp_path / "python", version, fails=True)))
+    with pytest.raises(CatchmentError) as caught:
+        install(older, print)
+    assert (code_of(caught), caught.value.detail) == ("spark-not-installed", "no route to the index\n")
+    assert [path.name for path in cache.root().iterdir()] == ["pyspark.lock"]
+    fake_installer(tmp_path / "python", version, fails=False)
+    told: list[str] = []
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(lambda _: install(older, told.append), range(3)))
+    assert {each.spark_home for each in found} == {str(cache.root() / f"pyspark-{version}" / "pyspark")}
+    assert (tmp_path / "python.calls").read_text().splitlines() == ["called"] * 2  # the first one failed
+    assert len(told) == 1
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,20 @@ def test_an_engine_that_was_named_and_does_not_fit_is_refused(tmp_path: Path) ->
     assert "(default)" in found.hint
 
 
+def test_a_table_of_paimon_on_an_engine_with_spark_4_is_refused(tmp_path: Path) -> None:
+    pond = Depot("pond", "paimon", "/pond", Catalog("filesystem"))
+    known = replace(project(SECOND), depots={**project().depots, "pond": pond})
+    job = J("a", write="dataos://pond:raw/t?acl=rw")
+    made = prepare(tmp_path, job, known=known).plan
+    assert made
+    assert [job.engine for job in made.jobs] == ["second"]
+    refused = prepare(tmp_path, replace(job, compute="default"), known=known)
+    [found] = refused.diagnostics
+    assert (refused.plan, place(found)) == (None, ("unsuitable-engine", COMPUTE, 16))
+    assert found.hint
+    assert "(second)" in found.hint
+
+
 @pytest.mark.parametrize("compute", ["runnable-default", "default"])
 def test_depots_that_no_engine_has_together_are_refused(tmp_path: Path, compute: str) -> None:
     both = J("b", read="dataos://new:raw/t", write=TO_OLD, read_more="", compute=compute)

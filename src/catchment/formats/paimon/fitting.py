@@ -11,9 +11,12 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from catchment.formats.model import Write
 from catchment.formats.paimon.catalogs import identifier, open_catalog
+from catchment.formats.paimon.new_tables import check_functions
 from catchment.formats.paimon.table import Table, require_table
+from catchment.formats.paimon.traits import AGGREGATION, DEFAULT_FUNCTION, FUNCTION
 from catchment.formats.schema_fit import Difference, check, columns_without_type, differences, not_storable
 from catchment.jvm.classes import Jvm
+from catchment.plan.model import OutputPlan
 
 
 def grows(frame: DataFrame, write: Write, table: Table) -> bool:
@@ -24,7 +27,7 @@ def grows(frame: DataFrame, write: Write, table: Table) -> bool:
 
 
 def grow(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
-    """Add the columns that the table lacks, and widen those that are too narrow."""
+    """Add the columns that the table lacks, with their functions, and widen those that are too narrow."""
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
     table, dataset = require_table(spark, write.output.dataset), write.output.dataset
@@ -33,6 +36,8 @@ def grow(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
     known = {field.name.lower(): field for field in table.schema.fields}
     java = {field.name(): field for field in frame._jdf.schema().fields()}
     changes = jvm("java.util.ArrayList")()
+    for key, function in _functions(frame, write.output, table).items():
+        changes.add(change.setOption(key, function))
     for field in frame.schema.fields:
         kind, own = types.toPaimonType(java[field.name].dataType()), known.get(field.name.lower())
         if own is None:
@@ -42,6 +47,20 @@ def grow(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
     if not changes.isEmpty():
         open_catalog(spark, dataset.depot).alterTable(identifier(spark, dataset), changes, False)  # noqa: FBT003
     return require_table(spark, dataset)
+
+
+def _functions(frame: DataFrame, output: OutputPlan, table: Table) -> dict[str, str]:
+    """Options with the functions of the columns that an aggregating table lacks; raises if one has no function."""
+    if table.merge_engine != AGGREGATION:
+        return {}
+    known = {field.name.lower() for field in table.schema.fields}
+    new = [name for name in frame.columns if name.lower() not in known]
+    # The output's default becomes the function of each new column: it must not change what other columns do.
+    default = None if DEFAULT_FUNCTION in table.options else output.properties.get(DEFAULT_FUNCTION)
+    declared = {key: output.properties.get(key, default) for key in map(FUNCTION.format, new)}
+    found = {key: function for key, function in declared.items() if function}
+    check_functions(output, {**table.options, **found}, new)
+    return found
 
 
 def fit(frame: DataFrame, table: Table) -> DataFrame:

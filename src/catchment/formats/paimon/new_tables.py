@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +58,8 @@ def create(spark: SparkSession, frame: DataFrame, write: Write) -> Table:
     if untyped := columns_without_type(frame.schema):
         raise not_storable(write, "Paimon", f"a bare NULL ({', '.join(untyped)})")
     keys, partitions = _columns(frame, write, output.primary_key), _columns(frame, write, output.partitions)
-    _check_functions(output, [name for name in frame.columns if name not in (*keys, *partitions)])
+    values = [name for name in frame.columns if name not in (*keys, *partitions)]
+    check_functions(output, output.properties, values)
     jvm, catalog = Jvm.of(spark), open_catalog(spark, dataset.depot)
     # All columns are nullable, as in tables that Spark creates; Paimon itself makes those of the key required.
     rows = jvm("org.apache.paimon.spark.SparkTypeUtils").toPaimonType(frame._jdf.schema().asNullable())
@@ -110,11 +111,12 @@ def _columns(frame: DataFrame, write: Write, declared: Sequence[KeyColumn | Part
     return [spelled[field.column.lower()] for field in declared]
 
 
-def _check_functions(output: OutputPlan, values: Sequence[str]) -> None:
-    """Raise if rows are aggregated and a column has no function: Paimon would keep the last value."""
-    if output.properties.get(MERGE_ENGINE) != AGGREGATION or DEFAULT_FUNCTION in output.properties:
+def check_functions(output: OutputPlan, options: Mapping[str, str], values: Sequence[str]) -> None:
+    """Raise if rows are aggregated and one of these columns has no function: Paimon would keep the last value."""
+    if options.get(MERGE_ENGINE) != AGGREGATION or DEFAULT_FUNCTION in options:
         return
-    if lacking := list(_without_function(output, values)):
+    sequence = options.get("sequence.field", "").split(",")
+    if lacking := [name for name in values if FUNCTION.format(name) not in options and name not in sequence]:
         raise JobError(
             f"output {output.name} aggregates rows of one key, and {', '.join(lacking)} has no function",
             code="aggregation-without-function",
@@ -122,11 +124,6 @@ def _check_functions(output: OutputPlan, values: Sequence[str]) -> None:
             hint=f"add {FUNCTION.format(lacking[0])}: sum to the properties (or max, min, last_value, …), "
             f"or {DEFAULT_FUNCTION} for all columns",
         )
-
-
-def _without_function(output: OutputPlan, values: Sequence[str]) -> Iterator[str]:
-    sequence = output.properties.get("sequence.field", "").split(",")
-    return (name for name in values if FUNCTION.format(name) not in output.properties and name not in sequence)
 
 
 def _options(output: OutputPlan) -> dict[str, str]:

@@ -29,7 +29,10 @@ _POSTGRESQL = {
 }
 CAN_LOCK = ("jdbc:sqlite:", "jdbc:mysql:", "thrift://")
 """Catalogs in which Paimon can lock a table; it has no lock for PostgreSQL."""
-WITH_LOCK = "a `catalog` of type hive, or jdbc on MySQL or (on one machine) SQLite"
+WITH_LOCK = (
+    "a `catalog` of type hive, or jdbc on MySQL (with its driver in the `packages` of the engine) or, on one machine, "
+    "on SQLite"
+)
 LOCK_ENABLED, LOCK_TYPE = "lock.enabled", "lock.type"
 
 

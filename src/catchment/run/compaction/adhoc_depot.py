@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from catchment.errors import RequestError
+from catchment.errors import Diagnostic, RequestError, Severity
 from catchment.formats.registry import all_traits
 from catchment.formats.traits import Traits
 from catchment.project.address import parse
@@ -25,7 +25,7 @@ TYPE, URI = "metastore", "uri"
 def with_warehouse(
     project: Project, warehouse: str, database: str, table: str, conf: Mapping[str, str]
 ) -> tuple[Project, str]:
-    """The project with a depot for the warehouse, and the address of the table in it.
+    """The project with a depot for the warehouse, whose warnings it has too, and the address of the table in it.
 
     A warehouse that the project has as a depot keeps that name: its writers and its compactors then know each other.
     """
@@ -41,9 +41,14 @@ def with_warehouse(
             )
         return project, _address(known.name, database, table)
     name = f"warehouse-{hashlib.sha256(location.encode()).hexdigest()[:8]}"
-    depots = {**project.depots, name: _depot(name, traits, location, conf)}
-    secrets = (*project.secrets, *secrets_in(conf))
-    return replace(project, depots=depots, secrets=secrets), _address(name, database, table)
+    depot = _depot(name, traits, location, conf)
+    made = replace(
+        project,
+        depots={**project.depots, name: depot},
+        secrets=(*project.secrets, *secrets_in(conf)),
+        warnings=(*project.warnings, *_warnings(replace(depot, name=warehouse), traits)),
+    )
+    return made, _address(name, database, table)
 
 
 def secrets_in(conf: Mapping[str, str]) -> tuple[str, ...]:
@@ -74,6 +79,14 @@ def _depot(name: str, traits: Traits, location: str, conf: Mapping[str, str]) ->
     of_store = {key: value for key, value in rest.items() if key.startswith(_OF_STORES)}
     properties = {key: value for key, value in rest.items() if key not in of_store}
     return Depot(name, traits.name, location, Catalog(kind, uri, None, properties), of_store)
+
+
+def _warnings(depot: Depot, traits: Traits) -> Iterator[Diagnostic]:
+    """Warn if nothing but the lease keeps two commits apart; raises if a lock is asked for that does not exist."""
+    for _, (code, message, hint) in traits.check_catalog(depot):
+        raise RequestError(message, code=code, hint=hint)
+    for code, message, hint in traits.check_guard(depot):
+        yield Diagnostic(code, message, hint=hint, severity=Severity.WARNING)
 
 
 def _address(depot: str, database: str, table: str) -> str:

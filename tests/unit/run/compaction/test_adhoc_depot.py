@@ -49,12 +49,29 @@ def test_a_warehouse_that_is_a_depot_keeps_its_name(project: Project, tmp_path: 
         ({"metastore": "glue"}, "unsupported-catalog"),
         ({"metastore": "hive"}, "bad-catalog-uri"),
         ({"metastore": "hive", "uri": "http://x"}, "bad-catalog-uri"),
+        ({"lock.enabled": "true"}, "lock-unsupported"),
     ],
 )
 def test_catalogs_that_cannot_be(project: Project, conf: dict[str, str], code: str) -> None:
     with pytest.raises(RequestError) as refused:
         with_warehouse(project, "/wh", "shop", "orders", conf)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "conf", "codes"),
+    [
+        ("/wh", {}, []),
+        ("s3a://lake/wh", {}, ["unguarded-depot"]),
+        ("s3a://lake/wh", {"metastore": "hive", "uri": "thrift://db:9083"}, []),
+    ],
+)
+def test_a_warehouse_without_a_lock_is_warned_about(
+    project: Project, warehouse: str, conf: dict[str, str], codes: list[str]
+) -> None:
+    made, _ = with_warehouse(project, warehouse, "shop", "orders", conf)
+    assert [(found.code, found.is_error) for found in made.warnings] == [(code, False) for code in codes]
+    assert all(warehouse in found.message for found in made.warnings)
 
 
 def test_names_cannot_leave_the_warehouse(project: Project) -> None:
