@@ -13,6 +13,7 @@ from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
 from catchment.run.compaction.needs import Need, needs_of
+from catchment.run.compaction.troubles import paragraph
 from catchment.table_health import PartitionHealth, TableHealth
 
 LOOK_SECONDS = 10.0
@@ -49,7 +50,7 @@ class Done:
     added_files: int = 0
     rewritten_bytes: int = 0
     failed: int = 0
-    """Partitions that others changed again and again."""
+    """Partitions that could not be compacted, because others changed them again and again or a store was down."""
     expired: int = 0
     """Snapshots that were expired."""
 
@@ -83,9 +84,14 @@ class TableCompactor:
     _last: TableHealth | None = None
     _tried: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """What each partition had before it was compacted: one that still has that is left alone."""
+    _failed: set[str] = field(default_factory=set)
+    """Partitions whose last compaction failed for a reason that may go away."""
 
     def look(self) -> tuple[TableHealth, tuple[Need, ...]]:
-        """The table as it is now, and what it needs; what was tried without effect is not among it."""
+        """The table as it is now, and what it needs; what was tried without effect is not among it.
+
+        What failed comes last, so that no partition keeps the others waiting.
+        """
         known = self._last.head if self._last else None
         found = self.lake.health(self.table, self.upkeep.thresholds.small_file_bytes, known) or self._last
         if found is None:
@@ -94,7 +100,8 @@ class TableCompactor:
         now = {Need(each, ()).name: _content(each) for each in found.partitions}
         self._tried = {name: before for name, before in self._tried.items() if now.get(name) == before}
         needs = needs_of(found, self.upkeep.thresholds, self.clock(), self.wanted)
-        return found, tuple(need for need in needs if need.name not in self._tried)
+        due = (need for need in needs if need.name not in self._tried)
+        return found, tuple(sorted(due, key=lambda need: need.name in self._failed))
 
     def batch(self) -> Done:
         """Compact everything that needs it now; then expire what the table's writers leave to the compaction."""
@@ -102,7 +109,7 @@ class TableCompactor:
         done = set[str]()
         while needs and not self.stop.is_set():
             for need in needs:
-                if not self.compact(need):
+                if not self.compact(need, comes_again=False):
                     break
                 done.add(need.name)  # once: whatever comes meanwhile is for the next compaction
             self.forget()
@@ -121,28 +128,31 @@ class TableCompactor:
             except EngineLost:
                 raise
             except Retryable as error:
-                self.tell(f"{self.table.address}: {error.message}; trying again")
+                self.tell(f"{self.table.address} is looked at again later: {paragraph(error)}")
                 worked = False
             if not worked:
                 self.stop.wait(every)
         return self.done
 
     def _step(self) -> bool:
-        """Compact the partition that needs it most, if one does.
+        """Compact the partition that needs it most; False if there is none, or if it failed.
 
         One at a time: what comes next is decided by what the table is then.
         """
         found, needs = self.look()
         due = [need for need in needs if not need.busy]
         if due:
-            self.compact(due[0])
+            self.compact(due[0], comes_again=True)
             self.forget()
             if len(due) == 1:
                 self.expire(found)
-        return bool(due)
+        return bool(due) and due[0].name not in self._failed
 
-    def compact(self, need: Need) -> bool:
-        """Compact one partition; False if the compaction was stopped before it."""
+    def compact(self, need: Need, *, comes_again: bool) -> bool:
+        """Compact one partition; False if the compaction was stopped before it.
+
+        `comes_again` says that what fails now is tried again without anybody doing anything.
+        """
         self.yield_to_writers()
         if self.stop.is_set():
             return False
@@ -154,8 +164,13 @@ class TableCompactor:
             raise
         except Retryable as error:
             self.done.failed += 1
-            self.tell(f"{self.table.address} {need.name}: {error.message}; it is compacted later")
+            self._failed.add(need.name)
+            del self._tried[need.name]  # it may work next time, although nothing has changed
+            known = error if error.hint or comes_again else error.changed(hint="compact the table again")
+            outcome = "is compacted later" if comes_again else "was not compacted"
+            self.tell(f"{self.table.address} {need.name} {outcome}: {paragraph(known)}")
             return True
+        self._failed.discard(need.name)
         self.done.add(need, facts)
         self.tell(_told(self.table, need, facts))
         return True
@@ -170,7 +185,7 @@ class TableCompactor:
         except EngineLost:
             raise
         except Retryable as error:
-            self.tell(f"{self.table.address}: {error.message}; its manifests are merged later")
+            self.tell(f"{self.table.address}: the next compaction merges its manifests: {paragraph(error)}")
             return
         merged = f"{facts.get('rewritten_manifests', 0)} manifests became {facts.get('added_manifests', 0)}"
         self.tell(f"{self.table.address}: {merged}")

@@ -22,6 +22,7 @@ from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, upkeep_of
 from catchment.run.compaction.compactor import LOOK_SECONDS, TableCompactor
 from catchment.run.compaction.needs import Need
+from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store
@@ -101,6 +102,7 @@ class LakeUpkeep:
     _health: dict[str, TableHealth] = field(default_factory=dict)
     _done: set[tuple[str, str]] = field(default_factory=set)
     """The partitions that were compacted."""
+    _troubles: Troubles = field(default_factory=Troubles)
 
     def once(self) -> Mapping[str, Any]:
         """Compact whatever needs it now, then expire snapshots."""
@@ -128,7 +130,7 @@ class LakeUpkeep:
         for compactor, need in self._ranked(once=once):
             if self.stop.is_set() or self.budget.is_spent(self.clock()):
                 break
-            worked |= self._compact(compactor, need)
+            worked |= self._compact(compactor, need, once=once)
         return worked
 
     def expire(self) -> None:
@@ -148,9 +150,15 @@ class LakeUpkeep:
                 self._tables[table.address] = made
 
     def report(self) -> Mapping[str, Any]:
-        """What was done to each table."""
-        tables = [{"address": address, **asdict(each.done)} for address, each in sorted(self._tables.items())]
-        return {"tables": tables, "rewritten_bytes": sum(each.done.rewritten_bytes for each in self._tables.values())}
+        """What was done to each table, and what could not be done."""
+        tables = [self._report_of(address) for address in sorted(self._tables)]
+        rewritten = sum(each.done.rewritten_bytes for each in self._tables.values())
+        return {"tables": tables, "rewritten_bytes": rewritten, "errors": self._troubles.report()}
+
+    def _report_of(self, address: str) -> Mapping[str, Any]:
+        done = asdict(self._tables[address].done)
+        failed = done["failed"] + self._troubles.is_unreadable(address)
+        return {"address": address, **done, "failed": failed}
 
     def _listed(self) -> Iterator[Dataset]:
         for depot in depots.known(self.project):
@@ -163,15 +171,16 @@ class LakeUpkeep:
                     yield table
 
     def _tables_of(self, depot: Depot) -> Iterator[Dataset]:
+        whole = Address(depot.name, None, None, None)
         try:
-            found: Sequence[Mapping[str, Any]] = self.lake(depot.name).inspect(
-                "tables", Address(depot.name, None, None, None)
-            )["tables"]
+            found: Sequence[Mapping[str, Any]] = self.lake(depot.name).inspect("tables", whole)["tables"]
         except EngineLost:
             raise
-        except CatchmentError as error:
-            self.tell(f"the tables of depot {depot.name} cannot be listed: {error.message}")
+        except CatchmentError as error:  # of one depot; the others go on
+            if self._troubles.unreadable(str(whole), error):
+                self.tell(f"the tables of depot {depot.name} cannot be listed: {paragraph(error)}")
             return
+        self._troubles.readable(str(whole))
         for each in found:
             table = of_maintained(str(each["address"]), self.project)
             if traits_of(table.format).supports("rewrite_dataset", table.format):
@@ -189,8 +198,10 @@ class LakeUpkeep:
         except EngineLost:
             raise
         except CatchmentError as error:  # of one table; the others go on
-            self.tell(f"{compactor.table.address} cannot be looked at: {error.message}")
+            if self._troubles.unreadable(compactor.table.address, error):
+                self.tell(f"{compactor.table.address} cannot be looked at: {paragraph(error)}")
             return []
+        self._troubles.readable(compactor.table.address)
         self._health[compactor.table.address] = health
         return [need for need in needs if self._is_due(compactor.table.address, need, once=once)]
 
@@ -198,29 +209,31 @@ class LakeUpkeep:
         """Whether a partition is compacted now; one that is being written comes later, unless there is no later."""
         return (address, need.name) not in self._done if once else not need.busy
 
-    def _compact(self, compactor: TableCompactor, need: Need) -> bool:
-        before = compactor.done.rewritten_bytes
-        worked = self._guarded(compactor, lambda each: each.compact(need))
+    def _compact(self, compactor: TableCompactor, need: Need, *, once: bool) -> bool:
+        """Compact one partition; False if there is nothing to gain from going on at once."""
+        before, failed = compactor.done.rewritten_bytes, compactor.done.failed
+        reached = self._guarded(compactor, lambda each: each.compact(need, comes_again=not once))
         self._done.add((compactor.table.address, need.name))
         compactor.forget()
         self.budget.spend(compactor.done.rewritten_bytes - before, self.clock())
-        return worked
+        return reached and (once or compactor.done.failed == failed)
 
     def _guarded(self, compactor: TableCompactor, work: Callable[[TableCompactor], object]) -> bool:
-        """Do something to a table unless another compactor is at it; trouble with one table is told."""
+        """Do something to a table; False if another compactor is at it. Trouble with one table is told."""
         try:
             with compactor_lease(self.store, compactor.table, self.stop, self.tell, wait=False) as lease:
                 compactor.check = lease.check
                 work(compactor)
-            return True
         except (EngineLost, KeyboardInterrupt):
             raise
         except LeaseHeld as error:
             self.tell(error.message)
+            return False
         except CatchmentError as error:
             compactor.done.failed += 1
-            self.tell(f"{compactor.table.address}: {error.message}")
-        return False
+            self._troubles.failed(compactor.table.address, error)
+            self.tell(f"{compactor.table.address}: {paragraph(error)}")
+        return True
 
     def _waiting(self, table: Dataset) -> Callable[[], bool]:
         return lambda: self.store.ledger.count_pending(table.target) > 0

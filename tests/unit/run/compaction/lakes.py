@@ -32,6 +32,8 @@ class FakeLake:
     """Whether a compaction changes anything."""
     trouble: CatchmentError | None = None
     """Raised by every compaction."""
+    unreadable: dict[str, CatchmentError] = field(default_factory=dict)
+    """Raised by every look at a table or depot."""
     limit: int = SMALL
     manifests: int = 1
     asked: list[Maintenance] = field(default_factory=list)
@@ -43,6 +45,8 @@ class FakeLake:
     ) -> TableHealth | None:
         """The partitions of the table, unless the newest commit is known."""
         self.looks += 1
+        if table.address in self.unreadable:
+            raise self.unreadable[table.address]
         if known == str(self.commits):
             return None
         sizes = TARGET, small_file_bytes or self.limit
@@ -73,6 +77,8 @@ class FakeLake:
 
     def inspect(self, what: str, address: Address) -> Mapping[str, Any]:
         """The tables of a depot."""
+        if str(address) in self.unreadable:
+            raise self.unreadable[str(address)]
         return {"tables": [{"address": each} for each in self.parts if each.startswith(f"dataos://{address.depot}:")]}
 
     def rewritten(self) -> list[str]:

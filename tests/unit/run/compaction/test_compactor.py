@@ -60,9 +60,11 @@ def test_many_manifests_are_merged(manifests: int, merged: int) -> None:
 
 
 def test_a_conflict_is_the_problem_of_the_compaction_and_other_errors_end_it() -> None:
-    lake = lake_of(part("a", 6), trouble=CommitConflict("overtaken"))
-    done = compactor(lake).batch()
+    lake, told = lake_of(part("a", 6), trouble=CommitConflict("overtaken")), list[str]()
+    done = compactor(lake, tell=told.append).batch()
     assert (done.failed, done.partitions) == (1, [])
+    [line] = told
+    assert line.startswith(f"{TABLE.address} part=a was not compacted: error[commit-conflict]: overtaken\n    hint: ")
     for error in (JobError("broken"), EngineLost("gone")):
         with pytest.raises(type(error)):
             compactor(lake_of(part("a", 6), trouble=error)).batch()
@@ -149,6 +151,25 @@ def test_continuous_has_patience_with_a_store_that_does_not_answer(monkeypatch: 
     with pytest.raises(EngineLost):
         work.continuous()
     assert "no answer" in told[0]
+
+
+def test_continuous_tries_what_failed_again_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, told = lake_of(part("a", 9), part("b", 6)), list[str]()
+    lake.trouble = StorageUnavailable("no answer")
+    work = compactor(lake, tell=told.append)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> bool:
+        lake.trouble = None
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    done = work.continuous(every=7.0)
+    assert lake.rewritten() == ["part=a", "part=b", "part=a"]
+    assert (done.failed, pauses, "is compacted later: error[storage-unavailable]" in told[0]) == (1, [7.0] * 2, True)
 
 
 def test_deletes_are_applied_where_there_are_some() -> None:
