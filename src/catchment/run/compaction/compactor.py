@@ -21,6 +21,8 @@ LOOK_SECONDS = 10.0
 YIELD_SECONDS = 60.0
 """How long a compaction waits for writers that wait, before it goes on."""
 PAUSE_SECONDS = 0.25
+EXPIRE_SECONDS = 3600.0
+"""How often snapshots are expired while there is nothing to compact."""
 MANY_MANIFESTS = 100
 """Every query reads all manifests of a table, whatever partitions it needs."""
 WORTH_IT = {"min-input-files": "2"}
@@ -86,6 +88,10 @@ class TableCompactor:
     """What each partition had before it was compacted: one that still has that is left alone."""
     _failed: set[str] = field(default_factory=set)
     """Partitions whose last compaction failed for a reason that may go away."""
+    _expired: float | None = None
+    """When snapshots were last expired."""
+    _manifests_left: int = 0
+    """How many manifests the last merge left: a large table needs many."""
 
     def look(self) -> tuple[TableHealth, tuple[Need, ...]]:
         """The table as it is now, and what it needs; what was tried without effect is not among it.
@@ -116,8 +122,7 @@ class TableCompactor:
             found, later = self.look()
             needs = tuple(need for need in later if need.name not in done)
         if not self.stop.is_set():
-            self.merge_manifests(found)
-            self.expire(found)
+            self.tidy(found, expire_now=True)
         return self.done
 
     def continuous(self, every: float = LOOK_SECONDS) -> Done:
@@ -144,8 +149,8 @@ class TableCompactor:
         if due:
             self.compact(due[0], comes_again=True)
             self.forget()
-            if len(due) == 1:
-                self.expire(found)
+        if not self.stop.is_set():
+            self.tidy(found, expire_now=len(due) == 1)
         return bool(due) and due[0].name not in self._failed
 
     def compact(self, need: Need, *, comes_again: bool) -> bool:
@@ -175,11 +180,35 @@ class TableCompactor:
         self.tell(_told(self.table, need, facts))
         return True
 
-    def merge_manifests(self, found: TableHealth) -> None:
-        """Merge manifests if there are many; if others are quicker, that is left to the next compaction."""
-        many = (found.manifests or 0) >= MANY_MANIFESTS
-        if not many or not traits_of(self.table.format).supports("rewrite_manifest", self.table.format):
-            return
+    def is_untidy(self, found: TableHealth) -> bool:
+        """Whether the table has something to do that concerns no single partition."""
+        return self._has_many_manifests(found) or (self._expires(found) and self._expiry_is_due())
+
+    def tidy(self, found: TableHealth, *, expire_now: bool = False) -> None:
+        """Merge manifests if there are many, and expire snapshots, now or if that was long ago."""
+        if self._has_many_manifests(found):
+            self._merge_manifests(found)
+        if self._expires(found) and (expire_now or self._expiry_is_due()):
+            self._expire()
+
+    def _has_many_manifests(self, found: TableHealth) -> bool:
+        many = (found.manifests or 0) - self._manifests_left >= MANY_MANIFESTS
+        return many and self._supports("rewrite_manifest")
+
+    def _expires(self, found: TableHealth) -> bool:
+        """Whether the compaction has to expire the snapshots of the table."""
+        return (found.write_only or self.upkeep.retention is not None) and self._supports("expire_snapshots")
+
+    def _expiry_is_due(self) -> bool:
+        return self._expired is None or self.clock() - self._expired >= EXPIRE_SECONDS
+
+    def _supports(self, operation: str) -> bool:
+        return traits_of(self.table.format).supports(operation, self.table.format)
+
+    def _merge_manifests(self, found: TableHealth) -> None:
+        """Merge manifests; if others are quicker, that is left to the next compaction."""
+        self.yield_to_writers()
+        self.check()
         try:
             facts = self.lake.maintain(self.table, RewriteManifests(), by=self.by, dry_run=False)
         except EngineLost:
@@ -187,15 +216,15 @@ class TableCompactor:
         except Retryable as error:
             self.tell(f"{self.table.address}: the next compaction merges its manifests: {paragraph(error)}")
             return
-        merged = f"{facts.get('rewritten_manifests', 0)} manifests became {facts.get('added_manifests', 0)}"
-        self.tell(f"{self.table.address}: {merged}")
+        gone, new = int(facts.get("rewritten_manifests", 0)), int(facts.get("added_manifests", 0))
+        self._manifests_left = (found.manifests or 0) - gone + new
+        self.forget()
+        self.tell(f"{self.table.address}: {gone} manifests became {new}")
 
-    def expire(self, found: TableHealth) -> None:
-        """Expire snapshots, if that is a matter of the compaction; what others still need stays."""
-        retention = self.upkeep.retention
-        wanted = found.write_only or retention is not None
-        if not wanted or not traits_of(self.table.format).supports("expire_snapshots", self.table.format):
-            return
+    def _expire(self) -> None:
+        """Expire snapshots; what others still need stays."""
+        self.check()
+        self._expired, retention = self.clock(), self.upkeep.retention
         before = None if retention is None else int((self.clock() - retention) * 1000)
         facts = self.lake.maintain(self.table, Expire(before), by=self.by, dry_run=False)
         gone, files = len(facts.get("snapshots", ())), int(facts.get("removed_files", 0))

@@ -29,9 +29,6 @@ from catchment.store import Store, open_store
 from catchment.table_health import TableHealth
 from catchment.who import who
 
-EXPIRE_SECONDS = 3600.0
-"""How often snapshots of a table are expired."""
-
 
 def maintain(
     project: Project,
@@ -98,29 +95,28 @@ class LakeUpkeep:
     tell: Tell
     clock: Callable[[], float] = time.time
     _tables: dict[str, TableCompactor] = field(default_factory=dict)
-    _expired: dict[str, float] = field(default_factory=dict)
     _health: dict[str, TableHealth] = field(default_factory=dict)
     _done: set[tuple[str, str]] = field(default_factory=set)
     """The partitions that were compacted."""
     _troubles: Troubles = field(default_factory=Troubles)
 
     def once(self) -> Mapping[str, Any]:
-        """Compact whatever needs it now, then expire snapshots."""
+        """Compact whatever needs it now, then merge manifests and expire snapshots."""
         self.find_tables()
         while not self.stop.is_set() and not self.budget.is_spent(self.clock()) and self.turn(once=True):
             pass
         if self.budget.is_spent(self.clock()):
             self.tell("the budget of this hour is spent; the rest is left for later")
-        if not self.stop.is_set():
-            self.expire()
+        self.tidy()
         return self.report()
 
     def continuous(self, every: float = LOOK_SECONDS) -> Mapping[str, Any]:
         """Look after the lake until somebody stops it; new tables are found by themselves."""
         while not self.stop.is_set():
             self.find_tables()
-            if not self.turn(once=False):
-                self.expire()
+            worked = self.turn(once=False)
+            self.tidy()
+            if not worked:
                 self.stop.wait(every)
         return self.report()
 
@@ -133,12 +129,12 @@ class LakeUpkeep:
             worked |= self._compact(compactor, need, once=once)
         return worked
 
-    def expire(self) -> None:
-        """Expire the snapshots of tables for which that is due."""
+    def tidy(self) -> None:
+        """Merge the manifests and expire the snapshots of tables for which that is due."""
         for address, found in list(self._health.items()):
-            if not self.stop.is_set() and self.clock() - self._expired.get(address, 0.0) >= EXPIRE_SECONDS:
-                self._expired[address] = self.clock()
-                self._guarded(self._tables[address], lambda compactor, found=found: compactor.expire(found))  # type: ignore[misc]
+            compactor = self._tables[address]
+            if not self.stop.is_set() and compactor.is_untidy(found):
+                self._guarded(compactor, lambda each, found=found: each.tidy(found))  # type: ignore[misc]
 
     def find_tables(self) -> None:
         """Meet the tables that exist now; those that were known before stay as they are."""

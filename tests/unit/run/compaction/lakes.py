@@ -36,6 +36,8 @@ class FakeLake:
     """Raised by every look at a table or depot."""
     limit: int = SMALL
     manifests: int = 1
+    manifests_left: int = 1
+    """How many manifests a merge leaves."""
     asked: list[Maintenance] = field(default_factory=list)
     looks: int = 0
     commits: int = 0
@@ -65,7 +67,8 @@ class FakeLake:
             raise self.trouble
         self.commits += 1
         if isinstance(operation, RewriteManifests):
-            return {"rewritten_manifests": self.manifests, "added_manifests": 1}
+            before, self.manifests = self.manifests, self.manifests_left
+            return {"rewritten_manifests": before, "added_manifests": self.manifests}
         assert isinstance(operation, Rewrite)
         wanted = [dict(each.values) for each in operation.partitions]
         found = self.parts[table.address]

@@ -59,6 +59,42 @@ def test_many_manifests_are_merged(manifests: int, merged: int) -> None:
     assert compactor(lake_of(part("a"), manifests=100, trouble=CommitConflict("overtaken"))).batch().failed == 0
 
 
+@pytest.mark.parametrize("left", [1, 150])
+def test_continuous_merges_manifests_when_many_have_come(monkeypatch: pytest.MonkeyPatch, left: int) -> None:
+    """Also beside a partition that is being written; a table so large that it needs many is left in peace."""
+    lake = lake_of(part("busy", 6, changed=NOW), manifests=160, manifests_left=left)
+    work = compactor(lake, Upkeep(Thresholds(quiet=60)))
+    growth = iter((99, 1, 0))
+
+    def pause(_: float) -> bool:
+        more = next(growth)
+        lake.manifests, lake.commits = lake.manifests + more, lake.commits + 1
+        if more == 0:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    work.continuous()
+    assert sum(isinstance(each, RewriteManifests) for each in lake.asked) == 2
+    assert work.done.partitions == []
+
+
+def test_continuous_expires_a_quiet_table_once_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, now, passing = lake_of(part("a"), write_only=True), [NOW], iter((3599.0, 1.0, 0.0))
+    work = compactor(lake)
+    work.clock = lambda: now[0]
+
+    def pause(_: float) -> bool:
+        now[0] += (more := next(passing))
+        if not more:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    assert work.continuous().expired == 2
+    assert all(isinstance(each, Expire) for each in lake.asked)
+
+
 def test_a_conflict_is_the_problem_of_the_compaction_and_other_errors_end_it() -> None:
     lake, told = lake_of(part("a", 6), trouble=CommitConflict("overtaken")), list[str]()
     done = compactor(lake, tell=told.append).batch()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from catchment.errors import CommitConflict, JobError, Position, RequestError
-from catchment.plan.model import Expire
+from catchment.plan.model import Expire, Rewrite, RewriteManifests
 from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, dataset_of
@@ -137,8 +137,28 @@ def test_snapshots_are_expired_by_the_retention_of_the_table(project: Project, s
     lake = FakeLake({A: [part("a", 1)], B: [part("b", 1)]})
     work = upkeep(said, store, lake)
     work.once()
-    work.expire()  # not again in the same hour
+    work.tidy()  # not again in the same hour
     assert [each.before for each in lake.asked if isinstance(each, Expire)] == [int((NOW - 100) * 1000)]
+
+
+def test_many_manifests_are_merged_also_while_there_is_always_something_to_compact(
+    project: Project, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = FakeLake({A: [part("a", 1)]}, manifests=100)
+    upkeep(project, store, lake).once()
+    assert [type(each) for each in lake.asked] == [RewriteManifests]
+    lake = FakeLake({A: [part("a", 6)]}, manifests=100)
+    work, turns = upkeep(project, store, lake), iter(range(3))
+
+    def busy(*, once: bool) -> bool:
+        LakeUpkeep.turn(work, once=once)
+        if next(turns) == 2:
+            work.stop.set()
+        return True
+
+    monkeypatch.setattr(work, "turn", busy)
+    work.continuous()
+    assert [type(each) for each in lake.asked] == [Rewrite, RewriteManifests]
 
 
 def test_continuous_finds_new_tables_and_leaves_those_being_written(
