@@ -19,7 +19,7 @@ from catchment.project import depots
 from catchment.project.address import is_address
 from catchment.project.model import Address, Depot, Engine, Project
 from catchment.run.compaction.budget import Budget
-from catchment.run.compaction.compaction_job import compactor_lease, upkeep_of
+from catchment.run.compaction.compaction_job import compactor_lease, upkeep_of, writers_waiting
 from catchment.run.compaction.compactor import LOOK_SECONDS, TableCompactor
 from catchment.run.compaction.needs import Need
 from catchment.run.compaction.troubles import Troubles, paragraph
@@ -140,7 +140,7 @@ class LakeUpkeep:
         """Meet the tables that exist now; those that were known before stay as they are."""
         for table in self._listed():
             if table.address not in self._tables:
-                pending = self._waiting(table)
+                pending = writers_waiting(self.store, table)
                 made = TableCompactor(self.lake(table.depot), table, upkeep_of(self.project, table), who())
                 made.writers_wait, made.stop, made.tell, made.clock = pending, self.stop, self.tell, self.clock
                 self._tables[table.address] = made
@@ -230,6 +230,3 @@ class LakeUpkeep:
             self._troubles.failed(compactor.table.address, error)
             self.tell(f"{compactor.table.address}: {paragraph(error)}")
         return True
-
-    def _waiting(self, table: Dataset) -> Callable[[], bool]:
-        return lambda: self.store.ledger.count_pending(table.target) > 0
