@@ -3,13 +3,20 @@
     .venv/bin/python bench/compaction.py --quick                    about six minutes, one round
     .venv/bin/python bench/compaction.py --save docs/benchmarks/compaction.json
 
-Ways: `none` never compacts; `inline` lets each writer compact the table after every tenth of its own writes, as part
-of that write; `dedicated` runs the continuous compaction job on an engine of its own with one core. Once the writers
-write as fast as they can (`flat out`: on two cores the compaction has to take from them what it needs), and once each
-begins a write at an interval (`paced`: cores are to spare). The ways run in the same warm engines, interleaved, each
-round on a table of its own. Reported are medians of the rounds with their range: writes per second of all writers,
-median and p99 of a write, files at the end, and the time of a fixed query as the table is then, against the time once
-it is fully compacted.
+Ways:
+- `none` never compacts.
+- `inline` stands for writers that compact. Catchment's writers never do, whatever a format offers for that. So each
+  writer asks its own engine, after every tenth of its writes, for the compaction of the whole table that `catchment
+  compact` would do, without thresholds, and the seconds of that count as part of the write.
+- `dedicated` runs the continuous compaction job on an engine of its own with one core and a low priority. As in
+  `catchment compact --mode continuous`, it holds the lease of the table's compactor and lets writers that wait go
+  first.
+
+Once the writers write as fast as they can (`flat out`: on two cores the compaction has to take from them what it
+needs), and once each begins a write at an interval (`paced`: cores are to spare). The ways run in the same warm
+engines, interleaved, each round on a table of its own. Reported are medians of the rounds with their range: writes per
+second of all writers, median and p99 of a write, files at the end, and the time of a fixed query as the table is then,
+against the time once it is fully compacted.
 """
 
 from __future__ import annotations
@@ -19,7 +26,6 @@ import json
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +33,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -44,11 +52,13 @@ from tests.spark.lake import (
 )
 
 from catchment.engine.launcher import BackgroundProcess, EngineProcess
-from catchment.engine.protocol import Done, Facts, Failed
-from catchment.errors import Retryable
+from catchment.engine.protocol import AskHealth, Done, Facts, Failed, Reply
+from catchment.errors import EngineLost, Retryable
 from catchment.plan.model import Dataset, Maintenance, Rewrite
 from catchment.project.model import Depot, Thresholds, Upkeep
+from catchment.run.compaction.compaction_job import compactor_lease, writers_waiting
 from catchment.run.compaction.compactor import TableCompactor
+from catchment.store import open_store
 from catchment.table_health import TableHealth
 
 FORMATS = ("iceberg", "delta", "paimon")
@@ -79,7 +89,9 @@ class Outcome:
     """The codes of writes that failed."""
     per_second: float
     compacted: int
-    """Files that were merged meanwhile."""
+    """Files that the dedicated job merged."""
+    partitions: int
+    """How often it compacted a partition."""
     files: int
     read_seconds: float
     best_seconds: float
@@ -92,24 +104,41 @@ class Keeper(LiveEngine):
     def _started(self, secrets: tuple[str, ...]) -> EngineProcess:
         return BackgroundProcess.start(self.plan, log_dir=self.log_dir, secrets=secrets, inbox=self._inbox)
 
+    def ask_health(self, table: Dataset, small_file_bytes: int | None, known: str | None) -> Reply | EngineLost:
+        """How the table is, asked once: the answers of `health` are compared with those without an engine."""
+        return self._send(lambda id: AskHealth(id, table, small_file_bytes, known)).answer()
 
+
+@dataclass(frozen=True)
 class EngineLake:
     """An engine as the compaction job knows it."""
 
-    def __init__(self, engine: LiveEngine) -> None:
-        self.engine = engine
+    engine: Keeper
 
     def health(self, table: Dataset, small_file_bytes: int | None, known: str | None) -> TableHealth | None:
-        """How the table is."""
-        return self.engine.health(table, small_file_bytes)
+        """How the table is; None if its newest commit is the known one."""
+        data = facts_of(self.engine.ask_health(table, small_file_bytes, known))
+        return TypeAdapter(TableHealth).validate_python(data) if data else None
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Run one action; the job tries again what others have overtaken."""
-        reply = self.engine.start_maintenance(table, operation, dry_run=dry_run).answer()
-        if isinstance(reply, Failed) and reply.retryable:
-            raise Retryable(reply.message, code=reply.code)
-        assert isinstance(reply, Facts), reply
-        return reply.data
+        return facts_of(self.engine.start_maintenance(table, operation, dry_run=dry_run).answer())
+
+
+def facts_of(reply: Reply | EngineLost) -> Mapping[str, Any]:
+    """What an engine answered; raises if it could not."""
+    if isinstance(reply, Failed) and reply.retryable:
+        raise Retryable(reply.message, code=reply.code)
+    assert isinstance(reply, Facts), reply
+    return reply.data
+
+
+def follow(compactor: TableCompactor, metastore: str) -> None:
+    """Compact a table until somebody stops it, with the rights and the manners of the real job."""
+    table, stop = compactor.table, compactor.stop
+    with open_store(metastore) as store, compactor_lease(store, table, stop, compactor.tell, wait=True) as lease:
+        compactor.writers_wait, compactor.check = writers_waiting(store, table), lease.check
+        compactor.continuous(LOOK_SECONDS)
 
 
 def place(format: str, root: Path, name: str) -> tuple[Depot, Dataset, str]:
@@ -154,34 +183,36 @@ class Writer:
 
 
 def measure(
-    format: str, pace: str, way: str, engines: Sequence[LiveEngine], root: Path, name: str, seconds: float
+    case: tuple[str, str, str], engines: Sequence[LiveEngine], keeper: Keeper, root: Path, name: str, seconds: float
 ) -> Outcome:
     """Let the writers write, with or without somebody who compacts."""
+    format, pace, way = case
     _, target, _ = place(format, root, name)
-    *writing_engines, keeper = engines
     interval = PACED_SECONDS if pace == "paced" else 0.0
-    writers = [Writer(engine, target, number, way, interval) for number, engine in enumerate(writing_engines)]
+    writers = [Writer(engine, target, number, way, interval) for number, engine in enumerate(engines)]
     for writer in writers:
         for _ in range(WARM_UP):
             assert not writer.write()
-    compactor = TableCompactor(EngineLake(keeper), target, Upkeep(Thresholds(quiet=0.0)), "bench")
-    following = threading.Thread(target=compactor.continuous, args=(LOOK_SECONDS,))
-    if way == "dedicated":
-        following.start()
-    began = time.monotonic()
-    with ThreadPoolExecutor(WRITERS) as threads:
-        done = list(threads.map(lambda writer: writer.write_until(began + seconds), writers))
-    took = time.monotonic() - began
-    compactor.stop.set()
-    if way == "dedicated":
-        following.join()
+    lake = EngineLake(keeper)
+    compactor = TableCompactor(lake, target, Upkeep(Thresholds(quiet=0.0)), "bench")
+    with ThreadPoolExecutor(WRITERS + 1) as threads:
+        following = threads.submit(follow, compactor, keeper.plan.metastore) if way == "dedicated" else None
+        began = time.monotonic()
+        try:
+            done = list(threads.map(lambda writer: writer.write_until(began + seconds), writers))
+            took = time.monotonic() - began
+        finally:
+            compactor.stop.set()
+        if following:
+            following.result()  # raises what the compaction has failed with
     every = [one for times, _ in done for one in times]
     failures = [code for _, codes in done for code in codes]
-    files, read = writers[0].engine.health(target).files, read_time(keeper, target)
+    health, read = lake.health(target, None, None), read_time(keeper, target)
+    assert health is not None
     keeper.maintain(target, Rewrite())
     counted = keeper.value(f"SELECT count(*) FROM {target.identifier}")
     assert counted == 200 * (len(every) - len(failures) + WRITERS * WARM_UP), "rows are lost or doubled"
-    figures = len(every) / took, compactor.done.rewritten_files, files, read
+    figures = len(every) / took, compactor.done.rewritten_files, len(compactor.done.partitions), health.files, read
     return Outcome(format, pace, way, every, failures, *figures, read_time(keeper, target))
 
 
@@ -200,25 +231,25 @@ def run(format: str, asked: argparse.Namespace, seconds: float, rounds: int) -> 
     with tempfile.TemporaryDirectory() as directory, ExitStack() as ending:
         root = Path(directory)
         depot, _, line = place(format, root, "t")
-        engines = []
-        for number in range(WRITERS + 1):
-            master = "local[2]" if number < WRITERS else "local[1]"
-            memory = {"spark.driver.memory": "1200m"}
-            plan = engine_plan(depot, key=f"e{number}", spark=line, master=master, conf=memory)
-            kind = LiveEngine if number < WRITERS else Keeper
-            engines.append(kind(plan, root / f"logs-{number}"))
-            ending.callback(engines[-1].process.stop, 10)
-        for engine in engines:
+        memory = {"spark.driver.memory": "1200m"}
+        plans = [engine_plan(depot, key=f"e{number}", spark=line, conf=memory) for number in range(WRITERS)]
+        engines = [LiveEngine(plan, root / f"logs-{plan.key}") for plan in plans]
+        of_keeper = engine_plan(depot, key="keeper", spark=line, master="local[1]", conf=memory)
+        keeper = Keeper(of_keeper, root / "logs-keeper")
+        for engine in (*engines, keeper):
+            ending.callback(engine.process.stop, 10)
+        for engine in (*engines, keeper):
             engine.ready()
         for way in ("none", "dedicated"):
-            measure(format, "flat out", way, engines, root, f"warm_{way}", 5.0)
+            measure((format, "flat out", way), engines, keeper, root, f"warm_{way}", 5.0)
         for number in range(rounds):
             for pace in asked.paces:
                 for way in (each for each in asked.ways if pace == "flat out" or each != "inline"):
                     name = f"t_{way}_{pace.partition(' ')[0]}_{number}"
-                    outcome = measure(format, pace, way, engines, root, name, seconds)
+                    outcome = measure((format, pace, way), engines, keeper, root, name, seconds)
                     told = f"{format} {pace} {way}: {outcome.per_second:.2f}/s, p99 {p99(outcome.seconds):.2f} s"
-                    print(f"{told}, {outcome.files} files", file=sys.stderr, flush=True)
+                    told = f"{told}, {outcome.partitions} partitions compacted, {outcome.files} files"
+                    print(told, file=sys.stderr, flush=True)
                     yield outcome
 
 

@@ -1,4 +1,4 @@
-"""Small file systems, so that a disk can really be full."""
+"""Small file systems, so that a disk can really be full, and directories that nobody can write."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ def mounting() -> Iterator[Mount]:
     finally:
         for place in mounted:
             subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@contextmanager
+def read_only(place: Path) -> Iterator[None]:
+    """Keep everybody from writing into a directory, even root."""
+    done = subprocess.run(["mount", "--bind", place, place], capture_output=True, check=False, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"a directory cannot be mounted, which only root may do: {done.stderr.strip()}")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", place], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def fill(place: Path, *, leaving: int = 0) -> Path:

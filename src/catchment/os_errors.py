@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 from catchment.errors import CatchmentError, JobError
@@ -34,6 +35,16 @@ def from_number(number: int, about: str, detail: str | None = None) -> Catchment
         return None
     code, message, hint = ERRORS[number]
     return JobError(f"{message}: {about}", code=code, hint=hint, detail=detail)
+
+
+def refusal(place: Path, about: str, detail: str | None = None) -> CatchmentError | None:
+    """The operating system's error for writing into a directory that may not exist yet; None if writing works."""
+    existing = next(each for each in (place, *place.parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return None
+    except OSError as error:
+        return from_number(error.errno or 0, f"{existing} ({about})", detail)
 
 
 def is_full(place: Path) -> bool:

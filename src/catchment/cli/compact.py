@@ -94,6 +94,8 @@ def compact(
         echo(shown)
     if stop.is_set() and mode == "batch":
         raise click.exceptions.Exit(error_report.INTERRUPTED)
+    if facts.get("failed") and mode == "batch":  # a continuous compaction tries again by itself
+        raise click.exceptions.Exit(error_report.JOB_FAILED)
 
 
 def _subject(table: Dataset) -> str:

@@ -38,6 +38,8 @@ def maintain(where: Path, output: str, cores: int | None, limit: str | None, *, 
         _echo(shown)
     if stop.is_set() and once:
         raise click.exceptions.Exit(error_report.INTERRUPTED)
+    if once and has_failed(facts):  # without --once, it is tried again
+        raise click.exceptions.Exit(error_report.JOB_FAILED)
 
 
 def _size(text: str) -> int:
@@ -60,10 +62,17 @@ def _tell(line: str) -> None:
     printing.tell(projects.redactor().text(line))
 
 
+def has_failed(facts: Mapping[str, Any]) -> bool:
+    """Whether something could not be looked at or compacted."""
+    return bool(facts["errors"]) or any(each["failed"] for each in facts["tables"])
+
+
 def _echo(facts: Mapping[str, Any]) -> None:
     worked = [each for each in facts["tables"] if each["rewritten_files"] or each["expired"] or each["failed"]]
-    if not worked:
+    if worked:
+        columns = ("address", "rewritten_files", "added_files", "rewritten_bytes", "failed", "expired")
+        printing.echo_table(columns, ([each[name] for name in columns] for each in worked))
+    elif not facts["errors"]:
         click.echo(f"nothing to do in {len(facts['tables'])} tables")
-        return
-    columns = ("address", "rewritten_files", "added_files", "rewritten_bytes", "failed", "expired")
-    printing.echo_table(columns, ([each[name] for name in columns] for each in worked))
+    for error in facts["errors"]:
+        click.echo(f"{error['address']}: error[{error['code']}]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from catchment import os_errors
@@ -55,6 +56,7 @@ _LOST_EXECUTOR = re.compile(
     r"ExecutorLostFailure \(executor (?P<id>\S+).*?exit(?:ed with)?(?: exit)? (?:code|status):? (?P<code>\d+)",
     re.DOTALL | re.IGNORECASE,
 )
+_NO_DIRECTORY = re.compile(r"Mkdirs failed to create file:(?P<place>/.*?)(?: \(exists=|$)")
 OUT_OF_MEMORY_EXIT = 52
 """Spark's exit code for an executor that ran out of memory."""
 
@@ -145,7 +147,7 @@ def from_spark(error: BaseException, *, otherwise: str = "sql-failed") -> Catchm
         return known
     detail = stack_trace(error)
     chain = tuple(causes(error))
-    ways = (_by_rule, _by_status, _by_executor, _by_system)
+    ways = (_by_rule, _by_status, _by_executor, _by_system, _by_directory)
     known = next(filter(None, (way(chain, detail) for way in ways)), None)
     return known or _by_condition(chain, detail, otherwise, error)
 
@@ -195,6 +197,14 @@ def _by_system(chain: Sequence[Throwable], detail: str) -> CatchmentError | None
             numbers = (number for number in os_errors.ERRORS if os.strerror(number) in cause.message)
             if (number := next(numbers, None)) is not None:
                 return os_errors.from_number(number, first_line(cause), detail)
+    return None
+
+
+def _by_directory(chain: Sequence[Throwable], detail: str) -> CatchmentError | None:
+    """The error if a local directory cannot be made: Java does not say why, so the system is asked again."""
+    for cause in reversed(chain):  # the messages of the others quote the innermost one
+        if (found := _NO_DIRECTORY.search(cause.message)) is not None:
+            return os_errors.refusal(Path(found["place"]), first_line(cause), detail)
     return None
 
 

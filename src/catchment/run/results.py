@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from catchment.errors import JobError, Position
+from catchment.errors import CatchmentError, JobError, Position
 from catchment.run_model import InputResult, OutputResult
 
 JobStatus = Literal["succeeded", "failed", "skipped", "cancelled", "queued", "running"]
@@ -28,6 +28,13 @@ class ErrorReport:
     file: str | None = None
     line: int | None = None
     column: int | None = None
+
+    @classmethod
+    def of(cls, error: CatchmentError) -> ErrorReport:
+        """An error as reports show it."""
+        where = error.where
+        place = (where.file, where.line, where.column) if where else (None, None, None)
+        return cls(error.code, error.message, error.hint, *place)
 
     @property
     def where(self) -> Position | None:

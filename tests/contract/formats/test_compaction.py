@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -12,6 +13,7 @@ from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.table_health import TableHealth
 from tests.contract.formats.jobs import put, whole
 from tests.contract.formats.kinds import Kind
+from tests.disks import read_only
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine
 
@@ -75,6 +77,27 @@ def test_partitions_that_cannot_be(
         assert isinstance(refused, Failed)
         assert refused.code == code
     assert kind.rows(here, target) == whole(old=(0,))
+
+
+@pytest.mark.slow
+def test_what_may_not_be_written_stays_as_it_is(kind: Kind, here: LiveEngine, target: Dataset) -> None:
+    rows = appended(here, target)
+    is_files = not traits_of(kind.name).is_table  # their stage lies beside them
+    place = Path(str(target.path)).parent if is_files else Path(here.inspect("table", target)["location"])
+    before = file_sizes(place)
+    with read_only(place):
+        refused = here.start_maintenance(target, Rewrite()).failed()
+        assert (refused.code, refused.retryable, bool(refused.hint)) == ("no-permission", False, True)
+        assert kind.rows(here, target) == rows
+    assert file_sizes(place) == before
+    assert here.maintain(target, Rewrite())["added_files"] == 3
+    assert kind.rows(here, target) == rows
+    kind.check(here, target)
+
+
+def file_sizes(place: Path) -> dict[str, int]:
+    """The sizes of all files below a directory."""
+    return {str(each.relative_to(place)): each.stat().st_size for each in place.rglob("*") if each.is_file()}
 
 
 def test_a_compaction_needs_nothing_that_writers_wait_for(

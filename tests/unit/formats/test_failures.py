@@ -1,12 +1,15 @@
-"""Executors that end in the middle of their tasks, as the managers of clusters report them."""
+"""Failures that Java tells only by their text: executors that end, directories that cannot be made."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from catchment.errors import Retryable
-from catchment.formats.failures import _by_executor, _by_rule
+from catchment.formats.failures import _by_directory, _by_executor, _by_rule
 from catchment.jvm.causes import Throwable
+from tests.disks import read_only
 from tests.unit.formats.raised import Raised
 
 LOST = "Lost task 0.1 in stage 39.0 (TID 62) (127.0.0.1 executor 2): ExecutorLostFailure (executor 2 exited "
@@ -40,3 +43,17 @@ def test_a_task_that_an_ending_executor_rejects_can_be_tried_again() -> None:
 def test_other_failures_are_none_of_its_business() -> None:
     assert _by_executor([Throwable(Raised("exited with code 52"))], "") is None
     assert _by_executor([], "") is None
+
+
+def test_a_directory_that_cannot_be_made_is_asked_for_the_reason(tmp_path: Path) -> None:
+    inner = f"Mkdirs failed to create file:{tmp_path}/data/part=1 (exists=false, cwd=file:/)"
+    chain = [Throwable(Raised(f"Job aborted: {inner}")), Throwable(Raised(inner))]
+    assert _by_directory(chain, "") is None  # it can be made now
+    with read_only(tmp_path):
+        error = _by_directory(chain, "")
+    assert error
+    assert (error.code, error.message.startswith(f"the location is read-only: {tmp_path} (Mkdirs")) == (
+        "no-permission",
+        True,
+    )
+    assert _by_directory([Throwable(Raised("Mkdirs failed to create s3a://lake/data (exists=false)"))], "") is None

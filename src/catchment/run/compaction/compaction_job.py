@@ -56,7 +56,9 @@ def compact(
     with open_lake(project, table, tell, launch) as lake, open_store(project.metastore) as store:
         if rewrite is not None and dry_run:
             return lake.maintain(table, rewrite, by=who(), dry_run=True)
-        compactor = TableCompactor(lake, table, upkeep_of(project, table), who(), partitions, _waiting(store, table))
+        compactor = TableCompactor(
+            lake, table, upkeep_of(project, table), who(), partitions, writers_waiting(store, table)
+        )
         compactor.stop, compactor.tell = stop, tell
         if partitions:  # so that a wrong one is refused before anything is waited for
             lake.maintain(table, Rewrite(partitions=tuple(partitions)), by=who(), dry_run=True)
@@ -177,5 +179,6 @@ def _why(need: Need) -> Mapping[str, Any]:
     return {"reasons": list(need.reasons), "busy": need.busy}
 
 
-def _waiting(store: Store, table: Dataset) -> Callable[[], bool]:
+def writers_waiting(store: Store, table: Dataset) -> Callable[[], bool]:
+    """A question: whether sealed writes of a table wait to be published."""
     return lambda: store.ledger.count_pending(table.target) > 0

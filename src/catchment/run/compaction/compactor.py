@@ -13,6 +13,7 @@ from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
 from catchment.run.compaction.needs import Need, needs_of
+from catchment.run.compaction.troubles import paragraph
 from catchment.table_health import PartitionHealth, TableHealth
 
 LOOK_SECONDS = 10.0
@@ -20,6 +21,8 @@ LOOK_SECONDS = 10.0
 YIELD_SECONDS = 60.0
 """How long a compaction waits for writers that wait, before it goes on."""
 PAUSE_SECONDS = 0.25
+EXPIRE_SECONDS = 3600.0
+"""How often snapshots are expired while there is nothing to compact."""
 MANY_MANIFESTS = 100
 """Every query reads all manifests of a table, whatever partitions it needs."""
 WORTH_IT = {"min-input-files": "2"}
@@ -49,7 +52,7 @@ class Done:
     added_files: int = 0
     rewritten_bytes: int = 0
     failed: int = 0
-    """Partitions that others changed again and again."""
+    """Partitions that could not be compacted, because others changed them again and again or a store was down."""
     expired: int = 0
     """Snapshots that were expired."""
 
@@ -83,9 +86,18 @@ class TableCompactor:
     _last: TableHealth | None = None
     _tried: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """What each partition had before it was compacted: one that still has that is left alone."""
+    _failed: set[str] = field(default_factory=set)
+    """Partitions whose last compaction failed for a reason that may go away."""
+    _expired: float | None = None
+    """When snapshots were last expired."""
+    _manifests_left: int = 0
+    """How many manifests the last merge left: a large table needs many."""
 
     def look(self) -> tuple[TableHealth, tuple[Need, ...]]:
-        """The table as it is now, and what it needs; what was tried without effect is not among it."""
+        """The table as it is now, and what it needs; what was tried without effect is not among it.
+
+        What failed comes last, so that no partition keeps the others waiting.
+        """
         known = self._last.head if self._last else None
         found = self.lake.health(self.table, self.upkeep.thresholds.small_file_bytes, known) or self._last
         if found is None:
@@ -94,7 +106,8 @@ class TableCompactor:
         now = {Need(each, ()).name: _content(each) for each in found.partitions}
         self._tried = {name: before for name, before in self._tried.items() if now.get(name) == before}
         needs = needs_of(found, self.upkeep.thresholds, self.clock(), self.wanted)
-        return found, tuple(need for need in needs if need.name not in self._tried)
+        due = (need for need in needs if need.name not in self._tried)
+        return found, tuple(sorted(due, key=lambda need: need.name in self._failed))
 
     def batch(self) -> Done:
         """Compact everything that needs it now; then expire what the table's writers leave to the compaction."""
@@ -102,15 +115,14 @@ class TableCompactor:
         done = set[str]()
         while needs and not self.stop.is_set():
             for need in needs:
-                if not self.compact(need):
+                if not self.compact(need, comes_again=False):
                     break
                 done.add(need.name)  # once: whatever comes meanwhile is for the next compaction
             self.forget()
             found, later = self.look()
             needs = tuple(need for need in later if need.name not in done)
         if not self.stop.is_set():
-            self.merge_manifests(found)
-            self.expire(found)
+            self.tidy(found, expire_now=True)
         return self.done
 
     def continuous(self, every: float = LOOK_SECONDS) -> Done:
@@ -121,28 +133,31 @@ class TableCompactor:
             except EngineLost:
                 raise
             except Retryable as error:
-                self.tell(f"{self.table.address}: {error.message}; trying again")
+                self.tell(f"{self.table.address} is looked at again later: {paragraph(error)}")
                 worked = False
             if not worked:
                 self.stop.wait(every)
         return self.done
 
     def _step(self) -> bool:
-        """Compact the partition that needs it most, if one does.
+        """Compact the partition that needs it most; False if there is none, or if it failed.
 
         One at a time: what comes next is decided by what the table is then.
         """
         found, needs = self.look()
         due = [need for need in needs if not need.busy]
         if due:
-            self.compact(due[0])
+            self.compact(due[0], comes_again=True)
             self.forget()
-            if len(due) == 1:
-                self.expire(found)
-        return bool(due)
+        if not self.stop.is_set():
+            self.tidy(found, expire_now=len(due) == 1)
+        return bool(due) and due[0].name not in self._failed
 
-    def compact(self, need: Need) -> bool:
-        """Compact one partition; False if the compaction was stopped before it."""
+    def compact(self, need: Need, *, comes_again: bool) -> bool:
+        """Compact one partition; False if the compaction was stopped before it.
+
+        `comes_again` says that what fails now is tried again without anybody doing anything.
+        """
         self.yield_to_writers()
         if self.stop.is_set():
             return False
@@ -154,33 +169,62 @@ class TableCompactor:
             raise
         except Retryable as error:
             self.done.failed += 1
-            self.tell(f"{self.table.address} {need.name}: {error.message}; it is compacted later")
+            self._failed.add(need.name)
+            del self._tried[need.name]  # it may work next time, although nothing has changed
+            known = error if error.hint or comes_again else error.changed(hint="compact the table again")
+            outcome = "is compacted later" if comes_again else "was not compacted"
+            self.tell(f"{self.table.address} {need.name} {outcome}: {paragraph(known)}")
             return True
+        self._failed.discard(need.name)
         self.done.add(need, facts)
         self.tell(_told(self.table, need, facts))
         return True
 
-    def merge_manifests(self, found: TableHealth) -> None:
-        """Merge manifests if there are many; if others are quicker, that is left to the next compaction."""
-        many = (found.manifests or 0) >= MANY_MANIFESTS
-        if not many or not traits_of(self.table.format).supports("rewrite_manifest", self.table.format):
-            return
+    def is_untidy(self, found: TableHealth) -> bool:
+        """Whether the table has something to do that concerns no single partition."""
+        return self._has_many_manifests(found) or (self._expires(found) and self._expiry_is_due())
+
+    def tidy(self, found: TableHealth, *, expire_now: bool = False) -> None:
+        """Merge manifests if there are many, and expire snapshots, now or if that was long ago."""
+        if self._has_many_manifests(found):
+            self._merge_manifests(found)
+        if self._expires(found) and (expire_now or self._expiry_is_due()):
+            self._expire()
+
+    def _has_many_manifests(self, found: TableHealth) -> bool:
+        many = (found.manifests or 0) - self._manifests_left >= MANY_MANIFESTS
+        return many and self._supports("rewrite_manifest")
+
+    def _expires(self, found: TableHealth) -> bool:
+        """Whether the compaction has to expire the snapshots of the table."""
+        return (found.write_only or self.upkeep.retention is not None) and self._supports("expire_snapshots")
+
+    def _expiry_is_due(self) -> bool:
+        return self._expired is None or self.clock() - self._expired >= EXPIRE_SECONDS
+
+    def _supports(self, operation: str) -> bool:
+        return traits_of(self.table.format).supports(operation, self.table.format)
+
+    def _merge_manifests(self, found: TableHealth) -> None:
+        """Merge manifests; if others are quicker, that is left to the next compaction."""
+        self.yield_to_writers()
+        self.check()
         try:
             facts = self.lake.maintain(self.table, RewriteManifests(), by=self.by, dry_run=False)
         except EngineLost:
             raise
         except Retryable as error:
-            self.tell(f"{self.table.address}: {error.message}; its manifests are merged later")
+            self.tell(f"{self.table.address}: the next compaction merges its manifests: {paragraph(error)}")
             return
-        merged = f"{facts.get('rewritten_manifests', 0)} manifests became {facts.get('added_manifests', 0)}"
-        self.tell(f"{self.table.address}: {merged}")
+        gone, new = int(facts.get("rewritten_manifests", 0)), int(facts.get("added_manifests", 0))
+        self._manifests_left = (found.manifests or 0) - gone + new
+        self.forget()
+        self.tell(f"{self.table.address}: {gone} manifests became {new}")
 
-    def expire(self, found: TableHealth) -> None:
-        """Expire snapshots, if that is a matter of the compaction; what others still need stays."""
-        retention = self.upkeep.retention
-        wanted = found.write_only or retention is not None
-        if not wanted or not traits_of(self.table.format).supports("expire_snapshots", self.table.format):
-            return
+    def _expire(self) -> None:
+        """Expire snapshots; what others still need stays."""
+        self.check()
+        self._expired, retention = self.clock(), self.upkeep.retention
         before = None if retention is None else int((self.clock() - retention) * 1000)
         facts = self.lake.maintain(self.table, Expire(before), by=self.by, dry_run=False)
         gone, files = len(facts.get("snapshots", ())), int(facts.get("removed_files", 0))

@@ -19,17 +19,15 @@ from catchment.project import depots
 from catchment.project.address import is_address
 from catchment.project.model import Address, Depot, Engine, Project
 from catchment.run.compaction.budget import Budget
-from catchment.run.compaction.compaction_job import compactor_lease, upkeep_of
+from catchment.run.compaction.compaction_job import compactor_lease, upkeep_of, writers_waiting
 from catchment.run.compaction.compactor import LOOK_SECONDS, TableCompactor
 from catchment.run.compaction.needs import Need
+from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.run.engine_pool import Launch
 from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store
 from catchment.table_health import TableHealth
 from catchment.who import who
-
-EXPIRE_SECONDS = 3600.0
-"""How often snapshots of a table are expired."""
 
 
 def maintain(
@@ -97,28 +95,28 @@ class LakeUpkeep:
     tell: Tell
     clock: Callable[[], float] = time.time
     _tables: dict[str, TableCompactor] = field(default_factory=dict)
-    _expired: dict[str, float] = field(default_factory=dict)
     _health: dict[str, TableHealth] = field(default_factory=dict)
     _done: set[tuple[str, str]] = field(default_factory=set)
     """The partitions that were compacted."""
+    _troubles: Troubles = field(default_factory=Troubles)
 
     def once(self) -> Mapping[str, Any]:
-        """Compact whatever needs it now, then expire snapshots."""
+        """Compact whatever needs it now, then merge manifests and expire snapshots."""
         self.find_tables()
         while not self.stop.is_set() and not self.budget.is_spent(self.clock()) and self.turn(once=True):
             pass
         if self.budget.is_spent(self.clock()):
             self.tell("the budget of this hour is spent; the rest is left for later")
-        if not self.stop.is_set():
-            self.expire()
+        self.tidy()
         return self.report()
 
     def continuous(self, every: float = LOOK_SECONDS) -> Mapping[str, Any]:
         """Look after the lake until somebody stops it; new tables are found by themselves."""
         while not self.stop.is_set():
             self.find_tables()
-            if not self.turn(once=False):
-                self.expire()
+            worked = self.turn(once=False)
+            self.tidy()
+            if not worked:
                 self.stop.wait(every)
         return self.report()
 
@@ -128,29 +126,35 @@ class LakeUpkeep:
         for compactor, need in self._ranked(once=once):
             if self.stop.is_set() or self.budget.is_spent(self.clock()):
                 break
-            worked |= self._compact(compactor, need)
+            worked |= self._compact(compactor, need, once=once)
         return worked
 
-    def expire(self) -> None:
-        """Expire the snapshots of tables for which that is due."""
+    def tidy(self) -> None:
+        """Merge the manifests and expire the snapshots of tables for which that is due."""
         for address, found in list(self._health.items()):
-            if not self.stop.is_set() and self.clock() - self._expired.get(address, 0.0) >= EXPIRE_SECONDS:
-                self._expired[address] = self.clock()
-                self._guarded(self._tables[address], lambda compactor, found=found: compactor.expire(found))  # type: ignore[misc]
+            compactor = self._tables[address]
+            if not self.stop.is_set() and compactor.is_untidy(found):
+                self._guarded(compactor, lambda each, found=found: each.tidy(found))  # type: ignore[misc]
 
     def find_tables(self) -> None:
         """Meet the tables that exist now; those that were known before stay as they are."""
         for table in self._listed():
             if table.address not in self._tables:
-                pending = self._waiting(table)
+                pending = writers_waiting(self.store, table)
                 made = TableCompactor(self.lake(table.depot), table, upkeep_of(self.project, table), who())
                 made.writers_wait, made.stop, made.tell, made.clock = pending, self.stop, self.tell, self.clock
                 self._tables[table.address] = made
 
     def report(self) -> Mapping[str, Any]:
-        """What was done to each table."""
-        tables = [{"address": address, **asdict(each.done)} for address, each in sorted(self._tables.items())]
-        return {"tables": tables, "rewritten_bytes": sum(each.done.rewritten_bytes for each in self._tables.values())}
+        """What was done to each table, and what could not be done."""
+        tables = [self._report_of(address) for address in sorted(self._tables)]
+        rewritten = sum(each.done.rewritten_bytes for each in self._tables.values())
+        return {"tables": tables, "rewritten_bytes": rewritten, "errors": self._troubles.report()}
+
+    def _report_of(self, address: str) -> Mapping[str, Any]:
+        done = asdict(self._tables[address].done)
+        failed = done["failed"] + self._troubles.is_unreadable(address)
+        return {"address": address, **done, "failed": failed}
 
     def _listed(self) -> Iterator[Dataset]:
         for depot in depots.known(self.project):
@@ -163,15 +167,16 @@ class LakeUpkeep:
                     yield table
 
     def _tables_of(self, depot: Depot) -> Iterator[Dataset]:
+        whole = Address(depot.name, None, None, None)
         try:
-            found: Sequence[Mapping[str, Any]] = self.lake(depot.name).inspect(
-                "tables", Address(depot.name, None, None, None)
-            )["tables"]
+            found: Sequence[Mapping[str, Any]] = self.lake(depot.name).inspect("tables", whole)["tables"]
         except EngineLost:
             raise
-        except CatchmentError as error:
-            self.tell(f"the tables of depot {depot.name} cannot be listed: {error.message}")
+        except CatchmentError as error:  # of one depot; the others go on
+            if self._troubles.unreadable(str(whole), error):
+                self.tell(f"the tables of depot {depot.name} cannot be listed: {paragraph(error)}")
             return
+        self._troubles.readable(str(whole))
         for each in found:
             table = of_maintained(str(each["address"]), self.project)
             if traits_of(table.format).supports("rewrite_dataset", table.format):
@@ -189,8 +194,10 @@ class LakeUpkeep:
         except EngineLost:
             raise
         except CatchmentError as error:  # of one table; the others go on
-            self.tell(f"{compactor.table.address} cannot be looked at: {error.message}")
+            if self._troubles.unreadable(compactor.table.address, error):
+                self.tell(f"{compactor.table.address} cannot be looked at: {paragraph(error)}")
             return []
+        self._troubles.readable(compactor.table.address)
         self._health[compactor.table.address] = health
         return [need for need in needs if self._is_due(compactor.table.address, need, once=once)]
 
@@ -198,29 +205,28 @@ class LakeUpkeep:
         """Whether a partition is compacted now; one that is being written comes later, unless there is no later."""
         return (address, need.name) not in self._done if once else not need.busy
 
-    def _compact(self, compactor: TableCompactor, need: Need) -> bool:
-        before = compactor.done.rewritten_bytes
-        worked = self._guarded(compactor, lambda each: each.compact(need))
+    def _compact(self, compactor: TableCompactor, need: Need, *, once: bool) -> bool:
+        """Compact one partition; False if there is nothing to gain from going on at once."""
+        before, failed = compactor.done.rewritten_bytes, compactor.done.failed
+        reached = self._guarded(compactor, lambda each: each.compact(need, comes_again=not once))
         self._done.add((compactor.table.address, need.name))
         compactor.forget()
         self.budget.spend(compactor.done.rewritten_bytes - before, self.clock())
-        return worked
+        return reached and (once or compactor.done.failed == failed)
 
     def _guarded(self, compactor: TableCompactor, work: Callable[[TableCompactor], object]) -> bool:
-        """Do something to a table unless another compactor is at it; trouble with one table is told."""
+        """Do something to a table; False if another compactor is at it. Trouble with one table is told."""
         try:
             with compactor_lease(self.store, compactor.table, self.stop, self.tell, wait=False) as lease:
                 compactor.check = lease.check
                 work(compactor)
-            return True
         except (EngineLost, KeyboardInterrupt):
             raise
         except LeaseHeld as error:
             self.tell(error.message)
+            return False
         except CatchmentError as error:
             compactor.done.failed += 1
-            self.tell(f"{compactor.table.address}: {error.message}")
-        return False
-
-    def _waiting(self, table: Dataset) -> Callable[[], bool]:
-        return lambda: self.store.ledger.count_pending(table.target) > 0
+            self._troubles.failed(compactor.table.address, error)
+            self.tell(f"{compactor.table.address}: {paragraph(error)}")
+        return True

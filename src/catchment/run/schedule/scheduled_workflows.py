@@ -94,7 +94,7 @@ def trouble(followed: ScheduledWorkflow) -> ErrorReport | None:
     except InvalidFiles as error:
         return _first(error)
     except CatchmentError as error:
-        return ErrorReport(error.code, error.message, error.hint)
+        return ErrorReport.of(error)
     return None
 
 

@@ -32,8 +32,12 @@ class FakeLake:
     """Whether a compaction changes anything."""
     trouble: CatchmentError | None = None
     """Raised by every compaction."""
+    unreadable: dict[str, CatchmentError] = field(default_factory=dict)
+    """Raised by every look at a table or depot."""
     limit: int = SMALL
     manifests: int = 1
+    manifests_left: int = 1
+    """How many manifests a merge leaves."""
     asked: list[Maintenance] = field(default_factory=list)
     looks: int = 0
     commits: int = 0
@@ -43,6 +47,8 @@ class FakeLake:
     ) -> TableHealth | None:
         """The partitions of the table, unless the newest commit is known."""
         self.looks += 1
+        if table.address in self.unreadable:
+            raise self.unreadable[table.address]
         if known == str(self.commits):
             return None
         sizes = TARGET, small_file_bytes or self.limit
@@ -61,7 +67,8 @@ class FakeLake:
             raise self.trouble
         self.commits += 1
         if isinstance(operation, RewriteManifests):
-            return {"rewritten_manifests": self.manifests, "added_manifests": 1}
+            before, self.manifests = self.manifests, self.manifests_left
+            return {"rewritten_manifests": before, "added_manifests": self.manifests}
         assert isinstance(operation, Rewrite)
         wanted = [dict(each.values) for each in operation.partitions]
         found = self.parts[table.address]
@@ -73,6 +80,8 @@ class FakeLake:
 
     def inspect(self, what: str, address: Address) -> Mapping[str, Any]:
         """The tables of a depot."""
+        if str(address) in self.unreadable:
+            raise self.unreadable[str(address)]
         return {"tables": [{"address": each} for each in self.parts if each.startswith(f"dataos://{address.depot}:")]}
 
     def rewritten(self) -> list[str]:

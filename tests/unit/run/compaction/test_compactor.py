@@ -59,10 +59,48 @@ def test_many_manifests_are_merged(manifests: int, merged: int) -> None:
     assert compactor(lake_of(part("a"), manifests=100, trouble=CommitConflict("overtaken"))).batch().failed == 0
 
 
+@pytest.mark.parametrize("left", [1, 150])
+def test_continuous_merges_manifests_when_many_have_come(monkeypatch: pytest.MonkeyPatch, left: int) -> None:
+    """Also beside a partition that is being written; a table so large that it needs many is left in peace."""
+    lake = lake_of(part("busy", 6, changed=NOW), manifests=160, manifests_left=left)
+    work = compactor(lake, Upkeep(Thresholds(quiet=60)))
+    growth = iter((99, 1, 0))
+
+    def pause(_: float) -> bool:
+        more = next(growth)
+        lake.manifests, lake.commits = lake.manifests + more, lake.commits + 1
+        if more == 0:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    work.continuous()
+    assert sum(isinstance(each, RewriteManifests) for each in lake.asked) == 2
+    assert work.done.partitions == []
+
+
+def test_continuous_expires_a_quiet_table_once_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, now, passing = lake_of(part("a"), write_only=True), [NOW], iter((3599.0, 1.0, 0.0))
+    work = compactor(lake)
+    work.clock = lambda: now[0]
+
+    def pause(_: float) -> bool:
+        now[0] += (more := next(passing))
+        if not more:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    assert work.continuous().expired == 2
+    assert all(isinstance(each, Expire) for each in lake.asked)
+
+
 def test_a_conflict_is_the_problem_of_the_compaction_and_other_errors_end_it() -> None:
-    lake = lake_of(part("a", 6), trouble=CommitConflict("overtaken"))
-    done = compactor(lake).batch()
+    lake, told = lake_of(part("a", 6), trouble=CommitConflict("overtaken")), list[str]()
+    done = compactor(lake, tell=told.append).batch()
     assert (done.failed, done.partitions) == (1, [])
+    [line] = told
+    assert line.startswith(f"{TABLE.address} part=a was not compacted: error[commit-conflict]: overtaken\n    hint: ")
     for error in (JobError("broken"), EngineLost("gone")):
         with pytest.raises(type(error)):
             compactor(lake_of(part("a", 6), trouble=error)).batch()
@@ -149,6 +187,25 @@ def test_continuous_has_patience_with_a_store_that_does_not_answer(monkeypatch: 
     with pytest.raises(EngineLost):
         work.continuous()
     assert "no answer" in told[0]
+
+
+def test_continuous_tries_what_failed_again_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, told = lake_of(part("a", 9), part("b", 6)), list[str]()
+    lake.trouble = StorageUnavailable("no answer")
+    work = compactor(lake, tell=told.append)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> bool:
+        lake.trouble = None
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    done = work.continuous(every=7.0)
+    assert lake.rewritten() == ["part=a", "part=b", "part=a"]
+    assert (done.failed, pauses, "is compacted later: error[storage-unavailable]" in told[0]) == (1, [7.0] * 2, True)
 
 
 def test_deletes_are_applied_where_there_are_some() -> None:

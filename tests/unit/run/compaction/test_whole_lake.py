@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import JobError
-from catchment.plan.model import Expire
+from catchment.errors import CommitConflict, JobError, Position, RequestError
+from catchment.plan.model import Expire, Rewrite, RewriteManifests
 from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, dataset_of
@@ -85,7 +85,49 @@ def test_trouble_with_one_table_does_not_stop_the_others(project: Project, store
     lake, told = FakeLake({A: [part("a", 6)]}, trouble=JobError("broken")), list[str]()
     report = upkeep(project, store, lake, told).once()
     assert report["tables"][0]["failed"] == 1
-    assert f"{A}: broken" in told
+    assert [(each["address"], each["code"]) for each in report["errors"]] == [(A, "job-failed")]
+    assert f"{A}: error[job-failed]: broken" in told
+
+
+def test_what_cannot_be_looked_at_has_failed_and_is_told_with_its_place_and_a_hint(
+    project: Project, store: Store
+) -> None:
+    from dataclasses import replace
+
+    said = replace(project, depots={**project.depots, "sea": replace(project.depots["lake"], name="sea")})
+    limit = RequestError("too large", code="threshold-never-met", where=Position("catchment.yaml", 7, 3), hint="less")
+    lake, told = FakeLake({A: [part("a", 6)], B: [part("b", 6)]}), list[str]()
+    lake.unreadable = {A: limit, "dataos://sea:none": JobError("gone", code="no-warehouse")}
+    report = upkeep(said, store, lake, told).once()
+    assert lake.rewritten() == ["part=b"]
+    assert {each["address"]: each["failed"] for each in report["tables"]} == {A: 1, B: 0}
+    assert [(each["address"], each["code"], each["line"]) for each in report["errors"]] == [
+        (A, "threshold-never-met", 7),
+        ("dataos://sea:none", "no-warehouse", None),
+    ]
+    [line] = [each for each in told if each.startswith(A)]  # once, although it is looked at again and again
+    assert line.endswith("error[threshold-never-met]: too large\n    at catchment.yaml:7:3\n    hint: less")
+
+
+def test_a_table_that_can_be_looked_at_again_has_not_failed(project: Project, store: Store) -> None:
+    lake = FakeLake({A: [part("a", 6)]}, unreadable={A: JobError("broken")})
+    work = upkeep(project, store, lake)
+    work.find_tables()
+    assert not work.turn(once=False)
+    lake.unreadable = {}
+    assert work.turn(once=False)
+    assert (work.report()["tables"][0]["failed"], work.report()["errors"]) == (0, [])
+
+
+@pytest.mark.parametrize("trouble", [CommitConflict("overtaken"), JobError("broken")])
+def test_a_partition_that_fails_does_not_keep_the_others_of_its_table_from_being_compacted(
+    project: Project, store: Store, trouble: CommitConflict | JobError
+) -> None:
+    lake = FakeLake({A: [part("a1", 6), part("a2", 5)]}, trouble=trouble)
+    work = upkeep(project, store, lake)
+    work.find_tables()
+    assert not work.turn(once=False)  # so that it waits before the next attempt
+    assert upkeep(project, store, lake).once()["tables"][0]["failed"] == 2
 
 
 def test_snapshots_are_expired_by_the_retention_of_the_table(project: Project, store: Store) -> None:
@@ -95,8 +137,28 @@ def test_snapshots_are_expired_by_the_retention_of_the_table(project: Project, s
     lake = FakeLake({A: [part("a", 1)], B: [part("b", 1)]})
     work = upkeep(said, store, lake)
     work.once()
-    work.expire()  # not again in the same hour
+    work.tidy()  # not again in the same hour
     assert [each.before for each in lake.asked if isinstance(each, Expire)] == [int((NOW - 100) * 1000)]
+
+
+def test_many_manifests_are_merged_also_while_there_is_always_something_to_compact(
+    project: Project, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = FakeLake({A: [part("a", 1)]}, manifests=100)
+    upkeep(project, store, lake).once()
+    assert [type(each) for each in lake.asked] == [RewriteManifests]
+    lake = FakeLake({A: [part("a", 6)]}, manifests=100)
+    work, turns = upkeep(project, store, lake), iter(range(3))
+
+    def busy(*, once: bool) -> bool:
+        LakeUpkeep.turn(work, once=once)
+        if next(turns) == 2:
+            work.stop.set()
+        return True
+
+    monkeypatch.setattr(work, "turn", busy)
+    work.continuous()
+    assert [type(each) for each in lake.asked] == [Rewrite, RewriteManifests]
 
 
 def test_continuous_finds_new_tables_and_leaves_those_being_written(
