@@ -19,7 +19,7 @@ from tests.cli import projects
 from tests.cli.program import PROGRAM, wait_until
 from tests.cli.residents import Lake, children, made
 from tests.cli.test_lifetimes import NEVER_ENDS
-from tests.cli.test_shell import PROMPT, TERMINAL, enter
+from tests.cli.test_shell import PROMPT, TERMINAL, enter, has_readers
 
 COUNT = "SELECT count(*) AS trips FROM lakehouse.raw.trips"
 PATIENCE = 200.0
@@ -253,7 +253,7 @@ def test_many_clients_at_once_killed_at_random(lake: Lake, count: int) -> None:
 
 
 COMMANDS = "query", "query", "write", "write", "table", "slow run", "slow query"
-KILL_SECONDS = 6.0
+KILL_SECONDS = 5.0
 """About what a command takes when eight are at work: some are killed before they begin, and some after their commit."""
 
 
@@ -303,6 +303,7 @@ def _check_nothing_is_left(lake: Lake) -> None:
     assert "running" not in {run["status"] for run in lake.data("runs", "--limit", "10000")["runs"]}
     writes = [write for table in lake.data("writers")["tables"] for write in table["writes"]]
     assert [write for write in writes if write["alive"]] == []
+    assert not has_readers(lake.root)
 
 
 def test_a_shell_stays_in_it(lake: Lake) -> None:
