@@ -82,6 +82,7 @@ bench: setup ## Run the benchmarks; figures go to docs/benchmarks.md by hand
 	@$(RUN)/python bench/overhead.py
 	@$(RUN)/python bench/partitioned.py
 	@$(RUN)/python bench/startup.py
+	@$(RUN)/python bench/latency.py --quick
 
 clean: ## Remove what was installed and what runs left behind
 	rm -rf .venv .tools .catchment dist demo demo-engines demo-live

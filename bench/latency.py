@@ -7,8 +7,9 @@
 `by hand` is the same workflow as a PySpark script, started with spark-submit; `cold` is `catchment run` with an engine
 of its own; `warm` is `catchment run` with an engine that stays. They take turns. Verbs without an engine are measured
 by bench/startup.py. `growth` runs the workflow many times on one warm engine: the last hundred runs are compared with
-the first hundred, and the heap after a collection at the end with the heap after the first hundred. Every hundred runs
-the snapshots of the table are expired, so that the engine is measured and not the growth of the table.
+the first hundred, and the heap after a collection at the end with the heap after the first hundred. It fails if the
+engine was replaced meanwhile. Every hundred runs the snapshots of the table are expired, so that the engine is measured
+and not the growth of the table.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ def growth(directory: Path, runs: int) -> None:
     heaps: list[int] = []
     part = max(1, min(HUNDRED, runs // 4))
     with warm_engine(root):
+        began = resident(root)["since"]
         for _ in range(20):
             catchment("run", "orders.yaml", cwd=root)  # until Java has compiled what is used
         while len(measured) < runs:
@@ -123,6 +125,8 @@ def growth(directory: Path, runs: int) -> None:
             heaps.append(heap_after_collection(root))
             newest = told(measured[-part:])
             print(f"  {len(measured)} runs: {newest} s, heap {heaps[-1] / 2**20:.0f} MB", file=sys.stderr, flush=True)
+        if resident(root)["since"] != began:
+            sys.exit("the engine was replaced meanwhile: neither the seconds nor the heaps are those of one engine")
     first, last = statistics.median(measured[:part]), statistics.median(measured[-part:])
     print(f"| first {part} of {runs} runs | {told(measured[:part])} |\n| last {part} | {told(measured[-part:])} |")
     print(f"| heap after a collection, MB | {', '.join(f'{heap / 2**20:.0f}' for heap in heaps)} |")
@@ -137,8 +141,15 @@ def heap_after_collection(root: Path) -> int:
     worker = running["name"].split(":")[1]
     (java,) = [pid for file in Path(f"/proc/{worker}/task").glob("*/children") for pid in file.read_text().split()]
     call("jcmd", java, "GC.run", cwd=root)
-    residents: list[dict[str, Any]] = json.loads(catchment("engines", "-o", "json", cwd=root))["residents"]
-    return int(residents[0]["heap_live"])
+    return int(resident(root)["heap_live"])
+
+
+def resident(root: Path) -> dict[str, Any]:
+    """What is known of the one resident engine of a project."""
+    found: list[dict[str, Any]] = json.loads(catchment("engines", "-o", "json", cwd=root))["residents"]
+    if len(found) != 1:
+        sys.exit(f"{len(found)} resident engines instead of one: {found}")
+    return found[0]
 
 
 def told(measured: Sequence[float]) -> str:

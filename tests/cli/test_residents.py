@@ -2,95 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
-import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pexpect
 import pytest
 
 import catchment
-from tests.cli import program, projects
+from tests.cli import projects
 from tests.cli.program import PROGRAM, wait_until
+from tests.cli.residents import Lake, children, made
 from tests.cli.test_lifetimes import NEVER_ENDS
+from tests.cli.test_shell import PROMPT, TERMINAL, enter, has_readers
 
 COUNT = "SELECT count(*) AS trips FROM lakehouse.raw.trips"
 PATIENCE = 200.0
 """Seconds; a Java starts slowly on a busy machine."""
-
-
-@dataclass(frozen=True)
-class Lake:
-    """A project, and what is known of its resident engines."""
-
-    root: Path
-
-    def call(self, *arguments: str, prefix: tuple[str, ...] = ()) -> program.Answer:
-        return program.call(*arguments, cwd=self.root, prefix=prefix)
-
-    def data(self, *arguments: str) -> Any:
-        answer = self.call(*arguments, "-o", "json")
-        assert answer.code == 0, answer.err
-        return answer.data
-
-    def value(self, sql: str) -> Any:
-        return self.data("query", sql)["rows"][0][0]
-
-    @contextmanager
-    def begun(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        """A command that is running; it has the same environment as the others."""
-        command = [PROGRAM, *arguments]
-        with subprocess.Popen(command, cwd=self.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
-
-    @property
-    def residents(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.data("engines")["residents"]
-        return found
-
-    def resident(self) -> dict[str, Any]:
-        (found,) = self.residents
-        return found
-
-    def worker(self, service: str) -> int:
-        """The process of a resident engine's worker."""
-        log = self.root / ".catchment" / "services" / service / "service.log"
-        host = re.findall(r"\(process (\d+)\)", log.read_text())[-1]
-        children = [pid for file in Path(f"/proc/{host}/task").glob("*/children") for pid in file.read_text().split()]
-        (child,) = [pid for pid in children if b"catchment.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        return int(child)
-
-    def is_idle(self) -> bool:
-        return not self.resident()["clients"]
-
-
-def made(root: Path) -> Lake:
-    projects.make(root)
-    (root / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT trip_id FROM trips")))
-    (root / "slow.yaml").write_text(projects.workflow("slow", projects.job("slow", NEVER_ENDS)))
-    (root / "caching.yaml").write_text(caching())
-    return Lake(root)
-
-
-def caching() -> str:
-    """A workflow that caches a table under a name that means nothing at its end."""
-    statements = "USE lakehouse", "CACHE TABLE raw.trips", "USE spark_catalog"
-    steps = "".join(f"- {{name: s{number}, sql: {sql}}}\n              " for number, sql in enumerate(statements))
-    job = projects.job("one", "SELECT 1 AS one", to="lakehouse:raw/ones")
-    return projects.workflow(
-        "caching", job.replace("- name: result\n                sql", f"{steps}- name: result\n                sql")
-    )
 
 
 @pytest.fixture(scope="module")
@@ -300,37 +233,105 @@ def test_bad_requests(lake: Lake) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.exhaustive)])
 def test_many_clients_at_once_killed_at_random(lake: Lake, count: int) -> None:
-    """Right answers for those who live, an engine that lives, and nothing left behind."""
+    """Right answers for those who live, whole rows of those who are killed or none, and nothing left behind."""
     before, dice = lake.resident(), random.Random(count)
-    assert lake.call("run", "w.yaml").code == 0
-    rows = lake.value(COUNT)
-    commands = [dice.choice(("query", "query", "run", "table", "killed")) for _ in range(count)]
+    first = f"{count}-first"
+    lake.data(*_signed(first))
+    commands = [
+        (f"{count}-{number}", dice.choice(COMMANDS), dice.uniform(0, KILL_SECONDS) if dice.random() < 0.5 else None)
+        for number in range(count)
+    ]
     with ThreadPoolExecutor(8) as clients:
-        written = sum(clients.map(lambda command: _one(lake, command, dice), commands))
+        acknowledged = list(clients.map(lambda command: _one(lake, *command), commands))
     wait_until(lake.is_idle, "everybody has gone")
     wait_until(lambda: lake.resident()["abandoned"] == 0, "the work of those who were killed has ended")
     assert lake.resident()["since"] == before["since"]
-    assert lake.value(COUNT) == rows + written
+    written = {name for (name, what, _), done in zip(commands, acknowledged, strict=True) if done and what == "write"}
+    tried = {name for name, what, _ in commands if what == "write"}
+    _check_rows(lake, count, written | {first}, tried | {first})
+    _check_nothing_is_left(lake)
 
 
-def _one(lake: Lake, command: str, dice: random.Random) -> int:
-    """One command of a client; returns how many rows it has written."""
-    if command == "killed":
-        with lake.begun("run", "slow.yaml") as running:
-            assert running.stderr
-            assert running.stderr.readline()  # it has begun
-            running.kill()
-        return 0
-    if command == "run":
-        run = lake.call("run", "w.yaml")
-        assert run.code == 0, run.err
-        return 20
-    if command == "table":
-        assert lake.data("table", "show", "dataos://lakehouse:raw/trips")
-        return 0
-    number = dice.randrange(1000)
-    assert lake.value(f"SELECT {number} * 2") == number * 2
-    return 0
+COMMANDS = "query", "query", "write", "write", "table", "slow run", "slow query"
+KILL_SECONDS = 5.0
+"""About what a command takes when eight are at work: some are killed before they begin, and some after their commit."""
+
+
+def _one(lake: Lake, name: str, what: str, kill_after: float | None) -> bool:
+    """One command of a client, which may be killed; returns whether it has succeeded."""
+    number = int(name.rpartition("-")[2])
+    if what.startswith("slow"):  # nobody waits for its end
+        kill_after = kill_after or KILL_SECONDS
+    arguments = {
+        "query": ("query", f"SELECT {number} * 2 AS twice", "-o", "json"),
+        "write": _signed(name),
+        "table": ("table", "show", "dataos://lakehouse:raw/signed"),
+        "slow run": ("run", "slow.yaml"),
+        "slow query": ("query", NEVER_ENDS),
+    }[what]
+    with lake.begun(*arguments) as running:
+        try:
+            out, err = running.communicate(timeout=kill_after or PATIENCE)
+        except subprocess.TimeoutExpired:
+            assert kill_after is not None, f"{arguments} does not end"
+            return False  # it is killed now
+    assert running.returncode == 0, err.decode()
+    if what == "query":
+        assert json.loads(out)["rows"] == [[number * 2]]
+    return True
+
+
+def _signed(name: str) -> tuple[str, ...]:
+    """A run whose rows can be told from those of others."""
+    return "run", "signed.yaml", "--var", f"CLIENT={name}"
+
+
+def _check_rows(lake: Lake, count: int, written: set[str], tried: set[str]) -> None:
+    """Every run has written all of its rows once, or was killed and has written none."""
+    assert lake.call("recover").code == 0  # publishes what was sealed by those who were killed after that
+    sql = f"""SELECT client, count(*), count(DISTINCT trip_id) FROM lakehouse.raw.signed
+              WHERE client LIKE '{count}-%' GROUP BY client"""
+    rows = lake.data("query", sql)["rows"]
+    assert {tuple(counts) for _, *counts in rows} == {(20, 20)}
+    assert written <= {client for client, *_ in rows} <= tried
+
+
+def _check_nothing_is_left(lake: Lake) -> None:
+    """No run, write or process of those who were killed looks alive."""
+    server = lake.preloaded("engine-default")
+    wait_until(lambda: not children(server), "no command is left in the process that runs commands")
+    assert "running" not in {run["status"] for run in lake.data("runs", "--limit", "10000")["runs"]}
+    writes = [write for table in lake.data("writers")["tables"] for write in table["writes"]]
+    assert [write for write in writes if write["alive"]] == []
+    assert not has_readers(lake.root)
+
+
+def test_a_shell_stays_in_it(lake: Lake) -> None:
+    """What is typed while a statement runs is answered after it."""
+    before = lake.resident()
+    shell = pexpect.spawn(
+        PROGRAM,
+        ["shell"],
+        cwd=str(lake.root),
+        env=os.environ | TERMINAL,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        dimensions=(50, 200),
+    )
+    shell.expect_exact(PROMPT)
+    enter(shell, "SELECT 6 * 7 AS answer;")
+    shell.expect(r"\s42\s")
+    shell.expect_exact(PROMPT)
+    shell.send("SELECT 1000 + 1 AS one;\rSELECT 1000 + 2 AS two;\r")
+    shell.expect(r"\s1001\s")
+    shell.expect(r"\s1002\s")
+    shell.expect_exact(PROMPT)
+    shell.sendeof()
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus == 0
+    after = lake.resident()
+    assert (after["since"], after["answered"]) == (before["since"], before["answered"] + 3)
 
 
 @pytest.mark.slow

@@ -84,10 +84,11 @@ def enter(terminal: pexpect.spawn, text: str) -> None:
 
 def _interrupt_when_it_runs(terminal: pexpect.spawn, project: Path) -> None:
     """Press Ctrl-C once the engine has recorded that somebody reads."""
-    program.wait_until(lambda: _readers(project), "the statement has begun")
+    program.wait_until(lambda: has_readers(project), "the statement has begun")
     terminal.sendintr()
 
 
-def _readers(project: Path) -> bool:
+def has_readers(project: Path) -> bool:
+    """Whether anybody is recorded as reading the lake."""
     with read_store(f"sqlite:///{project}/.catchment/metastore.db") as store:
         return store.readers.oldest() is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -11,7 +12,8 @@ def main() -> None:
 
     code = preloaded_client.run(sys.argv[1:])
     if code is not None:
-        sys.exit(code)
+        sys.stderr.flush()
+        os._exit(code)  # at once: nothing was begun here that Python would have to end
     from catchment.cli.program import main as run
 
     run()

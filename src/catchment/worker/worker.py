@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from catchment.engine import memory
 from catchment.engine.memory import EXIT_CODE, exit_code
@@ -55,7 +55,7 @@ EXIT_SECONDS = 5.0
 """How long Spark may take to stop."""
 IDLE_LOOK_SECONDS = 1.0
 HEAP_LOOKS = 30
-"""After so many looks whether a resident engine is idle, its heap is looked at."""
+"""After so many looks whether a resident engine is idle, its heap is looked at as soon as it runs nothing."""
 STUCK_SECONDS = 60.0
 """How long work may go on whose client is gone. Spark's jobs end as soon as they are cancelled, other calls may not."""
 _importing = threading.Lock()
@@ -196,18 +196,30 @@ class Worker:
 
     def _leave(self, door: Door) -> None:
         """End a resident engine when nobody has used it for long, or when it is of no more use to anybody."""
-        wear = Wear(self._application.result().heap)
+        wear, worn, due = Wear(self._application.result().heap), False, HEAP_LOOKS
         for look in itertools.count(1):
             time.sleep(IDLE_LOOK_SECONDS)
             if self._attempts:
                 if self._is_stuck():
-                    door.refuse("work that was cancelled does not end there")
-                    if door.close_if_empty():
-                        self._end_by_itself(Ending("stuck", door.idle_seconds))
-            elif door.close_if_idle():
+                    self._end_once_empty(door, "stuck", "work that was cancelled does not end there")
+                continue
+            if door.close_if_idle():
                 self._end_by_itself(Ending("idle"))
-            elif look % HEAP_LOOKS == 0 and wear.is_worn_out(self._answered) and door.close_if_empty():
-                self._end_by_itself(Ending("worn-out", door.idle_seconds))
+            if look >= due and not worn:
+                worn, due = self._is_worn_out(wear), look + HEAP_LOOKS
+            if worn:
+                self._end_once_empty(door, "worn-out", "it does not give its memory back")
+
+    def _end_once_empty(self, door: Door, reason: Literal["worn-out", "stuck"], why: str) -> None:
+        """End if nobody is in; otherwise let nobody else in, so that a later look finds nobody."""
+        door.refuse(why)
+        if door.close_if_empty():
+            self._end_by_itself(Ending(reason, door.idle_seconds))
+
+    def _is_worn_out(self, wear: Wear) -> bool:
+        """Whether the heap is too full although nothing runs, and nothing ran while it was measured."""
+        answered = self._answered
+        return wear.is_worn_out(answered) and not self._attempts and self._answered == answered
 
     def _is_stuck(self) -> bool:
         """Whether work that was abandoned by its client does not end, although it was cancelled."""

@@ -116,6 +116,24 @@ def test_a_command_gives_the_same_answer_either_way(
     assert taken == directly
 
 
+@pytest.mark.parametrize(("leave", "code"), [("", 0), ("sys.exit()", 0), ("sys.exit(3)", 3), ("sys.exit('why')", 1)])
+def test_a_command_ends_as_in_a_process_of_its_own(tmp_path: Path, leave: str, code: int) -> None:
+    script = f"""
+import atexit, sys, threading, time
+from catchment.cli.preloaded_server import end_with
+
+def command():
+    atexit.register(print, "at the end")
+    threading.Thread(target=lambda: (time.sleep(0.1), print("thread"))).start()
+    print("answer")
+    {leave}
+
+COMMAND
+"""
+    ways = [call(script.replace("COMMAND", way), cwd=tmp_path) for way in ("command()", "end_with(command)")]
+    assert ways[1] == ways[0] == (code, "answer\nthread\nat the end\n", "why\n" if code == 1 else "")
+
+
 def test_variables_are_those_of_the_command(server: Preloaded, project: Path) -> None:
     file = project / "catchment.yaml"
     text = file.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import socket
@@ -9,6 +10,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -173,6 +175,51 @@ def test_an_engine_whose_heap_grows_with_its_commands_ends(lab: Lab, monkeypatch
     lab.application.heap.leak = 5
     assert lab.leave() == Ending("worn-out")
     assert lab.application.heap.live < 50
+
+
+def test_an_engine_that_is_worn_out_lets_nobody_in_and_keeps_those_who_are_in(lab: Lab) -> None:
+    here = lab.attach()
+    lab.application.heap.live = 60
+    with ThreadPoolExecutor(1) as threads:
+        leaving = threads.submit(lab.leave)
+        while lab.door._refusal is None:
+            time.sleep(0.01)
+        lab.application.heap.live = 10  # it is not asked again
+        with pytest.raises(Differs, match="does not give its memory back") as found:
+            lab.attach()
+        assert not found.value.is_outdated
+        assert lab.ended.empty()
+        here.stop(60.0)
+        assert leaving.result(60) == Ending("worn-out")
+
+
+def test_an_engine_that_is_busy_at_most_looks_is_looked_at_when_it_is_not(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "HEAP_LOOKS", 5)
+    busy = cast(Any, Attempt(None, Client(7, Channel(cast(Any, None), -1), "/logs")))
+    looks = itertools.count(1)
+
+    def sleep(_: float) -> None:
+        """Work runs at every look but the seventh of each ten, which is no multiple of five."""
+        lab.worker._attempts.clear()
+        if next(looks) % 10 != 7:
+            lab.worker._attempts["7/busy"] = busy
+
+    monkeypatch.setattr(worker_module, "time", SimpleNamespace(sleep=sleep, time=time.time, monotonic=time.monotonic))
+    lab.application.heap.live = 60
+    assert lab.leave() == Ending("worn-out")
+    assert next(looks) == 8
+
+
+def test_what_is_measured_while_work_begins_is_no_wear(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    heap, client = lab.application.heap, Client(7, Channel(cast(Any, None), -1), "/logs")
+    heap.live = 60
+    monkeypatch.setattr(heap, "collect", lambda: lab.worker._attempts.update({"7": cast(Any, Attempt(None, client))}))
+    assert not lab.worker._is_worn_out(wear.Wear(heap))
+    lab.worker._attempts.clear()
+    monkeypatch.undo()
+    assert lab.worker._is_worn_out(wear.Wear(heap))
 
 
 @dataclass
