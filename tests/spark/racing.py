@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from catchment.engine.environment import Installed, environment
 
 RACER = """
 import json, sys
@@ -39,11 +42,17 @@ for line in sys.stdin:
 class Racer:
     """One of them."""
 
-    def __init__(self, name: str, log: str, jars: Sequence[str], conf: Mapping[str, str]) -> None:
-        settings = {"spark.driver.extraClassPath": ":".join(jars), **conf}
+    def __init__(self, name: str, log: str, spark: Installed, conf: Mapping[str, str]) -> None:
+        settings = {"spark.driver.extraClassPath": ":".join(spark.jars), **conf}
+        variables = environment(spark.spark_home, spark.python_path, {}, tempfile.gettempdir())
         command = [sys.executable, "-c", RACER, json.dumps(settings), log, name]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=variables,
         )
 
     def answer(self) -> Any:
@@ -56,9 +65,11 @@ class Racer:
         self.process.stdin.flush()
 
 
-def race(log: str, jars: Sequence[str], conf: Mapping[str, str], rounds: int) -> list[tuple[bool, bool]]:
+def race(
+    log: str, sparks: tuple[Installed, Installed], conf: Mapping[str, str], rounds: int
+) -> list[tuple[bool, bool]]:
     """Let two of them create each version at once; returns who succeeded."""
-    racers = [Racer(name, log, jars, conf) for name in ("one", "two")]
+    racers = [Racer(name, log, spark, conf) for name, spark in zip(("one", "two"), sparks, strict=True)]
     try:
         assert [racer.answer() for racer in racers] == [True, True]
         return [_round(racers, version) for version in range(rounds)]

@@ -23,7 +23,9 @@ Directories = pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: Directories) -> Iterator[S3Server]:
     """An S3 server."""
-    running = s3.start(s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty", "rest", "single"))
+    running = s3.start(
+        s3.jar(), tmp_path_factory.mktemp("s3"), buckets=("lake", "gated", "hasty", "rest", "single", "lenient")
+    )
     yield running
     running.stop()
 
@@ -72,10 +74,15 @@ def on_s3(
         Depot("alone", "iceberg", str(root / "alone"), Catalog("hadoop")),
         lakes.impatient(root),
         Depot("events", "delta", "s3a://lake/events"),
+        Depot("lenient", "delta", "s3a://lenient/events", conf=_LENIENT),
         *lakes.of_files(root),
     )
     with lakes.opened(depots, database.url_of("metastore"), store.data, root) as lake:
         yield lake
+
+
+_LENIENT = {"spark.hadoop.fs.s3a.bucket.lenient.create.conditional.enabled": "false"}
+"""As if the store did not refuse to create a file that exists."""
 
 
 def _hasty(gate: Gate) -> dict[str, str]:

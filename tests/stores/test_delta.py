@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +11,29 @@ import pytest
 from catchment.engine import packages
 from catchment.engine.protocol import Facts
 from catchment.plan.model import Dataset, JobPlan, Rewrite
-from tests.concurrency.waiting import until
-from tests.servers.s3 import S3Server
-from tests.spark.lake import LiveEngine, maintaining, writing
+from tests.concurrency.waiting import until, worker_of
+from tests.ledgers import end_leases
+from tests.servers.gate import Gate
+from tests.servers.s3 import SECRET, S3Server
+from tests.spark.lake import UNPREPARED, LiveEngine, by, engine_plan, maintaining, writing
 from tests.spark.racing import race
 from tests.stores.lakes import Lake
 
 JOBS, ROUNDS = 8, 20
+
+
+@pytest.fixture(scope="module")
+def older(on_s3: Lake, store: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveEngine, Gate]]:
+    """An engine on the older line of Spark, and the gate through which it reaches the store."""
+    gate = Gate(store.endpoint)
+    conf = {**store.spark_conf(), "spark.hadoop.fs.s3a.endpoint": gate.endpoint}
+    depots = replace(on_s3.depot("events"), conf=conf), on_s3.depot("lenient")
+    plan = engine_plan(*depots, key="older", metastore=on_s3.metastore, conf=UNPREPARED, spark="3.5")
+    engine = LiveEngine(plan, tmp_path_factory.mktemp("older"), (SECRET,))
+    engine.ready(patience=280)
+    yield engine, gate
+    engine.process.stop(grace=5)
+    gate.stop()
 
 
 def appending(target: Dataset, number: int) -> JobPlan:
@@ -40,22 +58,30 @@ def test_two_engines_append_at_once_and_a_third_is_killed(on_s3: Lake, tmp_path:
     assert ids(there, target) == list(range(10 * (JOBS + 1)))
 
 
-@pytest.mark.exhaustive
-@pytest.mark.slow
-def test_a_compaction_takes_the_lease_for_its_commit_alone(on_s3: Lake, tmp_path: Path) -> None:
-    target = Dataset("dataos://events:raw/small", "events", "delta", "raw", "small", "s3a://lake/events/raw/small")
-    here, there, place = on_s3.here, on_s3.there, str(target.path)
-    for number in range(4):
-        here.run(appending(target, number))
-    many = len(on_s3.files(place))
-    with on_s3.ledger() as filled:
-        lease = filled.store.leases.acquire(f"table/{place}", "a writer who takes his time", 600.0)
-        waiting = here.start_maintenance(target, Rewrite())
-        until(lambda: len(on_s3.files(place)) > many)  # it rewrites while others may commit
+def compact_while_leased(lake: Lake, engine: LiveEngine, target: Dataset) -> None:
+    """Compact a table whose lease somebody holds: the files are rewritten, and the commit waits."""
+    many = len(lake.files(str(target.path)))
+    with lake.ledger() as filled:
+        lease = filled.store.leases.acquire(f"table/{target.path}", "a writer who takes his time", 600.0)
+        waiting = engine.start_maintenance(target, Rewrite())
+        until(lambda: len(lake.files(str(target.path))) > many)
         assert not waiting.is_answered()
         filled.store.leases.release(lease)
     assert isinstance(waiting.answer(), Facts)
-    assert here.health(target).files == 1
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_where_the_store_refuses_nothing_a_compaction_takes_the_lease_for_its_commit_alone(
+    on_s3: Lake, older: tuple[LiveEngine, Gate], tmp_path: Path
+) -> None:
+    target = Dataset("dataos://lenient:raw/small", "lenient", "delta", "raw", "small", "s3a://lenient/events/raw/small")
+    here, there = on_s3.here, on_s3.there
+    for number, engine in enumerate((here, older[0])):
+        here.run(appending(target, 2 * number))
+        here.run(appending(target, 2 * number + 1))
+        compact_while_leased(on_s3, engine, target)
+        assert here.health(target).files == 1
     for fault in ("before-swap", "swap-applied"):
         there.run(appending(target, 4))
         there.run(appending(target, 5))
@@ -66,10 +92,35 @@ def test_a_compaction_takes_the_lease_for_its_commit_alone(on_s3: Lake, tmp_path
 
 
 @pytest.mark.slow
-def test_of_two_commits_of_one_version_s3_refuses_one(on_s3: Lake, store: S3Server, tmp_path: Path) -> None:
-    jars = packages.install(on_s3.here.plan, print).jars
-    won = race("s3a://lake/raced/t/_delta_log", jars, store.spark_conf(), ROUNDS)
+def test_of_two_commits_of_one_version_s3_refuses_one(
+    on_s3: Lake, older: tuple[LiveEngine, Gate], store: S3Server
+) -> None:
+    sparks = packages.install(on_s3.here.plan, print), packages.install(older[0].plan, print)
+    won = race("s3a://lake/raced/t/_delta_log", sparks, store.spark_conf(), ROUNDS)
     assert all(one != two for one, two in won)
     log = store.data / "lake" / "raced" / "t" / "_delta_log"
     names = [(log / f"{version:020}.json").read_text() for version in range(ROUNDS)]
     assert names == ["one\n" if one else "two\n" for one, _ in won]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["append", "overwrite-partitions"])
+def test_a_commit_that_an_older_spark_sends_too_late_is_refused(
+    on_s3: Lake, older: tuple[LiveEngine, Gate], fresh: str, mode: str
+) -> None:
+    def adding(number: int, mode: str = "append") -> JobPlan:
+        sql = f"SELECT id, {number} AS part FROM range({10 * number}, {10 * number + 10})"
+        return writing(sql, target, name=f"job-{number}", mode=mode, partitions=(by("identity", "part"),))
+
+    target = Dataset(f"dataos://events:raw/{fresh}", "events", "delta", "raw", fresh, f"s3a://lake/events/raw/{fresh}")
+    engine, gate = older
+    created = int(on_s3.here.run(adding(0))[0].snapshot_id or 0)
+    gate.close("hold", at=rf"PUT .*/{fresh}/_delta_log/0*{created + 1}\.json", seconds=600, only=True)
+    late = engine.start_job(adding(1, mode))
+    until(lambda: bool(gate.refused))  # it has seen that there is no such version
+    with on_s3.ledger() as filled:
+        end_leases(filled.store, worker_of(engine))
+    assert on_s3.here.run(adding(2))[0].snapshot_id == str(created + 1)
+    gate.open()
+    assert late.done()[0].rows == 10
+    assert ids(on_s3.there, target) == list(range(30))

@@ -25,7 +25,8 @@ def test_statements_that_look_into_the_log_from_tasks_find_it(here: LiveEngine, 
 @pytest.mark.slow
 def test_of_two_commits_of_one_version_one_is_refused(here: LiveEngine, tmp_path: Path) -> None:
     log = tmp_path / "t" / "_delta_log"
-    won = race(str(log), packages.install(here.plan, print).jars, {}, ROUNDS)
+    spark = packages.install(here.plan, print)
+    won = race(str(log), (spark, spark), {}, ROUNDS)
     assert all(one != two for one, two in won)
     names = [(log / f"{version:020}.json").read_text() for version in range(ROUNDS)]
     assert names == ["one\n" if one else "two\n" for one, _ in won]

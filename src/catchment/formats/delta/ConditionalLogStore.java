@@ -97,13 +97,17 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
         }
         Boolean known = (Boolean) REFUSES.get(place);
         if (known == null) {
-            known = Boolean.valueOf(isLocal(files) || files.hasPathCapability(directory, CONDITION));
+            known = Boolean.valueOf(isLocal(files) || isConditional(files, directory));
             if (known.booleanValue()) {
                 known = Boolean.valueOf(tried(directory, conf));
             }
             REFUSES.put(place, known);
         }
         return known.booleanValue();
+    }
+
+    private static boolean isConditional(FileSystem files, Path directory) throws IOException {
+        return files.hasPathCapability(directory, CONDITION) || ConditionalPut.isPossible(files);
     }
 
     private static boolean tried(Path directory, Configuration conf) throws IOException {
@@ -130,10 +134,14 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
             return;
         }
         try {
-            FSDataOutputStream out =
-                (FSDataOutputStream) files.createFile(path).create().must(CONDITION, true).build();
-            out.write(content);
-            out.close();
+            if (files.hasPathCapability(path, CONDITION)) {
+                FSDataOutputStream out =
+                    (FSDataOutputStream) files.createFile(path).create().must(CONDITION, true).build();
+                out.write(content);
+                out.close();
+            } else {
+                ConditionalPut.create(files, path, content);
+            }
         } catch (IOException failed) {
             if (!files.exists(path)) {
                 throw failed;

@@ -15,18 +15,19 @@ from catchment.jvm.classes import Jvm
 CLASS = "catchment.delta.ConditionalLogStore"
 SOURCE = Path(__file__).with_name("ConditionalLogStore.java")
 SCHEMES = ("file", "s3", "s3a")
-CONDITIONAL_SINCE = (3, 4, 2)
-"""The first Hadoop whose S3 client can create a file only if it does not exist."""
+PUT_CLASS = "catchment.delta.ConditionalPut"
+PUT_SOURCE = Path(__file__).with_name("ConditionalPut.java")
 
 
 def install(spark: SparkSession) -> None:
     """Make Delta use our log store, unless the user has configured one. Without it, commits need the table's lease."""
     conf = spark.sparkContext._jsc.sc().conf()
-    free = [scheme for scheme in SCHEMES if not conf.contains(key(scheme)) and _is_possible(spark, scheme)]
+    free = [scheme for scheme in SCHEMES if not conf.contains(key(scheme))]
     if not free:
         return
     try:
         swap_gate.install(spark)
+        java_source.load(spark, PUT_CLASS, PUT_SOURCE)
         java_source.load(spark, CLASS, SOURCE)
     except Exception:
         logging.getLogger(__name__).warning("no log store that refuses a second commit", exc_info=True)
@@ -61,8 +62,3 @@ def _path(spark: SparkSession, place: str) -> tuple[Any, Any]:
 def _is_used(spark: SparkSession, path: Any, settings: Any) -> bool:
     scheme = str(path.getFileSystem(settings).getUri().getScheme())
     return bool(spark.sparkContext._jsc.sc().conf().get(key(scheme), "") == CLASS)
-
-
-def _is_possible(spark: SparkSession, scheme: str) -> bool:
-    version = str(Jvm.of(spark)("org.apache.hadoop.util.VersionInfo").getVersion())
-    return scheme == "file" or tuple(int(part) for part in version.split("-")[0].split(".")[:3]) >= CONDITIONAL_SINCE

@@ -127,5 +127,4 @@ def needs_table_lease(spark: SparkSession, path: str) -> bool:
     # A log store that the user has configured for a scheme is trusted.
     if scheme in SAFE_SCHEMES or used not in ("", log_store.CLASS):
         return False
-    # On S3, engines on the older line of Spark cannot be refused, so all commits take the lease.
-    return scheme != "file" or not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")
+    return not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")

@@ -142,7 +142,7 @@ def _attempt(log: Log, frame: DataFrame, write: Write, writer: Writer, listener:
 
 def _merge(log: Log, frame: DataFrame, write: Write, clauses: Merge, writer: Writer, listener: Listener) -> Committed:
     """Merge under the table's lease: one statement reads, writes and commits, and appends would overtake it again."""
-    with table_lease(writer.store, log.path, writer.owner, listener, spark_progress(log.spark)):
+    with _lease(log, writer, listener):
         listener.check()
         faults.point("before-own-commit")
         merge(log.spark, frame, write, clauses)
@@ -182,7 +182,8 @@ def _table(log: Log, frame: DataFrame, write: Write, writer: Writer, listener: L
     head, dataset = log.head(), write.output.dataset
     if head is not None and is_known(log.spark, dataset):
         return head
-    with _commit_lease(log, writer, listener):
+    # Of two engines that create it, the store would refuse one, whose job would fail.
+    with _lease(log, writer, listener):
         _make(log, frame, write) if log.head() is None else give_name(log.spark, dataset)
     return require_head(log.spark, dataset)
 
@@ -201,8 +202,10 @@ def _make(log: Log, frame: DataFrame, write: Write) -> None:
 
 def _commit_lease(log: Log, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
     """Hold the table's lease if the store could lose commits."""
-    if not needs_table_lease(log.spark, log.path):
-        return nullcontext()
+    return _lease(log, writer, listener) if needs_table_lease(log.spark, log.path) else nullcontext()
+
+
+def _lease(log: Log, writer: Writer, listener: Listener) -> AbstractContextManager[None]:
     # Named after the path, so that a table has one lease under all of its names.
     return table_lease(writer.store, log.path, writer.owner, listener, spark_progress(log.spark))
 
