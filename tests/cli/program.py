@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.spark.hosts import GATEWAY_FILE, PROCESSES, Host
+from tests.spark.processes.attached import LENT
 
 MARK = "CATCHMENT_TEST_MARK"
 PROGRAM = str(Path(sys.executable).parent / "catchment")
@@ -48,6 +49,11 @@ def entry(java: Host | None) -> tuple[list[str], dict[str, str]]:
     if java is None:
         return [PROGRAM], {}
     return [sys.executable, str(PROCESSES / "attached.py")], {GATEWAY_FILE: str(java.gateway_file)}
+
+
+def lending(java: Host) -> dict[str, str]:
+    """Variables with which the program lends a Java to the services that it starts, too."""
+    return {"PYTHONPATH": str(PROCESSES / "lent"), LENT: str(java.gateway_file)}
 
 
 @dataclass

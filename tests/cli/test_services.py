@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,34 @@ from catchment.store import open_store
 from tests.cli import program, projects
 from tests.cli.program import PROGRAM, wait_until
 from tests.cli.test_lifetimes import NEVER_ENDS
+from tests.spark.hosts import Host
 
 FIELDS = {
     *("name", "kind", "status", "command", "directory", "host", "pid", "started", "finished", "exit_code", "error"),
     *("restart", "restarts", "log"),
 }
+ENDLESS = """\
+name: endless
+version: v1
+type: workflow
+workflow:
+  dag:
+    - name: arrivals
+      spec:
+        stack: flare:7.0
+        stackSpec:
+          job:
+            inputs:
+              - name: arriving
+                dataset: dataos://dropzone:none/arriving?acl=r
+                format: json
+                isStream: true
+                schemaType: spark
+                schemaString: "id BIGINT"
+            outputs:
+              - {name: arriving, dataset: "dataos://lakehouse:raw/arrived?acl=rw", options: {saveMode: append}}
+            streaming: {outputMode: append}
+"""
 YEARLY = "  schedule: {cron: '0 0 1 1 *', timezone: UTC}\n  dag:"
 PATIENCE = 200.0
 """Seconds; a Java starts slowly on a busy machine."""
@@ -36,9 +59,10 @@ class Shop:
     """A project with a schedule that has nothing to do for months."""
 
     root: Path
+    env: dict[str, Any] = field(default_factory=dict)
 
     def call(self, *arguments: str) -> program.Answer:
-        return program.call(*arguments, cwd=self.root)
+        return program.call(*arguments, cwd=self.root, **self.env)
 
     def data(self, *arguments: str) -> Any:
         answer = self.call(*arguments, "-o", "json")
@@ -83,6 +107,12 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
             kill(service["pid"])
             child = made.child(service["name"])
             wait_until(partial(is_gone, child), "the command ends by itself")
+
+
+@pytest.fixture
+def with_java(shop: Shop, lent: Host) -> Shop:
+    """The same, and its services have engines that start in a second."""
+    return Shop(shop.root, program.lending(lent))
 
 
 def kill(pid: int) -> None:
@@ -212,3 +242,49 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_run_when_it_is_restarted(sh
     assert (again["run_id"], again["status"]) == (run["run_id"], "succeeded")
     attempts = {job["name"]: job["attempts"] for job in shop.data("runs", run["run_id"])["jobs"]}
     assert attempts == {"fast": 1, "slow": 2}
+
+
+@pytest.mark.slow
+def test_a_stream_as_a_service_goes_on_where_it_was_killed(with_java: Shop) -> None:
+    shop = with_java
+    (shop.root / "endless.yaml").write_text(ENDLESS)
+    arrives(shop, 1)
+    service = shop.data("run", "endless.yaml", "--detach", "--restart", "on-failure")
+    shop.await_log(service["name"], "batch 0: 1 row")
+    first = shop.child(service["name"])
+    kill(first)
+    arrives(shop, 2)
+    shop.await_log(service["name"], "batch 1: 1 row")
+    assert (shop.show(service["name"])["restarts"], shop.child(service["name"]) != first) == (1, True)
+    (run,) = shop.data("runs")["runs"]
+    assert run["status"] == "running"
+    stopped = shop.data("services", "stop", service["name"])
+    assert (stopped["status"], stopped["exit_code"]) == ("stopped", 130)
+    found = shop.data("query", "SELECT id FROM lakehouse.raw.arrived ORDER BY id")
+    assert found["rows"] == [[1], [2]]
+
+
+def arrives(shop: Shop, number: int) -> None:
+    """Put a file with one row where the stream reads; it arrives whole."""
+    place = shop.root / "dropzone" / "arriving"
+    place.mkdir(exist_ok=True)
+    (shop.root / "row").write_text(f'{{"id": {number}}}\n')
+    (shop.root / "row").rename(place / f"{number}.json")
+
+
+@pytest.mark.slow
+def test_the_upkeep_of_the_lake_as_a_service(with_java: Shop) -> None:
+    shop = with_java
+    with (shop.root / "catchment.yaml").open("a") as file:
+        file.write("maintain: {lakehouse: {small_files: 2, quiet: 0s}}\n")
+    (shop.root / "once.yaml").write_text(projects.workflow("once", projects.job("one", "SELECT trip_id FROM trips")))
+    for _ in range(2):
+        assert shop.call("run", "once.yaml").code == 0
+    service = shop.data("maintain", "--detach")
+    assert (service["name"], service["kind"]) == ("maintain-lake", "maintain")
+    shop.await_log("maintain-lake", "files became 1")
+    stopped = shop.data("services", "stop", "maintain-lake")
+    assert (stopped["status"], stopped["exit_code"], stopped["error"]) == ("stopped", 0, None)
+    assert shop.data("table", "health", "dataos://lakehouse:raw/trips")["files"] == 1
+    found = shop.data("query", "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips")
+    assert found["rows"] == [[40, 20]]

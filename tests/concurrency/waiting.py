@@ -47,3 +47,8 @@ def until(reached: Callable[[], bool]) -> None:
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def sleep_until(moment: float) -> None:
+    """Return at a moment of `time.monotonic`, for tests of how long something may take; at once if it has passed."""
+    time.sleep(max(0.0, moment - time.monotonic()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from catchment.plan.model import Dataset, JobPlan
 from tests.concurrency.invariants import check, ids
-from tests.concurrency.waiting import until
+from tests.concurrency.waiting import sleep_until, until
 from tests.servers import postgres
 from tests.servers.gate import Gate
 from tests.servers.postgres import PostgresServer
@@ -19,6 +20,8 @@ from tests.stores import lakes
 from tests.stores.lakes import Lake, appending
 
 FOR_EVER = 600.0
+OUTAGES = pytest.mark.parametrize("seconds", [0, pytest.param(60, marks=pytest.mark.exhaustive)])
+"""How long a server is away, at least: until all have noticed, or as long as restarts may take."""
 pytestmark = pytest.mark.slow
 
 
@@ -31,8 +34,9 @@ def running_again(store: S3Server, gate: Gate) -> Iterator[S3Server]:
         store.start()
 
 
+@OUTAGES
 def test_eight_writers_wait_for_a_store_that_is_stopped(
-    on_s3: Lake, gate: Gate, running_again: S3Server, fresh: str
+    on_s3: Lake, gate: Gate, running_again: S3Server, fresh: str, seconds: int
 ) -> None:
     # Every writer puts at least one object whose name tells whose it is.
     targets = [table(fresh, "gated")] * 4 + [delta(f"{fresh}x{n}") for n in (4, 5)] + [parquet(fresh)] * 2
@@ -44,8 +48,10 @@ def test_eight_writers_wait_for_a_store_that_is_stopped(
     pending = [(on_s3.here, on_s3.there)[n % 2].start_job(job) for n, job in enumerate(jobs)]
     await_all(gate, marks)  # each is in the middle of a file
     running_again.stop()
+    stopped = time.monotonic()
     gate.open()
     await_all(gate, marks)  # the server is gone, and each has been told so
+    sleep_until(stopped + seconds)
     assert not any(each.is_answered() for each in pending)
     running_again.start()
 
@@ -88,8 +94,9 @@ def catalog() -> Iterator[PostgresServer]:
     running.stop()
 
 
+@OUTAGES
 def test_writers_wait_for_a_catalog_that_is_stopped(
-    on_s3: Lake, store: S3Server, catalog: PostgresServer, fresh: str, tmp_path: Path
+    on_s3: Lake, store: S3Server, catalog: PostgresServer, fresh: str, tmp_path: Path, seconds: int
 ) -> None:
     depot = lakes.in_postgresql("stopped", "s3a://lake/stopped", catalog.port)
     metastore = f"sqlite:///{tmp_path}/metastore.db"
@@ -98,10 +105,13 @@ def test_writers_wait_for_a_catalog_that_is_stopped(
         for n, engine in enumerate(engines):
             engine.run(appending(fresh, 10 * n, f"before-{n}", "stopped"))
         catalog.pause()
+        stopped = time.monotonic()
         try:
             pending = [engines[n % 2].start_job(appending(fresh, 10 * n, f"job-{n}", "stopped")) for n in range(2, 6)]
             told = [each.wait_for("warning").data["message"] for each in pending]
             assert all("the catalog of stopped cannot be reached" in message for message in told)
+            sleep_until(stopped + seconds)
+            assert not any(each.is_answered() for each in pending)
         finally:
             catalog.start()
         assert [each.done()[0].rows for each in pending] == [10] * 4

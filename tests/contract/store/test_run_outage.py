@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from catchment.project.model import Engine, Project
 from catchment.run import run_history
 from catchment.store import Store, open_store
 from catchment.store.database import PAUSE_SECONDS
-from tests.concurrency.waiting import until
+from tests.concurrency.waiting import sleep_until, until
 from tests.servers.postgres import PostgresServer
 from tests.unit.run.conftest import QUICK, Lab, job
 
 
+@pytest.mark.parametrize("seconds", [0, pytest.param(45, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_a_run_waits_for_its_metastore(
-    server: PostgresServer, schema_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: PostgresServer, schema_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: int
 ) -> None:
     lab = Lab(tmp_path, Project(tmp_path, None, schema_url, {}, {"default": Engine("default")}))
     go_on, results = tmp_path / "go-on", list[run.Run]()
@@ -31,11 +33,14 @@ def test_a_run_waits_for_its_metastore(
     running.start()
     until(lambda: len(lab.trace("begin")) == 1)
     server.pause()
+    stopped = time.monotonic()
     try:
         go_on.touch()
         until(lambda: len(lab.trace("end")) == 1)  # the end of the job is to be recorded now
         with caplog.at_level(logging.WARNING):
             until(lambda: "renewing the lease" in caplog.text)
+        sleep_until(stopped + seconds)
+        assert not results
     finally:
         server.start()
     running.join(60)

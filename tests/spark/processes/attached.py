@@ -15,6 +15,8 @@ from catchment.plan.model import EnginePlan
 
 GATEWAY_FILE = "CATCHMENT_TEST_GATEWAY_FILE"
 """The same as in `tests.spark.hosts`."""
+LENT = "CATCHMENT_TEST_LENT_GATEWAY_FILE"
+"""Where `lent/sitecustomize.py` finds the file."""
 GUEST = (sys.executable, str(Path(__file__).parent / "guest.py"))
 
 _made = EngineProcess.__init__

@@ -198,7 +198,15 @@ def start() -> None:
     say("ready", spark_version="0", application_id="scripted")
 
 
+def heartbeats() -> None:
+    """Say again and again that this engine is alive: one that is silent for long counts as lost."""
+    while True:
+        time.sleep(5.0)
+        say("alive")
+
+
 def main() -> None:
+    threading.Thread(target=heartbeats, daemon=True).start()
     for line in sys.stdin:
         command = json.loads(line)
         kind = command["kind"]
