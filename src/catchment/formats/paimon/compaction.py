@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.errors import CommitConflict
+from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Facts, MaintenanceResult
@@ -24,7 +24,7 @@ from catchment.formats.paimon.health import DEFAULT_PARTITION, target_size, valu
 from catchment.formats.paimon.inspection import DataFile, data_files
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshot_files import COMPACTION
-from catchment.formats.paimon.table import Table, require_table
+from catchment.formats.paimon.table import CROSS_PARTITION, Table, require_table
 from catchment.formats.partition_values import PartitionColumn, partition_condition, text_literal
 from catchment.formats.rewrite_options import check_rewrite
 from catchment.formats.swap_gate import Lease, leased_swaps
@@ -62,8 +62,14 @@ class Compaction:
     ) -> Compaction:
         """A compaction; raises if the request is not valid."""
         check_rewrite(dataset, operation, sorts=True, filters=True)
-        user = COMPACTION.format(metastore)
-        made = cls(spark, dataset, listener, operation, require_table(spark, dataset), user)
+        table = require_table(spark, dataset)
+        if table.bucket_mode == CROSS_PARTITION:
+            raise JobError(
+                f"Paimon cannot compact {dataset.address} on Spark: its primary key lacks a partition column",
+                code="unsupported-actions",
+                hint="compact it with Flink, or give it a key with all columns that it is partitioned by",
+            )
+        made = cls(spark, dataset, listener, operation, table, COMPACTION.format(metastore))
         made._condition(*operation.partitions)  # refuses a wrong partition before anything is done
         return made
 
