@@ -85,6 +85,8 @@ class TableShape:
     keys: tuple[str, ...]
     partitions: tuple[str, ...]
     properties: Mapping[str, str]
+    mode: str = "append"
+    """How the workflow writes it."""
 
 
 Problem = tuple[str, str, str]

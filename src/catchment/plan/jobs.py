@@ -197,7 +197,8 @@ class Resolver:
             return
         keys, partitions = ([each.column for each in these] for these in (given.primary_key, given.partitions))
         where = given.primary_key[0].where if given.primary_key else given.option_places.get("properties", given.where)
-        for code, message, hint in traits.check_shape(TableShape(tuple(keys), tuple(partitions), given.properties)):
+        shape = TableShape(tuple(keys), tuple(partitions), given.properties, given.mode)
+        for code, message, hint in traits.check_shape(shape):
             self.findings.error(code, message, where, hint)
 
     def _action(self, given: Action, job: Job, inputs: tuple[InputPlan, ...]) -> ActionPlan | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from catchment.errors import EngineLost
 from catchment.plan.model import Dataset
 from tests.concurrency.waiting import await_sleep, worker_of
 from tests.ledgers import Filled, describe, end_leases, forget_engine, forget_tail, packed_lines
-from tests.spark.lake import LiveEngine, by, writing
+from tests.spark.lake import HERE, LiveEngine, by, writing
 from tests.spark.paimon.jobs import appending, await_sealed, ids, keyed, lease_held, snapshots, with_output
 
 pytestmark = pytest.mark.slow
@@ -54,16 +55,24 @@ def test_keys_nulls_and_functions_that_are_missing_write_nothing(here: LiveEngin
     missing = here.fail(keyed(sql, target, "ident"))
     assert (missing.code, missing.where.line if missing.where else None) == ("column-not-found", 40)
     bare = here.fail(keyed(sql, target, merge_engine="aggregation", fields__amount__aggregate_function="sum"))
-    assert bare.code == "aggregation-without-function"
+    assert (bare.code, bare.where) == ("aggregation-without-function", HERE)
     assert "name" in bare.message
     assert str(target.table) not in str(here.inspect("tables", target))
     here.run(keyed(sql, target))
     null = here.fail(keyed("SELECT IF(id = 2, NULL, id) AS id, id AS amount, 'y' AS name FROM range(3)", target))
-    assert null.code == "null-in-required-column"
+    assert (null.code, null.where) == ("null-in-required-column", HERE)
     other = here.fail(keyed(sql, target, "name"))
     assert (other.code, other.where.line if other.where else None) == ("primary-key-differs", 40)
     assert here.rows(f"SELECT * FROM {target.identifier} ORDER BY id") == [(n, 2 * n, "x") for n in range(3)]
     assert here.inspect("table", target)["properties"]["write-only"] == "true"
+    parted = replace(target, address=f"{target.address}-parted", table=f"{target.table}parted")
+    nowhere = with_output(
+        keyed("SELECT id, IF(id = 2, NULL, 'a') AS day FROM range(3)", parted, "id", "day"),
+        partitions=(by("identity", "day"),),
+    )
+    null = here.fail(nowhere)
+    assert (null.code, null.where) == ("null-in-required-column", HERE)
+    assert str(parted.table) not in str(here.inspect("tables", parted))
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

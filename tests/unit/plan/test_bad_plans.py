@@ -230,18 +230,34 @@ SHAPES = {
         "primary-key-lacks-partition",
         "primaryKey: [id], partitionBy: [day], properties: {bucket: '4'}",
     ),
+    "partitions that keys leave": (
+        "overwrite-unsupported",
+        "primaryKey: [id], partitionBy: [day], properties: {overwrite-mode: dynamic}",
+    ),
+    "rows that stay in the partition of their key": (
+        "overwrite-unsupported",
+        "primaryKey: [id], partitionBy: [day], properties: {merge-engine: first-row}",
+    ),
 }
 
 
 @pytest.mark.parametrize(("code", "options"), SHAPES.values(), ids=SHAPES)
 def test_a_paimon_table_that_makes_no_sense(tmp_path: Path, code: str, options: str) -> None:
-    text = flow(J("a", write="dataos://pond:raw/x?acl=rw", options=f"paimon: {{{options}}}", compute="old"))
+    written = {"write": "dataos://pond:raw/x?acl=rw", "mode": "overwrite", "options": f"paimon: {{{options}}}"}
+    text = flow(J("a", **written, compute="old"))
     (found,) = prepare(tmp_path, text, POND).diagnostics
     assert found.where is not None
     key = "primaryKey: [" if "primaryKey" in options else "properties:"
     lines = text.splitlines()
     place = lines[found.where.line - 1].index(key) + (len(key) if key.endswith("[") else 0)
     assert (found.code, found.where.column) == (code, place + 1)
+
+
+@pytest.mark.parametrize(("mode", "key"), [("append", "id"), ("overwrite", "id"), ("overwrite", "id, day")])
+def test_a_paimon_table_that_can_be_written(tmp_path: Path, mode: str, key: str) -> None:
+    options = f"paimon: {{primaryKey: [{key}], partitionBy: [day]}}"
+    job = J("a", write="dataos://pond:raw/x?acl=rw", mode=mode, options=options, compute="old")
+    assert prepare(tmp_path, flow(job), POND).diagnostics == ()
 
 
 def test_a_primary_key_of_a_table_that_has_none(tmp_path: Path) -> None:

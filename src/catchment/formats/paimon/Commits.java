@@ -143,11 +143,13 @@ public final class Commits {
     static final class CompactingCatalog implements InvocationHandler {
         private final Catalog inner;
         private final long files;
+        private final String user;
         private final String gate;
 
-        CompactingCatalog(Catalog inner, long files, String gate) {
+        CompactingCatalog(Catalog inner, long files, String user, String gate) {
             this.inner = inner;
             this.files = files;
+            this.user = user;
             this.gate = gate;
         }
 
@@ -158,22 +160,22 @@ public final class Commits {
             } catch (InvocationTargetException thrown) {
                 throw thrown.getCause();
             }
-            return answer instanceof FileStoreTable ? compacting((FileStoreTable) answer, files, gate) : answer;
+            return answer instanceof FileStoreTable ? compacting((FileStoreTable) answer, files, user, gate) : answer;
         }
     }
 
     /**
      * Makes a Spark catalog return tables for compaction until `restore`; returns its inner catalog. Paimon's procedure
      * commits by itself: on a local disk it would replace a snapshot that others have just written, and it would expire
-     * snapshots that others need. In a table without a key, `files` small files become one. If a gate is named, swaps
-     * wait there.
+     * snapshots that others need. In a table without a key, `files` small files become one. The name of the commit user
+     * begins with `user`. If a gate is named, swaps wait there.
      */
-    public static Object guard(Object sparkCatalog, long files, String gate) throws Exception {
+    public static Object guard(Object sparkCatalog, long files, String user, String gate) throws Exception {
         Field field = sparkCatalog.getClass().getDeclaredField("catalog");
         field.setAccessible(true);
         Object before = field.get(sparkCatalog);
         Class[] kinds = new Class[] {Catalog.class};
-        InvocationHandler handler = new CompactingCatalog((Catalog) before, files, gate);
+        InvocationHandler handler = new CompactingCatalog((Catalog) before, files, user, gate);
         field.set(sparkCatalog, Proxy.newProxyInstance(Catalog.class.getClassLoader(), kinds, handler));
         return before;
     }
@@ -185,7 +187,7 @@ public final class Commits {
         field.set(sparkCatalog, before);
     }
 
-    private static FileStoreTable compacting(FileStoreTable table, long files, String gate) {
+    private static FileStoreTable compacting(FileStoreTable table, long files, String user, String gate) {
         FileStoreTable own = linking(table);
         if (gate != null) {
             own = FileStoreTableFactory.create(
@@ -196,6 +198,7 @@ public final class Commits {
         options.put("snapshot.num-retained.max", String.valueOf(Integer.MAX_VALUE));
         // Paimon leaves fewer files alone; the request for a compaction has already decided that it is worthwhile.
         options.put("compaction.max.file-num", String.valueOf(files));
+        options.put("commit.user-prefix", user);
         return own.copy(options);
     }
 

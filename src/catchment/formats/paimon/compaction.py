@@ -16,14 +16,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from catchment.commit.listener import Listener
-from catchment.errors import CommitConflict
+from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Facts, MaintenanceResult
 from catchment.formats.paimon.health import DEFAULT_PARTITION, target_size, values_of
 from catchment.formats.paimon.inspection import DataFile, data_files
 from catchment.formats.paimon.java import commits
-from catchment.formats.paimon.table import Table, require_table
+from catchment.formats.paimon.snapshot_files import COMPACTION
+from catchment.formats.paimon.table import CROSS_PARTITION, Table, require_table
 from catchment.formats.partition_values import PartitionColumn, partition_condition, text_literal
 from catchment.formats.rewrite_options import check_rewrite
 from catchment.formats.swap_gate import Lease, leased_swaps
@@ -52,12 +53,23 @@ class Compaction:
     listener: Listener
     operation: Rewrite
     table: Table
+    user: str
+    """The user name of its commits: Paimon commits sorted rows as an overwrite, which must not look like a rival's."""
 
     @classmethod
-    def of(cls, spark: SparkSession, dataset: Dataset, listener: Listener, operation: Rewrite) -> Compaction:
+    def of(
+        cls, spark: SparkSession, dataset: Dataset, listener: Listener, operation: Rewrite, metastore: str
+    ) -> Compaction:
         """A compaction; raises if the request is not valid."""
         check_rewrite(dataset, operation, sorts=True, filters=True)
-        made = cls(spark, dataset, listener, operation, require_table(spark, dataset))
+        table = require_table(spark, dataset)
+        if table.bucket_mode == CROSS_PARTITION:
+            raise JobError(
+                f"Paimon cannot compact {dataset.address} on Spark: its primary key lacks a partition column",
+                code="unsupported-actions",
+                hint="compact it with Flink, or give it a key with all columns that it is partitioned by",
+            )
+        made = cls(spark, dataset, listener, operation, table, COMPACTION.format(metastore))
         made._condition(*operation.partitions)  # refuses a wrong partition before anything is done
         return made
 
@@ -140,8 +152,8 @@ class Compaction:
     def _guarded(self, part: Part, lease: Lease) -> AbstractContextManager[None]:
         """Prepare tables for the procedure; swaps hold the lease if the store accepts two snapshots with one number."""
         if self._needs_lease() or not self.table.is_unguarded:
-            return guarded(self.spark, self.dataset.depot, part.files)
-        return gated(self.spark, self.dataset.depot, part.files, self.table.location, lease)
+            return guarded(self.spark, self.dataset.depot, part.files, self.user)
+        return gated(self.spark, self.dataset.depot, part.files, self.user, self.table.location, lease)
 
     def _call_again(self, part: Part, lease: Lease) -> None:
         """Call the procedure, and again if others have replaced files that it was compacting."""
@@ -180,17 +192,17 @@ class Compaction:
 
 
 @contextmanager
-def gated(spark: SparkSession, depot: str, files: int, place: str, lease: Lease) -> Iterator[None]:
+def gated(spark: SparkSession, depot: str, files: int, user: str, place: str, lease: Lease) -> Iterator[None]:
     """The same as `guarded`, and each swap holds the lease."""
-    with leased_swaps(spark, place, lease), guarded(spark, depot, files, place):
+    with leased_swaps(spark, place, lease), guarded(spark, depot, files, user, place):
         yield
 
 
 @contextmanager
-def guarded(spark: SparkSession, depot: str, files: int, gate: str | None = None) -> Iterator[None]:
+def guarded(spark: SparkSession, depot: str, files: int, user: str, gate: str | None = None) -> Iterator[None]:
     """Make the session's catalog return tables whose commits never replace a snapshot and never expire one."""
     catalog = spark._jsparkSession.sessionState().catalogManager().catalog(depot)
-    before = commits(spark).guard(catalog, files, gate)
+    before = commits(spark).guard(catalog, files, user, gate)
     try:
         yield
     finally:

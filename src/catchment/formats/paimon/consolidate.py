@@ -22,7 +22,7 @@ from catchment.formats.paimon import commit_errors, sealed_messages
 from catchment.formats.paimon.java import commits, has_moved
 from catchment.formats.paimon.snapshot_files import CHANGE_ROWS, FENCE, Snapshot
 from catchment.formats.paimon.snapshots import History, user_of
-from catchment.formats.paimon.table import Table
+from catchment.formats.paimon.table import CROSS_PARTITION, Table
 from catchment.formats.publish_errors import fate_unknown, overtaken
 from catchment.jvm.causes import JVM_ERRORS
 from catchment.run_model import began_millis
@@ -149,7 +149,7 @@ class Consolidation:
         if newest is None:
             return False
         messages = sealed_messages.messages_of(self.table.spark, [write])
-        anywhere = write.intent.mode in SEE_ALL or self.table.bucket_mode == "CROSS_PARTITION"
+        anywhere = write.intent.mode in SEE_ALL or self.table.bucket_mode == CROSS_PARTITION
         span = write.intent.base.sequence, newest.id
         return bool(commits(self.table.spark).changed(self.table.java, *span, messages, anywhere))
 

@@ -99,7 +99,7 @@ class MaintainedTable:
         return self._compaction(operation).run(self._lease)
 
     def _compaction(self, operation: Rewrite) -> Compaction:
-        return Compaction.of(self.spark, self.dataset, self.listener, operation)
+        return Compaction.of(self.spark, self.dataset, self.listener, operation, self.writer.ledger.metastore)
 
     def _expire(self, operation: Expire) -> MaintenanceResult:
         """Expire the oldest snapshots, up to the first that is still needed."""

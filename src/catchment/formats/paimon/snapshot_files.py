@@ -21,6 +21,8 @@ CHANGE_ROWS = frozenset({"merge", "delete"})
 """Modes of writes that change rows which they have read."""
 FENCE = "catchment fence"
 """The user name of a fence, which is a snapshot without changes."""
+COMPACTION = "catchment compaction for {}"
+"""The user name of a compaction for a metastore; Paimon appends `_` and a random text."""
 _STAMP = '{"catchment.'
 
 
@@ -74,7 +76,9 @@ class Snapshot:
 
     def is_foreign_to(self, metastore: str) -> bool:
         """Whether it was committed without Catchment, or with another metastore."""
-        return self.user != FENCE and self.stamp.get(METASTORE) != metastore
+        if self.user == FENCE or self.user.startswith(f"{COMPACTION.format(metastore)}_"):
+            return False
+        return self.stamp.get(METASTORE) != metastore
 
     def committed(self, write_id: str) -> Committed:
         """The counts of one of its writes."""

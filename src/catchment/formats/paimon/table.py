@@ -25,7 +25,9 @@ NO_TABLE = Base("", 0, 0, None)
 """The state of a table that does not exist."""
 CATALOG = "org.apache.paimon.catalog.Catalog"
 NOT_THERE = (f"{CATALOG}$TableNotExistException", f"{CATALOG}$DatabaseNotExistException")
-TAKE_TURNS = frozenset({"HASH_DYNAMIC", "CROSS_PARTITION"})
+CROSS_PARTITION = "CROSS_PARTITION"
+"""The bucket mode of a table whose key lacks a partition column: a key may move between partitions."""
+TAKE_TURNS = frozenset({"HASH_DYNAMIC", CROSS_PARTITION})
 """Bucket modes in which each writer decides where a new key goes, so that two at once would disagree."""
 
 

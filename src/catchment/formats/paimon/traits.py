@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from catchment.project.model import Depot
 
 MERGE_ENGINE, AGGREGATION = "merge-engine", "aggregation"
-ENGINES = ("deduplicate", "partial-update", AGGREGATION, "first-row")
+DEDUPLICATE = "deduplicate"
+"""The merge engine that keeps the newest row of each key; it is the default."""
+ENGINES = (DEDUPLICATE, "partial-update", AGGREGATION, "first-row")
 DYNAMIC = "-1"
 """The value of `bucket` of a table that chooses the number of its buckets itself."""
 FUNCTION, DEFAULT_FUNCTION = "fields.{}.aggregate-function", "fields.default-aggregate-function"
@@ -137,6 +139,22 @@ def _check_buckets(shape: TableShape, buckets: str) -> Iterator[Problem]:
         message = f"the primary key lacks {', '.join(outside)}, which the table is partitioned by"
         hint = "add the column to `primaryKey`, or leave `bucket` out: Paimon then moves keys between partitions"
         yield problem("primary-key-lacks-partition", message, hint)
+    if shape.keys and outside and buckets == DYNAMIC:
+        engine = shape.properties.get(MERGE_ENGINE, DEDUPLICATE)
+        yield from check_overwrite(shape.mode, engine)
+
+
+def check_overwrite(mode: str, engine: str | None) -> Iterator[Problem]:
+    """Report an overwrite of a table whose keys may move between partitions, if it would replace other rows.
+
+    For each key that the table has in another partition, Paimon writes to that partition too: a row that deletes it,
+    or, with other merge engines, the new row itself. A dynamic overwrite would replace that whole partition.
+    """
+    if mode == "overwrite-partitions" or (mode == "overwrite" and engine != DEDUPLICATE):
+        what = "its partitions cannot be replaced" if mode == "overwrite-partitions" else "it cannot be overwritten"
+        message = f"{what}: the primary key lacks a column that the table is partitioned by"
+        hint = "add the column to `primaryKey`; or append, which replaces the rows of each key"
+        yield problem("overwrite-unsupported", message, hint)
 
 
 def check_sharing(shape: TableShape) -> Iterator[Problem]:
@@ -144,7 +162,7 @@ def check_sharing(shape: TableShape) -> Iterator[Problem]:
     if shape.keys and shape.properties.get("bucket", DYNAMIC) == DYNAMIC:
         message = "keys in dynamic buckets bear one writer at a time, so the writes take turns"
         yield problem("writers-take-turns", message, "give the table a fixed number of buckets: `bucket: 4`")
-    latest = shape.properties.get(MERGE_ENGINE, "deduplicate") == "deduplicate"
+    latest = shape.properties.get(MERGE_ENGINE, DEDUPLICATE) == DEDUPLICATE
     if shape.keys and latest and "sequence.field" not in shape.properties:
         message = "if two of them bring the same key, it is not defined which row stays"
         yield problem(

@@ -12,7 +12,7 @@ from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
-from catchment.errors import CommitConflict
+from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.frames import sorted_rows
 from catchment.formats.model import Write, Written, written
@@ -21,7 +21,8 @@ from catchment.formats.paimon.buffered import admitted, put
 from catchment.formats.paimon.fitting import fit, grow, grows
 from catchment.formats.paimon.new_tables import check_declared, create, dropped_on_failure
 from catchment.formats.paimon.snapshot_files import CHANGE_ROWS
-from catchment.formats.paimon.table import Table, find_table, require_table
+from catchment.formats.paimon.table import CROSS_PARTITION, Table, find_table, require_table
+from catchment.formats.paimon.traits import check_overwrite
 from catchment.formats.row_statements import create_rows_view, delete_statement, merge_statement
 from catchment.formats.unused_tables import TableVanished, creation_lease
 from catchment.plan.model import Clause, Merge
@@ -67,6 +68,7 @@ def _patiently(commit: Callable[[], Entry], write: Write, listener: Listener) ->
 def _commit(spark: SparkSession, frame: DataFrame, write: Write, writer: Writer, listener: Listener) -> Entry:
     table, is_new = _table(spark, frame, write, writer, listener)
     with dropped_on_failure(table, write, writer, listener) if is_new else nullcontext():
+        _check_overwrite(table, write)
         _warn(table, write, listener)
         if write.output.merge is not None:
             return _merge(table, frame, write.output.merge, write, writer, listener)
@@ -121,6 +123,12 @@ def _table(
             table = require_table(spark, dataset)
             table = grow(spark, frame, write) if grows(frame, write, table) else table
     return table, is_new
+
+
+def _check_overwrite(table: Table, write: Write) -> None:
+    problems = check_overwrite(write.output.mode, table.merge_engine) if table.bucket_mode == CROSS_PARTITION else ()
+    for code, message, hint in problems:
+        raise JobError(f"{write.output.dataset.address}: {message}", code=code, where=write.output.where, hint=hint)
 
 
 def _warn(table: Table, write: Write, listener: Listener) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from catchment.formats.paimon import snapshots
-from catchment.formats.paimon.snapshot_files import Snapshot
+from catchment.formats.paimon.snapshot_files import COMPACTION, Snapshot
 from catchment.formats.paimon.snapshots import History, published_in, user_of
 from tests.ledgers import Filled
 
@@ -90,8 +90,10 @@ def test_a_history_reads_nothing_that_it_knows(monkeypatch: pytest.MonkeyPatch) 
 def test_who_else_writes_a_table() -> None:
     ours, theirs = (json.dumps({"catchment.metastore": name}) for name in ("here", "elsewhere"))
     history = History(None)
-    history._add([snapshot(1, "flink"), snapshot(2, ours), snapshot(3, "catchment fence")])
+    sorted_here, sorted_elsewhere = (f"{COMPACTION.format(name)}_4f1c" for name in ("here", "elsewhere"))
+    history._add([snapshot(1, "flink"), snapshot(2, ours), snapshot(3, "catchment fence"), snapshot(4, sorted_here)])
     assert history.rival(1, "here") is None
     assert history.rival(0, "here") == snapshot(1, "flink")
-    history._add([snapshot(4, theirs)])
-    assert history.rival(1, "here") == snapshot(4, theirs)
+    for user in (theirs, sorted_elsewhere):
+        history._add([snapshot(5, user)])
+        assert history.rival(1, "here") == snapshot(5, user)
