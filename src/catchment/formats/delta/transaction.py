@@ -127,4 +127,5 @@ def needs_table_lease(spark: SparkSession, path: str) -> bool:
     # A log store that the user has configured for a scheme is trusted.
     if scheme in SAFE_SCHEMES or used not in ("", log_store.CLASS):
         return False
-    return not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")
+    # An engine that brings another S3 client may send no condition. On S3, the lease keeps it apart from the others.
+    return scheme != "file" or not log_store.refuses_second_commit(spark, f"{path.rstrip('/')}/_delta_log")
