@@ -86,7 +86,7 @@ class Entry:
     """Why it was abandoned; for a sealed write, why it was set aside."""
     number: int | None = None
     """The number of its seal: the seals of a table are numbered in order."""
-    sealed: float | None = None
+    sealed: float | None = field(default=None, compare=False)
     """When it was sealed, in seconds since 1970."""
 
     @property
