@@ -24,8 +24,8 @@ class Readers:
                 connection.execute(insert(readers).values(name=name, since=now - age, expires=now + seconds))
 
     def end(self, name: str) -> None:
-        """Record that a reader is done."""
-        with self._database.writing() as connection:
+        """Record that a reader is done; if that is lost in a power cut, its record expires."""
+        with self._database.fleeting() as connection:
             connection.execute(delete(readers).where(readers.c.name == name))
 
     @repeatable
