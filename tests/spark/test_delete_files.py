@@ -24,6 +24,7 @@ def with_deletes(engine: LiveEngine, name: str, granularity: str) -> Dataset:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("granularity", "count"), [("file", 2), ("partition", 1)])
 def test_delete_files_go_when_their_data_files_are_rewritten(
     engine: LiveEngine, fresh: str, granularity: str, count: int

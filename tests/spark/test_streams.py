@@ -136,6 +136,7 @@ def test_merges_run_per_batch(engine: LiveEngine, root: Path, fresh: str) -> Non
     assert rows == [(1, "d1"), (2, "d2"), (3, "d2")]
 
 
+@pytest.mark.slow
 def test_an_endless_stream_runs_until_it_is_stopped_and_the_next_run_goes_on(
     engine: LiveEngine, root: Path, fresh: str, filled: Filled
 ) -> None:

@@ -43,6 +43,7 @@ def amounts(engine: LiveEngine, target: Dataset) -> list[int]:
     return [row[0] for row in engine.rows(f"SELECT amount FROM {target.identifier} ORDER BY id")]
 
 
+@pytest.mark.slow
 def test_rows_are_updated_and_inserted_in_one_version_and_once(
     here: LiveEngine, ledger: Filled, target: Dataset
 ) -> None:

@@ -167,6 +167,7 @@ def test_a_silent_worker_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch)
     assert gone(worker)
 
 
+@pytest.mark.slow
 def test_a_silent_worker_whose_java_left_the_mark_ran_out_of_memory(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
