@@ -3,8 +3,9 @@
     .venv/bin/python bench/partitioned.py [--pairs 3] [--rows 19800000] [--partitions 12 2000]
 
 Both sides start from nothing, in alternation, on the same Parquet file and with the same memory. `sorted` is Catchment
-with `fanout-enabled: "false"`, which sorts the rows in any case: at 2,000 partitions it must not need less memory. The
-exit code is 1 if a goal is missed.
+with `fanout-enabled: "false"`, which sorts the rows in any case: at 2,000 partitions it must not need less memory.
+There, the script keeps 2,000 files open in every task and runs out of memory, so it is left out. The exit code is 1 if
+a goal is missed.
 """
 
 from __future__ import annotations
@@ -91,8 +92,9 @@ def measure(directory: Path, partitions: int, pairs: int) -> bool:
         (directory / name).write_text(WORKFLOW.format(transform=transform, column=column, extra=extra))
     jars = ",".join(_jars(directory))
     script = [sys.executable, str(HERE / "partitioned_by_hand.py"), str(directory / "by-hand")]
+    by_hand = {"by hand": [*script, str(directory / "drop" / "rows"), transform, column, jars]}
     ways = {
-        "by hand": [*script, str(directory / "drop" / "rows"), transform, column, jars],
+        **(by_hand if partitions == 12 else {}),
         "catchment": [str(Path(sys.executable).parent / "catchment"), "run", "load.yaml"],
         "sorted": [str(Path(sys.executable).parent / "catchment"), "run", "sorted.yaml"],
     }
@@ -103,15 +105,18 @@ def measure(directory: Path, partitions: int, pairs: int) -> bool:
             seconds, cpu, memory = found[way][-1]
             print(f"  {partitions} partitions, {way}: {seconds:.1f} s, CPU {cpu:.1f} s, {memory:.0f} MB", flush=True)
     middle = {way: [statistics.median(each) for each in zip(*all_, strict=True)] for way, all_ in found.items()}
+    times, memory = (middle["catchment"][which] / middle["sorted"][which] for which in (0, 2))
+    print(f"{partitions} partitions: {times:.3f} of a sort's time, {memory:.2f} of its memory")
+    if partitions != 12:
+        return _verdict(partitions, "of a sort's memory", memory, MEMORY)
     ratio, cpu = (middle["catchment"][which] / middle["by hand"][which] for which in (0, 1))
-    memory = middle["catchment"][2] / middle["sorted"][2]
-    print(
-        f"{partitions} partitions: {ratio:.3f} of the script's time, {cpu:.3f} of its CPU, "
-        f"{memory:.2f} of a sort's memory"
-    )
-    what, value, limit = ("time", ratio, TIME) if partitions == 12 else ("memory", memory, MEMORY)
+    print(f"{partitions} partitions: {cpu:.3f} of the script's CPU")
+    return _verdict(partitions, "of the script's time", ratio, TIME)
+
+
+def _verdict(partitions: int, what: str, value: float, limit: float) -> bool:
     met = value <= limit
-    print(f"{partitions} partitions: {what} {value:.3f}, goal <= {limit}: {'met' if met else 'MISSED'}", flush=True)
+    print(f"{partitions} partitions: {value:.3f} {what}, goal <= {limit}: {'met' if met else 'MISSED'}", flush=True)
     return met
 
 
