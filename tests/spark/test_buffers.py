@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,18 @@ def test_every_version_of_the_format_takes_buffers(engine: LiveEngine, fresh: st
     assert ids(engine, fresh) == [7, 8, 20, 21]
     if version == "3":
         assert engine.value(f"SELECT count(DISTINCT _row_id) FROM lake.raw.{fresh}") == 4
+    check(engine, fresh)
+
+
+@pytest.mark.parametrize("how", ["buffered", "direct"])
+def test_a_commit_reads_no_list_that_its_engine_has_just_written(engine: LiveEngine, fresh: str, how: str) -> None:
+    engine.run(appending(fresh, 0, commit=how))
+    [location] = engine.value(f"SELECT collect_list(manifest_list) FROM lake.raw.{fresh}.snapshots")
+    written = Path(str(location).removeprefix("file:"))
+    away = written.rename(written.with_suffix(".away"))
+    engine.run(appending(fresh, 5, commit=how))
+    away.rename(written)
+    assert ids(engine, fresh) == list(range(10))
     check(engine, fresh)
 
 

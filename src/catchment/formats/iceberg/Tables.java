@@ -38,6 +38,7 @@ import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.Transaction;
+import org.apache.iceberg.Transactions;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.encryption.EncryptionManager;
@@ -74,6 +75,12 @@ public final class Tables {
     /** The current state of a table of a catalog. */
     public static Table load(Catalog catalog, String name) {
         return catalog.loadTable(TableIdentifier.parse(name));
+    }
+
+    /** Load what others have committed to a table; returns what is current then. */
+    public static TableMetadata refresh(Table table) {
+        table.refresh();
+        return current(table);
     }
 
     /** Expires snapshots of a table and removes the files that only they need; returns how many files that were. */
@@ -279,7 +286,9 @@ public final class Tables {
     /** A transaction on the metadata that was checked; null if others have committed since. */
     public static Transaction begin(Table table, TableMetadata lookedAt) {
         // Iceberg loads the table again here. What was found in old metadata proves nothing about newer metadata.
-        Transaction transaction = table.newTransaction();
+        BaseTable known = (BaseTable) table;
+        Transaction transaction =
+                Transactions.newTransaction(table.name(), KeptLists.of(known.operations()), known.reporter());
         TableMetadata start = ((BaseTransaction) transaction).startMetadata();
         String place = start.metadataFileLocation();
         boolean same = start.equals(lookedAt) || (place != null && place.equals(lookedAt.metadataFileLocation()));

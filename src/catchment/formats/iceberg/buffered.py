@@ -42,11 +42,13 @@ class TableDestination:
     removes_buffers: bool = False
     _table: LakeTable | None = None
     _uuid: str = ""
+    _newer: LakeTable | None = None
+    """The table as a writer has loaded it since."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def table(self) -> LakeTable:
-        """The destination's own table object: a consolidation must not be affected by refreshes of writers."""
+        """The table object of consolidations, with the history that they have read."""
         with self._lock:
             if self._table is None:
                 # The id is stored now, because it can no longer be read once the table has been dropped.
@@ -55,10 +57,12 @@ class TableDestination:
             return self._table
 
     def adopt(self, table: LakeTable, uuid: str) -> None:
-        """Reuse the table object of a writer that has finished, so that it need not be loaded again."""
+        """Reuse the table object of a writer that has finished, so that its metadata need not be read again."""
         with self._lock:
             if self._table is None:
                 self._table, self._uuid = table, uuid
+            elif self._uuid == uuid:
+                self._newer = table
 
     def is_of(self, uuid: str) -> bool:
         """Whether this is the table with this id; it may have been dropped and created again since."""
@@ -68,6 +72,9 @@ class TableDestination:
     def consolidate(self, batch: Sequence[Entry], check: Check) -> Outcome:
         """Publish a batch. A lost lease does no harm: between two consolidators the swap decides."""
         table = self.table
+        with self._lock:
+            if self._newer is not None:
+                table.java, self._newer = self._newer.java, None
         table.writes.forget_old()
         return consolidate(table, batch, self.ledger, check)
 
@@ -81,17 +88,13 @@ def publisher_of(writer: Writer, dataset: Dataset) -> Publisher[TableDestination
     return writer.publisher(dataset.target, partial(_destination, writer, dataset))
 
 
-def write_buffered(
-    writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
-) -> Entry:
-    """Write the frame; calls with the same write id write it only once."""
-    return seal(writer, frame, table, write, options, listener).publish(write.id, listener.warn)
-
-
 def seal(
     writer: Writer, frame: DataFrame, table: LakeTable, write: Write, options: Mapping[str, str], listener: Listener
 ) -> Publisher[TableDestination]:
-    """Fill a buffer and seal it, unless that was done before; returns the publisher of the table."""
+    """Fill a buffer and seal it, unless that was done before; returns the publisher of the table.
+
+    From then on the table object is the publisher's: whoever refreshed it would do so in the middle of a consolidation.
+    """
     dataset = write.output.dataset
     meet = partial(writer.admitted, dataset.target, partial(_destination, writer, dataset), listener)
     publisher, branch = meet(), branch_of(write.output)

@@ -12,7 +12,9 @@ from catchment.jvm import classes, java_source
 
 PACKAGE = "org.apache.iceberg"
 CLASS = "catchment.iceberg.Tables"
-SOURCE = Path(__file__).with_name("Tables.java")
+LISTS = "catchment.iceberg.KeptLists"
+SOURCES = {name: Path(__file__).with_name(f"{name.rpartition('.')[2]}.java") for name in (LISTS, CLASS)}
+"""Each class comes after those that it uses."""
 
 
 class Jvm(classes.Jvm):
@@ -34,6 +36,7 @@ class Tables:
 
 
 def tables(session: SparkSession) -> Tables:
-    """Our Java class for tables; the first call in an engine loads it."""
-    java_source.load(session, CLASS, SOURCE)
+    """Our Java class for tables; the first call in an engine loads it, and what it uses."""
+    for name, source in SOURCES.items():
+        java_source.load(session, name, source)
     return Tables(Jvm.of(session))

@@ -78,6 +78,7 @@ class LakeTable:
         self.session, self.jvm = session, Jvm.of(session)
         self.java = java
         self.writes = WriteIndex()
+        self._looked_at: Any = None
 
     @property
     def tables(self) -> Tables:
@@ -85,7 +86,7 @@ class LakeTable:
 
     def refresh(self) -> None:
         """Load what others have committed; reads the store only if there is something new."""
-        self.java.refresh()
+        self._looked_at = self.tables.refresh(self.java)
 
     def metadata(self) -> dict[str, Any]:
         """The current metadata, as JSON of the Iceberg table spec."""
@@ -118,10 +119,10 @@ class LakeTable:
         return self.writes
 
     def transaction(self) -> Any:
-        """A transaction on the metadata that was checked; raises `TableMoved` if others have committed since."""
-        looked_at = self.java.operations().current()
+        """A transaction on the metadata of the last refresh; raises `TableMoved` if others have committed since."""
+        # Not on what is current now: another thread may have refreshed Iceberg's object since the history was searched.
         faults.point("history-searched")
-        transaction = self.tables.begin(self.java, looked_at)
+        transaction = self.tables.begin(self.java, self._looked_at)
         if transaction is None:
             raise TableMoved
         return transaction

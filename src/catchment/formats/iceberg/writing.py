@@ -13,7 +13,7 @@ from catchment.commit.writer import Writer
 from catchment.errors import CatchmentError
 from catchment.formats.frames import sorted_rows
 from catchment.formats.iceberg import catalogs, partitions, snapshot_lookup
-from catchment.formats.iceberg.buffered import write_buffered
+from catchment.formats.iceberg.buffered import seal
 from catchment.formats.iceberg.catalogs import Table
 from catchment.formats.iceberg.changes.refs import ensure_branch
 from catchment.formats.iceberg.fitting import fit, iceberg_schema
@@ -86,9 +86,8 @@ def _through_buffer(
 ) -> Written:
     options, known = _options(spark, write, table), LakeTable(writer.session, table)
     options.pop("branch", None)
-    done = _fitted(
-        spark, frame, write, table, lambda rows: write_buffered(writer, rows, known, write, options, listener)
-    )
+    sealed = _fitted(spark, frame, write, table, lambda rows: seal(writer, rows, known, write, options, listener))
+    done = sealed.publish(write.id, listener.warn)
     if done.contents is None or (done.contents.files == 0 and write.output.mode == "overwrite-partitions"):
         listener.warn(f"output {write.output.name} has no rows: no partition is replaced")
     return written(done)
@@ -145,7 +144,7 @@ def _fitted(
         try:
             return put(_ready(spark, frame, write, table))
         except CatchmentError:
-            raise  # the reason is known; do not touch the table, which the publisher may be using by now
+            raise  # the reason is known
         except Exception as error:
             if not (write.output.merge_schema or write.output.sort):
                 raise
