@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from catchment.engine.lake_access import access_of
 from catchment.formats.metadata_reading import MetadataReader, NeedsEngine
 from catchment.formats.registry import in_use, open_metadata_reader, traits_of
-from catchment.plan.model import Dataset, EnginePlan
+from catchment.plan.model import Dataset, EnginePlan, Partition
 from catchment.project.model import Depot
 from catchment.store import read_store
 from catchment.table_health import TableHealth
@@ -27,7 +27,9 @@ def read(plan: EnginePlan, what: str, depot: Depot, dataset: Dataset | None) -> 
     return {"tables": [table for reader in readers for table in reader.tables()]}
 
 
-def read_health(plan: EnginePlan, dataset: Dataset, small_file_bytes: int | None) -> TableHealth:
+def read_health(
+    plan: EnginePlan, dataset: Dataset, small_file_bytes: int | None, wanted: Sequence[Partition] = ()
+) -> TableHealth:
     """The health of a table without the engine of a plan; raises `NeedsEngine` if there is no answer."""
 
     def compacted() -> float | None:
@@ -35,7 +37,7 @@ def read_health(plan: EnginePlan, dataset: Dataset, small_file_bytes: int | None
             return store.activity.last_compaction(dataset.target)
 
     depot = next(each for each in plan.depots if each.name == dataset.depot)
-    return _reader(plan, depot, dataset.format).health(dataset, small_file_bytes, compacted)
+    return _reader(plan, depot, dataset.format).health(dataset, small_file_bytes, compacted).shortened(wanted)
 
 
 def check(answer: Callable[[], Facts], without_engine: Callable[[], Facts]) -> Facts:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
 from catchment.errors import JobError
+from catchment.formats.epoch_days import date_text, days_of
 from catchment.plan.model import Dataset, Partition
 from catchment.timestamps import as_written
 
 WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 """Types of whole numbers, and their bits."""
+_DAY, _ANY_DAY = re.compile(r"[+-]?\d+-\d\d-\d\d"), "2000-01-01"
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,9 @@ def literal(text: str, kind: str) -> str:
             raise ValueError(text)
         return text.lower()
     if kind == "date":
-        return f"DATE '{date.fromisoformat(text).isoformat()}'"
+        return f"DATE '{date_text(days_of(text))}'"
     if kind in ("timestamp", "timestamp_ntz"):
-        return _moment(as_written(text), kind)
+        return _moment(text, kind)
     if kind in ("float", "double"):
         return f"CAST({text_literal(repr(float(text)))} AS {kind})"
     if kind.startswith("decimal"):
@@ -98,10 +100,14 @@ def literal(text: str, kind: str) -> str:
     raise ValueError(text)
 
 
-def _moment(moment: datetime, kind: str) -> str:
-    if kind == "timestamp_ntz":
-        return f"TIMESTAMP_NTZ '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
-    return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
+def _moment(text: str, kind: str) -> str:
+    found = _DAY.match(text)
+    if found is None:
+        raise ValueError(text)
+    # Python's own moments end with the year 9999, so only the time of day is left to them.
+    time = as_written(f"{_ANY_DAY}{text[found.end() :]}")
+    zoned = time.replace(tzinfo=None) if kind == "timestamp_ntz" else time
+    return f"{kind.upper()} '{date_text(days_of(found[0]))}{zoned.isoformat(sep=' ').removeprefix(_ANY_DAY)}'"
 
 
 def _conditions(dataset: Dataset, columns: Sequence[PartitionColumn], wanted: Partition) -> Iterator[str]:
@@ -115,7 +121,7 @@ def _conditions(dataset: Dataset, columns: Sequence[PartitionColumn], wanted: Pa
                 f"whose type is {column.type}",
                 code="partition-value-invalid",
                 where=wanted.where,
-                hint="write the value as in the names of the table's directories; `catchment table health` lists them",
+                hint="write the value as `catchment table partitions` lists it",
             ) from error
 
 

@@ -52,6 +52,9 @@ def test_partitions_that_cannot_be(columns: list[PartitionColumn], values: dict[
         ("a\\b", "varchar(3)", "'a\\\\b'"),
         ("2026-03-01T05:00:00Z", "timestamp", "TIMESTAMP '2026-03-01 05:00:00+00:00'"),
         ("2026-03-01 05:00:00", "timestamp_ntz", "TIMESTAMP_NTZ '2026-03-01 05:00:00'"),
+        ("2026-03-01", "timestamp", "TIMESTAMP '2026-03-01 00:00:00'"),
+        ("+10000-01-01T05:00:00.5+02:00", "timestamp", "TIMESTAMP '10000-01-01 05:00:00.500000+02:00'"),
+        ("10000-01-01", "date", "DATE '10000-01-01'"),
     ],
 )
 def test_literals(text: str, kind: str, sql: str) -> None:
@@ -59,7 +62,8 @@ def test_literals(text: str, kind: str, sql: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("x", "int"), ("yes", "boolean"), ("x", "decimal(4,2)"), ("x", "double"), ("5", "timestamp")]
+    ("text", "kind"),
+    [("x", "int"), ("yes", "boolean"), ("x", "decimal(4,2)"), ("x", "double"), ("5", "timestamp"), ("20513", "date")],
 )
 def test_what_is_no_value_of_a_type(text: str, kind: str) -> None:
     with pytest.raises(ValueError, match=text):

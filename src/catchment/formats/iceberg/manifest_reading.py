@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, datetime, timedelta
 from io import BytesIO
 from typing import Any
 
@@ -31,11 +30,10 @@ def partitions(metadata: Metadata, store: StoreFiles, limit: int) -> tuple[int, 
     """The number of manifests, and totals of the live files by partition; files below `limit` count as small."""
     manifests = _manifests(metadata, store)
     specs = {each["spec-id"]: each["fields"] for each in metadata["partition-specs"]}
-    types = dict(_types(metadata))
     found: dict[tuple[int, tuple[Any, ...]], list[ManifestEntry]] = {}
     for manifest, entry in _entries(manifests, store):
         spec = manifest.partition_spec_id
-        key = spec, _values(specs[spec], entry, types)
+        key = spec, tuple(entry.data_file.partition[index] for index in range(len(specs[spec])))
         found.setdefault(key, []).append(entry)
     sums = [_sums(spec, specs[spec], values, entries, limit) for (spec, values), entries in found.items()]
     return len(manifests), sums
@@ -89,41 +87,6 @@ def _sums(
         *(len(sizes), sum(sizes), len(small), sum(small), len(entries) - len(sizes)),
         max((each.file_sequence_number for each in entries if each.file_sequence_number is not None), default=None),
     )
-
-
-def _types(metadata: Metadata) -> Iterator[tuple[int, Any]]:
-    """The types of all columns that the table has or had, by their ids."""
-    for schema in metadata["schemas"]:
-        yield from _fields(schema["fields"])
-
-
-def _fields(fields: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Any]]:
-    for field in fields:
-        yield field["id"], field["type"]
-        if isinstance(field["type"], Mapping) and field["type"]["type"] == "struct":
-            yield from _fields(field["type"]["fields"])
-
-
-def _values(
-    fields: Sequence[Mapping[str, Any]], entry: ManifestEntry, types: Mapping[int, Any]
-) -> tuple[str | int | bool | float | date | None, ...]:
-    values = entry.data_file.partition
-    return tuple(
-        _value(field["transform"], types.get(field["source-id"]), values[index]) for index, field in enumerate(fields)
-    )
-
-
-def _value(transform: str, kind: Any, value: Any) -> Any:
-    """The value of a partition field as Spark represents it; Avro represents days and microseconds as numbers."""
-    if value is None:
-        return None
-    if transform == "day" or (transform == "identity" and kind == "date"):
-        return value if isinstance(value, date) else date(1970, 1, 1) + timedelta(days=value)
-    if transform == "identity" and kind in ("timestamp", "timestamptz"):
-        if isinstance(value, datetime):
-            return value.replace(tzinfo=None)
-        return datetime(1970, 1, 1) + timedelta(microseconds=value)
-    return value
 
 
 class _File(InputFile):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -210,7 +211,11 @@ def normalised(metadata: dict[str, Any]) -> Metadata:
 
 
 def _text(read: bytes) -> bytes:
-    return gzip.decompress(read) if read.startswith(b"\x1f\x8b") else read
+    """The text of a metadata file, which may be compressed; raises ValueError if it is damaged."""
+    try:
+        return gzip.decompress(read) if read.startswith(b"\x1f\x8b") else read
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(str(error)) from error
 
 
 def _read_version(files: StoreFiles, version: Version, current: str, metadata: Metadata) -> Version:

@@ -44,6 +44,25 @@ def test_a_damaged_or_missing_file_is_for_an_engine(in_catalog: IcebergReader, t
             in_catalog.inspect("table", TABLE)
 
 
+ZIPPED = gzip.compress(json.dumps(tables.METADATA).encode())
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [ZIPPED[:20], ZIPPED[:2], ZIPPED[:-8] + b"12345678", ZIPPED[:10] + b"\xff" * 20],
+    ids=["cut off", "only its beginning", "another checksum", "nonsense inside"],
+)
+def test_a_damaged_compressed_file_is_for_an_engine(damaged: bytes, in_catalog: IcebergReader, tmp_path: Path) -> None:
+    earlier = {"metadata-file": f"{tmp_path}/earlier.json", "timestamp-ms": 1}
+    (tmp_path / "0.json").write_text(json.dumps({**tables.METADATA, "metadata-log": [earlier]}))
+    (tmp_path / "earlier.json").write_bytes(damaged)
+    with pytest.raises(NeedsEngine):
+        in_catalog.inspect("versions", TABLE)
+    (tmp_path / "0.json").write_bytes(damaged)
+    with pytest.raises(NeedsEngine):
+        in_catalog.inspect("table", TABLE)
+
+
 def test_a_damaged_file_of_an_earlier_version_is_for_an_engine(in_catalog: IcebergReader, tmp_path: Path) -> None:
     earlier = {"metadata-file": f"{tmp_path}/earlier.json", "timestamp-ms": 1}
     (tmp_path / "0.json").write_text(json.dumps({**tables.METADATA, "metadata-log": [earlier]}))

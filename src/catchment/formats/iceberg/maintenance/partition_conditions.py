@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
-from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
+from catchment.formats.iceberg.time_periods import TRANSFORMS, beginning, period_number
 from catchment.formats.partition_values import PartitionColumn, literal, partition_condition, quoted
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Rewrite
 
+SPARK_TYPES = "org.apache.iceberg.spark.SparkSchemaUtil"
 _ARGUMENT = re.compile(r"(bucket|truncate)\[(\d+)\]")
-_PERIODS = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
-"""How partition names spell the values of time transforms."""
 
 
 def condition_of(maintained: MaintainedTable, operation: Rewrite) -> str | None:
@@ -29,61 +28,47 @@ def condition_of(maintained: MaintainedTable, operation: Rewrite) -> str | None:
 
 
 def _columns(maintained: MaintainedTable) -> Iterator[PartitionColumn]:
-    table, jvm = maintained.table, Jvm.of(maintained.spark)
-    schema = table.schema()
-    types = {
-        field["name"]: field["type"]
-        for field in json.loads(str(jvm("org.apache.iceberg.spark.SparkSchemaUtil").convert(schema).json()))["fields"]
-    }
-    for field in table.spec().fields():
-        transform, source = str(field.transform().toString()), str(schema.findColumnName(field.sourceId()))
+    schema, spark_types = maintained.table.schema(), Jvm.of(maintained.spark)(SPARK_TYPES)
+    for field in maintained.table.spec().fields():
+        id, name, transform = int(field.sourceId()), str(field.name()), str(field.transform().toString())
         if transform != "void":
-            yield _column(str(field.name()), transform, source, str(types.get(source, "string")), maintained)
+            source, is_nested = str(schema.findColumnName(id)), schema.asStruct().field(id) is None
+            column = ".".join(map(quoted, source.split("."))) if is_nested else quoted(source)
+            kind = str(spark_types.convert(schema.findType(id)).simpleString())
+            condition = _condition(transform, column, kind, maintained.dataset.depot)
+            yield PartitionColumn(
+                name, kind if transform == "identity" else f"{transform} of {kind}", condition, column
+            )
 
 
-def _column(name: str, transform: str, source: str, spark_type: str, maintained: MaintainedTable) -> PartitionColumn:
-    kind = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(spark_type, spark_type)
-    if transform == "identity" and name == source:
-        return PartitionColumn(name, kind)
-    condition = _condition(transform, source, kind, maintained)
-    return PartitionColumn(name, f"{transform} of {kind}", condition, _nested(source))
-
-
-def _condition(transform: str, source: str, kind: str, maintained: MaintainedTable) -> Callable[[str], str]:
-    column = _nested(source)
+def _condition(transform: str, column: str, kind: str, depot: str) -> Callable[[str], str]:
     if transform == "identity":
-        return lambda value: f"{column} = {literal(value, kind)}"
-    if transform in _PERIODS:
+        return lambda value: f"{column} = {_literal(value, kind)}"
+    if transform in TRANSFORMS:
         return partial(_in_period, column, kind, transform)
     known = _ARGUMENT.fullmatch(transform)
     if known is None:
         return _unknown
-    function = f"`{maintained.dataset.depot}`.system.{known[1]}({known[2]}, {column})"
-    return lambda value: f"{function} = {literal(value, 'int' if known[1] == 'bucket' else kind)}"
+    function = f"`{depot}`.system.{known[1]}({known[2]}, {column})"
+    return lambda value: f"{function} = {_literal(value, 'int' if known[1] == 'bucket' else kind)}"
 
 
 def _in_period(column: str, kind: str, transform: str, value: str) -> str:
-    first = datetime.strptime(value, _PERIODS[transform])
-    spelled = partial(_spelled, kind=kind)
-    return f"{column} >= {spelled(first)} AND {column} < {spelled(_next(first, transform))}"
+    number = period_number(transform, value)
+    first, end = (_moment(*beginning(transform, each), kind) for each in (number, number + 1))
+    return f"{column} >= {first} AND {column} < {end}"
 
 
-def _spelled(moment: datetime, kind: str) -> str:
+def _moment(day: str, hour: str, kind: str) -> str:
     if kind == "date":
-        return literal(date(moment.year, moment.month, moment.day).isoformat(), kind)
+        return f"DATE '{day}'"
     zone = "+00:00" if kind == "timestamp" else ""
-    return literal(f"{moment.isoformat()}{zone}", kind)
+    return f"{kind.upper()} '{day} {hour}:00:00{zone}'"
 
 
-def _next(first: datetime, transform: str) -> datetime:
-    if transform in ("day", "hour"):
-        return first + (timedelta(days=1) if transform == "day" else timedelta(hours=1))
-    months = first.year * 12 + first.month - 1 + (12 if transform == "year" else 1)
-    return datetime(months // 12, months % 12 + 1, 1)
-
-
-def _nested(source: str) -> str:
-    return ".".join(quoted(part) for part in source.split("."))
+def _literal(value: str, kind: str) -> str:
+    """A value as it is listed, as a literal of Spark SQL; raises ValueError if it is not of the type."""
+    return f"X'{b64decode(value, validate=True).hex()}'" if kind == "binary" else literal(value, kind)
 
 
 def _unknown(value: str) -> Any:
