@@ -32,3 +32,17 @@ def test_a_table_with_unfinished_writes_stays(engine: LiveEngine, fresh: str, fi
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 1
     filled.ledger.abandon(sealed, {"code": "given-up", "message": "no", "hint": None})
     engine.drop(place)
+
+
+def test_a_table_whose_files_have_to_stay_is_not_dropped(engine: LiveEngine, fresh: str, root: Path) -> None:
+    place = table(fresh)
+    engine.run(writing("SELECT 1 AS id", place, mode="append"))
+    engine.change(changing(place, "set_version", value="latest"))
+    engine.ask(f"ALTER TABLE {place.identifier} SET TBLPROPERTIES ('gc.enabled' = 'false')")
+    before = sorted((root / "lake" / "raw" / fresh).rglob("*"))
+    for dry_run in (True, False):
+        assert engine.start_drop(place, dry_run=dry_run).failed().code == "table-protected"
+    assert sorted((root / "lake" / "raw" / fresh).rglob("*")) == before
+    assert engine.rows(f"SELECT count(*) FROM lake_published.raw.{fresh}") == [(1,)]
+    engine.ask(f"ALTER TABLE {place.identifier} UNSET TBLPROPERTIES ('gc.enabled')")
+    assert engine.drop(place)["dropped"] is True

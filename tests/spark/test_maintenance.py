@@ -258,6 +258,19 @@ def test_nothing_is_removed_while_another_table_cannot_be_read(engine: LiveEngin
 
 
 @pytest.mark.slow
+def test_files_that_have_to_stay_are_not_removed(engine: LiveEngine, fresh: str) -> None:
+    appended(engine, fresh, 2)
+    mine, before = orphan(engine, fresh), engine.inspect("snapshots", table(fresh))
+    engine.ask(f"ALTER TABLE lake.raw.{fresh} SET TBLPROPERTIES ('gc.enabled' = 'false')")
+    for operation in (Expire(FAR), RemoveOrphans()):
+        for dry_run in (True, False):
+            refused = engine.start_maintenance(table(fresh), operation, dry_run=dry_run).failed()
+            assert (refused.code, refused.retryable) == ("table-protected", False)
+    assert (mine.exists(), engine.inspect("snapshots", table(fresh))) == (True, before)
+    assert engine.maintain(table(fresh), Expire(0))["snapshots"] == []
+
+
+@pytest.mark.slow
 def test_an_expiry_removes_the_same_files_in_the_driver_and_in_executors(engine: LiveEngine, fresh: str) -> None:
     """Rewritten and deleted files of old snapshots go; what main, a branch or a tag has stays."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from pyspark.sql import SparkSession
@@ -11,12 +12,22 @@ from catchment.commit.writer import Writer
 from catchment.plan.model import Dataset
 
 
+@dataclass(frozen=True)
+class Droppable:
+    """A table that can be dropped."""
+
+    id: str
+    """Its identity: a table that is created again under the same name has another one."""
+    is_published: bool = False
+    """Whether readers of the published catalog see a version of it."""
+
+
 @runtime_checkable
 class Drops(Protocol):
     """A format whose tables can be dropped (trait `drops`)."""
 
-    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
-        """Whether readers of the published catalog see a version of the table."""
+    def droppable(self, spark: SparkSession, dataset: Dataset, published: str | None) -> Droppable:
+        """The table that a drop would remove; raises if there is none, or if it has to stay."""
         ...
 
     def drop(

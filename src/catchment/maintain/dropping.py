@@ -15,7 +15,7 @@ from catchment.errors import JobError
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Inspects
 from catchment.formats.registry import open_format
-from catchment.formats.table_drops import Drops
+from catchment.formats.table_drops import Droppable, Drops
 from catchment.plan.model import Dataset
 
 _REPORTED = ("location", "rows", "files", "bytes", "snapshots")
@@ -28,25 +28,41 @@ def drop_table(
     writer: Writer,
     listener: Listener,
     *,
+    expected: str | None,
     dry_run: bool,
 ) -> Mapping[str, Any]:
-    """Drop a table and its files, or report what would be dropped. `published` is the published catalog, if any."""
+    """Drop a table and its files, or report what would be dropped.
+
+    `published` is the published catalog, if any; `expected` is the identity that the table must have, if one was shown.
+    """
     format = open_format(dataset.format, Drops)
     try:
-        there = open_format(dataset.format, Inspects).inspect(spark, "table", dataset, published)
-        facts = {key: there.get(key) for key in _REPORTED}
         # Only a writer that creates the table again waits for this lease: a writer that begins now finds no table.
         lease = (writer.store, dataset.target, writer.owner, listener, spark_progress(spark))
         with table_lease(*lease, right="creation"):
+            table = format.droppable(spark, dataset, published)
+            _require_same(table, expected)
+            there = open_format(dataset.format, Inspects).inspect(spark, "table", dataset, published)
             _require_unused(writer, dataset)
-            is_published = format.is_published(spark, dataset, published)
             if not dry_run:
                 format.drop(spark, dataset, published, writer, listener)
                 writer.forget(dataset.target)
     except Exception as error:
         problem = from_spark(error, otherwise="change-failed")
-        raise problem.changed(message=f"{dataset.address}: {problem.message}") from error
-    return {"address": dataset.address, **facts, "published": is_published, "dropped": not dry_run, "dry_run": dry_run}
+        where = "" if dataset.address in problem.message else f"{dataset.address}: "
+        raise problem.changed(message=f"{where}{problem.message}") from error
+    facts = {"table_id": table.id, **{key: there.get(key) for key in _REPORTED}, "published": table.is_published}
+    return {"address": dataset.address, **facts, "dropped": not dry_run, "dry_run": dry_run}
+
+
+def _require_same(table: Droppable, expected: str | None) -> None:
+    """Raise if the table is another one than the one that was shown."""
+    if expected not in (None, table.id):
+        raise JobError(
+            "this is another table now: the one that was shown has been dropped, and its name was used again",
+            code="table-replaced",
+            hint="look at the new table before you drop it; nothing was dropped",
+        )
 
 
 def _require_unused(writer: Writer, dataset: Dataset) -> None:

@@ -26,6 +26,10 @@ OF_COMPACTION = (
     "test_what_may_not_be_written_stays_as_it_is",
     "test_writers_go_on_while_others_compact",
 )
+OF_DROPS = (
+    "test_a_dropped_table_is_gone_and_its_name_is_free",
+    "test_a_table_that_has_taken_the_name_of_another_stays",
+)
 
 Row = tuple[Any, ...]
 
@@ -57,7 +61,7 @@ class Kind:
         needs = (
             ("test_readers_see_the_old_state_or_the_new_one", traits.is_table, NO_SNAPSHOTS),
             ("test_the_way_back", traits.history, NO_HISTORY),
-            ("test_a_dropped_table_is_gone_and_its_name_is_free", traits.drops, NO_TABLE),
+            *((test, traits.drops, NO_TABLE) for test in OF_DROPS),
             ("test_columns_are_added", self.name in traits.evolving, NO_SCHEMA),
             *((test, traits.supports("rewrite_dataset", self.name), NO_COMPACTION) for test in OF_COMPACTION),
             (

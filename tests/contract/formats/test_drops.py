@@ -23,3 +23,15 @@ def test_a_dropped_table_is_gone_and_its_name_is_free(kind: Kind, here: LiveEngi
     assert "already committed" in str([note.data for note in again.notes if note.event == "warning"])
     assert kind.rows(here, target) == whole(new=(2,))
     kind.check(here, target)
+
+
+def test_a_table_that_has_taken_the_name_of_another_stays(kind: Kind, here: LiveEngine, target: Dataset) -> None:
+    here.run(put(target, "old", 0, mode="append"))
+    shown = here.drop(target, dry_run=True)["table_id"]
+    here.run(put(target, "more", 1, mode="append"))
+    assert here.drop(target, dry_run=True)["table_id"] == shown
+    here.drop(target, expected=shown)
+    here.run(put(target, "new", 2, mode="append"))
+    assert here.start_drop(target, expected=shown).failed().code == "table-replaced"
+    assert kind.rows(here, target) == whole(new=(2,))
+    kind.check(here, target)

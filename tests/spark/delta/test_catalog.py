@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,49 @@ def test_a_name_that_is_taken_by_another_format(
     here.ask(f"CREATE TABLE eu.{fresh} (id BIGINT) USING parquet LOCATION '{place}/{fresh}'")
     failed = here.fail(appending(named(shop, fresh), 0))
     assert (failed.code, failed.retryable) == ("not-a-delta-table", False)
+
+
+def test_a_named_table_is_dropped_with_its_directory(
+    engines: tuple[LiveEngine, LiveEngine], shop: Depot, fresh: str
+) -> None:
+    here, _ = engines
+    target, renamed, kept = (named(shop, f"{fresh}{more}") for more in ("", "a", "b"))
+    for each in (target, kept):
+        here.run(appending(each, 0))
+    here.ask(f"ALTER TABLE eu.{fresh} RENAME TO eu.{fresh}a")
+    shown = here.drop(renamed, dry_run=True)
+    assert (shown["location"], shown["rows"]) == (target.path, 5)
+    here.drop(renamed, expected=shown["table_id"])
+    assert not Path(str(target.path)).exists()
+    assert here.start_drop(renamed).failed().code == "table-not-found"
+    assert ids(here, f"shop.eu.{fresh}b") == list(range(5))
+
+
+@pytest.mark.parametrize("where", ["{elsewhere}", "{shop}", "{shop}/eu", "{shop}/eu/{name}"])
+def test_a_directory_that_is_not_only_the_tables_own_stays(
+    engines: tuple[LiveEngine, LiveEngine], shop: Depot, tmp_path: Path, fresh: str, where: str
+) -> None:
+    here, _ = engines
+    other, target = named(shop, fresh), named(shop, f"{fresh}_x")
+    here.run(appending(other, 0))
+    location = where.format(elsewhere=tmp_path, shop=shop.location, name=fresh)
+    with has_log(here, Path(location), tmp_path / "empty"):
+        here.ask(f"CREATE TABLE eu.{fresh}_x USING delta LOCATION '{location}'")
+        for dry_run in (True, False):
+            assert here.start_drop(target, dry_run=dry_run).failed().code == "location-not-own"
+        assert here.inspect("table", target)["location"] == location
+        assert ids(here, f"shop.eu.{fresh}") == list(range(5))
+        here.ask(f"DROP TABLE eu.{fresh}_x")
+
+
+@contextmanager
+def has_log(engine: LiveEngine, location: Path, empty: Path) -> Iterator[None]:
+    """Make a directory that has no Delta table one without rows, until the end of the block."""
+    log = location / "_delta_log"
+    if log.exists():
+        yield
+        return
+    engine.ask(f"CREATE TABLE delta.`{empty}` (id BIGINT) USING delta")
+    shutil.copytree(empty / "_delta_log", log)
+    yield
+    shutil.rmtree(log)

@@ -18,7 +18,7 @@ from catchment.cli.table import changing
 def drop(address: str, where: Path, output: str, *, dry_run: bool, yes: bool) -> None:
     """Drop a table with its files and its history. Nothing brings them back.
 
-    A table with unfinished writes is not dropped.
+    A table with unfinished writes is not dropped. Readers are not waited for.
     """
     from catchment.run import tables
 

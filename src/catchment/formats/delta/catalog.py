@@ -47,16 +47,28 @@ def name_of(dataset: Dataset) -> str:
 
 def named_tables(spark: SparkSession) -> Iterator[tuple[str, str]]:
     """Collection and name of every Delta table that the catalog knows."""
+    for namespace, table in _tables(spark):
+        if _provider(table) == "delta":
+            yield namespace, str(table.identifier().table())
+
+
+def named_places(spark: SparkSession) -> Iterator[tuple[str, str, str]]:
+    """Collection, name and location of every table that the catalog knows, of any format; views have no location."""
+    for namespace, table in _tables(spark):
+        location = table.storage().locationUri()
+        if location.isDefined():
+            yield namespace, str(table.identifier().table()), _spelled(spark, location.get())
+
+
+def _tables(spark: SparkSession) -> Iterator[tuple[str, Any]]:
     catalog = spark._jsparkSession.sharedState().externalCatalog()
     for namespace in _items(catalog.listDatabases()):
-        found = catalog.getTablesByName(namespace, catalog.listTables(namespace))
-        for table in _items(found):
-            if _provider(table) == "delta":
-                yield str(namespace), str(table.identifier().table())
+        for table in _items(catalog.getTablesByName(namespace, catalog.listTables(namespace))):
+            yield str(namespace), table
 
 
 def _place(spark: SparkSession, dataset: Dataset) -> str | None:
-    catalog, jvm = spark._jsparkSession.sharedState().externalCatalog(), Jvm.of(spark)
+    catalog = spark._jsparkSession.sharedState().externalCatalog()
     if not catalog.tableExists(dataset.namespace, dataset.table):
         return None
     table = catalog.getTable(dataset.namespace, dataset.table)
@@ -66,8 +78,12 @@ def _place(spark: SparkSession, dataset: Dataset) -> str | None:
             code="not-a-delta-table",
             hint="use another name, or convert the table with CONVERT TO DELTA",
         )
-    # The table's lease is named after its location, so the location must have only one spelling.
-    place = jvm("org.apache.hadoop.fs.Path")(table.location())
+    return _spelled(spark, table.location())
+
+
+def _spelled(spark: SparkSession, location: Any) -> str:
+    """A location in its only spelling: the lease of a table is named after it."""
+    place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(location)
     remote = place.toUri().getScheme() not in (None, "file")
     return str(place.toString() if remote else place.toUri().getPath())
 

@@ -8,10 +8,22 @@ from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
-from catchment.formats.delta.catalog import located, name_of
+from catchment.errors import JobError
+from catchment.formats.delta.catalog import located, name_of, named_places
+from catchment.formats.delta.inspection import tables_by_path
 from catchment.formats.delta.log import require_head
+from catchment.formats.table_drops import Droppable
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
+
+
+def droppable(spark: SparkSession, dataset: Dataset) -> Droppable:
+    """The table that a drop would remove; raises if its directory may be more than the table."""
+    here = located(spark, dataset)
+    head = require_head(spark, here)
+    if dataset.named:
+        _require_own_directory(spark, dataset, str(here.path))
+    return Droppable(f"{head.id}@{here.path}")
 
 
 def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> None:
@@ -26,3 +38,40 @@ def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listen
         files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
         files.delete(place, True)  # noqa: FBT003
         jvm("org.apache.spark.sql.delta.DeltaLog").invalidateCache(spark._jsparkSession, place)
+
+
+def _require_own_directory(spark: SparkSession, dataset: Dataset, place: str) -> None:
+    """Raise if the directory of a named table is not inside its depot, or is also that of other tables.
+
+    Anybody may register any directory under a name, and a drop removes the directory with everything in it.
+    """
+    depot = str(dataset.path).rsplit("/", 2)[0]
+    root, where = _qualified(spark, depot), _qualified(spark, place)
+    if not where.startswith(f"{root}/"):
+        raise JobError(
+            f"the catalog has the table at {place}, which is outside of its depot ({depot})",
+            code="location-not-own",
+            hint="remove the name with `catchment query --write` and DROP TABLE, the files with the tools of the store",
+        )
+    below = {f"{space}/{name}" for space, name in tables_by_path(spark, depot)}
+    inside = {each for each in below if each.startswith(f"{where.removeprefix(f'{root}/')}/")}
+    if others := sorted(inside | _names_in(spark, dataset, place)):
+        raise JobError(
+            f"the directory of the table, {place}, is also that of {', '.join(others[:3])}",
+            code="location-not-own",
+            hint="drop those first, or remove only the name with `catchment query --write` and DROP TABLE",
+        )
+
+
+def _names_in(spark: SparkSession, dataset: Dataset, place: str) -> set[str]:
+    """The other names in the catalog that lead to a directory, or into it."""
+    own = (str(dataset.namespace).lower(), str(dataset.table).lower())  # as a Hive metastore stores them
+    others = ((space, name, where) for space, name, where in named_places(spark) if (space, name) != own)
+    return {f"{space}/{name}" for space, name, where in others if f"{where}/".startswith(f"{place}/")}
+
+
+def _qualified(spark: SparkSession, location: str) -> str:
+    """A location with its scheme and server, which may come from Hadoop's settings."""
+    place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(location)
+    files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    return str(files.makeQualified(place).toString())

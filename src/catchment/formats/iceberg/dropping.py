@@ -9,19 +9,27 @@ from catchment.commit.listener import Listener
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.formats.iceberg import catalogs
+from catchment.formats.iceberg.file_protection import require_removable
 from catchment.formats.iceberg.published import PublishedTable
+from catchment.formats.table_drops import Droppable
 from catchment.plan.model import Dataset
 
 
-def is_published(spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
-    """Whether readers of the published catalog see a version of the table."""
-    return published is not None and PublishedTable(spark, published, dataset).pointer() is not None
+def droppable(spark: SparkSession, dataset: Dataset, published: str | None) -> Droppable:
+    """The table that a drop would remove; raises if its files have to stay."""
+    table = catalogs.require_table(spark, dataset)
+    require_removable(table, dataset.address)
+    return Droppable(str(table.operations().current().uuid()), _is_published(spark, dataset, published))
 
 
 def drop(spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener) -> None:
     """Drop the table under its leases, so that nobody commits to it or publishes it meanwhile."""
     lease = (writer.store, dataset.address, writer.owner, listener, spark_progress(spark))
     with table_lease(*lease, right="published"), table_lease(*lease):
-        if published is not None and is_published(spark, dataset, published):
+        if published is not None and _is_published(spark, dataset, published):
             PublishedTable(spark, published, dataset).withdraw()
         catalogs.purge_table(spark, dataset)
+
+
+def _is_published(spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
+    return published is not None and PublishedTable(spark, published, dataset).pointer() is not None

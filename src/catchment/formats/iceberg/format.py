@@ -19,6 +19,7 @@ from catchment.formats.iceberg.recovery import recover_table
 from catchment.formats.iceberg.row_changes import delete_rows
 from catchment.formats.model import EarlierWrite, Facts, Needs, Requester, Write, Written
 from catchment.formats.spark_catalogs import opened_catalogs
+from catchment.formats.table_drops import Droppable
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store.writes import Base
@@ -39,6 +40,10 @@ class Iceberg:
     def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows that are appended to the table."""
         return spark.readStream.options(**source.options).table(source.dataset.identifier)
+
+    def commits_after(self, spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+        """The number of snapshots after the one that a stream has reached."""
+        return history.commits_after(spark, source, offset)
 
     def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None if the input selects one itself."""
@@ -94,9 +99,9 @@ class Iceberg:
         """Change the table's metadata with one swap."""
         return make_change(spark, change, requester, writer, listener, dry_run=dry_run)
 
-    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
-        """Whether the table has a published version."""
-        return dropping.is_published(spark, dataset, published)
+    def droppable(self, spark: SparkSession, dataset: Dataset, published: str | None) -> Droppable:
+        """The table, and whether it has a published version."""
+        return dropping.droppable(spark, dataset, published)
 
     def drop(
         self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener

@@ -10,7 +10,13 @@ from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
 from catchment.formats.paimon.catalogs import identifier, open_catalog
 from catchment.formats.paimon.table import require_table
+from catchment.formats.table_drops import Droppable
 from catchment.plan.model import Dataset
+
+
+def droppable(spark: SparkSession, dataset: Dataset) -> Droppable:
+    """The table that a drop would remove."""
+    return Droppable(require_table(spark, dataset).id)
 
 
 def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> None:

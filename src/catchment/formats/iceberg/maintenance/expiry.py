@@ -11,6 +11,7 @@ from typing import Any
 
 from catchment.errors import CommitConflict, JobError
 from catchment.formats.iceberg import snapshot_lookup
+from catchment.formats.iceberg.file_protection import require_removable
 from catchment.formats.iceberg.java import tables
 from catchment.formats.iceberg.maintenance.compaction import retry_conflicts
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
@@ -187,7 +188,7 @@ def expire(maintained: MaintainedTable, operation: Expire) -> MaintenanceResult:
 
 
 def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
-    """Choose the snapshots that expire."""
+    """Choose the snapshots that expire; raises if there are some and the table has to keep them."""
     # Writers and readers that begin after this point begin from the current heads, which are kept.
     maintained.table.refresh()
     found = History(json.loads(snapshot_lookup.metadata(maintained.spark, maintained.table)))
@@ -205,9 +206,12 @@ def choose(maintained: MaintainedTable, operation: Expire) -> Choice:
             hint="try again when the jobs that need them are done; `catchment writers` lists the writers, "
             "`catchment state ls` the incremental jobs and their states",
         )
+    gone = tuple(snapshot for snapshot in old if snapshot not in needs)
+    if gone:
+        require_removable(maintained.table, maintained.dataset.address)
     return Choice(
         found,
-        tuple(snapshot for snapshot in old if snapshot not in needs),
+        gone,
         {reason: ids & {*old} for reason, ids in reasons.items()},
         tuple(each for each, ids in following.items() if ids & {*old}),
     )

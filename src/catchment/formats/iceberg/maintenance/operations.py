@@ -34,6 +34,11 @@ class Operations(MaintainedTable):
         """The head of main now."""
         return LakeTable(self.spark, self.table).base(MAIN)
 
+    @property
+    def write_only(self) -> bool:
+        """Iceberg's writers remove no files; snapshots are expired by those who are asked to."""
+        return False
+
     def find(self, write: Entry) -> Committed | JobError | None:
         """The commit of a write in the table's history."""
         return find_commit(self.spark, self.table, write)

@@ -18,6 +18,7 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 
 from catchment.errors import JobError
+from catchment.formats.iceberg.file_protection import require_removable
 from catchment.formats.iceberg.java import Jvm
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.neighbours import neighbours
@@ -88,7 +89,8 @@ def _also_orphans(maintained: MaintainedTable, files: Sequence[str]) -> list[str
 
 
 def _search(maintained: MaintainedTable) -> Any:
-    """Iceberg's search for orphans as a dry run, which only lists what it finds."""
+    """Iceberg's search for orphans as a dry run, which only lists what it finds; raises if the files have to stay."""
+    require_removable(maintained.table, maintained.dataset.address)
     jvm = Jvm.of(maintained.spark)
     actions = jvm.iceberg("spark.actions.SparkActions").get(maintained.spark._jsparkSession)
     seen = jvm("java.util.ArrayList")()
