@@ -91,7 +91,7 @@ class DryRun:
                     frame = spark.table(f"global_temp.{upstream[1]}")
                 else:
                     frame = self._sampled(spark, self._opened(spark, source, parts.get(source.name), job, views))
-                create_view(frame, source.name)
+                frame = create_view(frame, source.name)
             views[source.name] = frame
             yield self._view("input", source.name, frame, source.dataset.address, upstream and upstream[0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -33,8 +33,8 @@ def open_input(spark: SparkSession, source: InputPlan, part: InputWindow | None)
     """Read an input, or one window of it, and create its views."""
     with reading(source):
         opened = _opened(spark, source, part)
-        create_view(opened.views[source.name], source.name)
-        return opened
+        view = create_view(opened.views[source.name], source.name)
+        return replace(opened, views={**opened.views, source.name: view})
 
 
 def next_window(spark: SparkSession, source: InputPlan, state: State | None) -> InputWindow:

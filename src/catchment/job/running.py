@@ -19,6 +19,7 @@ from catchment.formats.registry import open_format
 from catchment.formats.sql import published_catalogs
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.bad_rows import BAD_ROWS, as_quarantined, explained, has_bad_rows, tell
+from catchment.job.cached_tables import made_views, mark_views
 from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input, reading
@@ -194,7 +195,7 @@ def _compute(
         writes = [replace(write, inputs=states, window=_window_record(attempt)) for write in begun]
         return {write.output.name: _write(attempt, write, views[write.output.source]) for write in writes}
     finally:
-        for name in views:
+        for name in (*views, *made_views(attempt.spark)):
             attempt.spark.catalog.dropTempView(name)
 
 
@@ -269,6 +270,7 @@ def _prepare(attempt: _Attempt) -> None:
         *(attempt.job.name, command.workflow, command.run_id, command.number, command.request.reference_time),
     )
     prepare_session(attempt.spark, attempt.job, command.request.reference_time, attempt.depots, story.log)
+    mark_views(attempt.spark, [step.sql for step in attempt.job.steps])
 
 
 def _read(attempt: _Attempt, views: dict[str, DataFrame], bad: dict[str, int]) -> None:

@@ -22,7 +22,8 @@ _READ = ("Show", "Describe", "Explain", "List")
 _LOCAL = frozenset(
     {
         *("SetCommand", "ResetCommand", "SetCatalogAndNamespace", "SetCatalogCommand", "SetNamespaceCommand"),
-        *("CacheTable", "CacheTableAsSelect", "UncacheTable", "ClearCacheCommand", "RefreshTable", "RefreshResource"),
+        *(cached_tables.CACHES, cached_tables.CACHES_QUERY, "UncacheTable", "ClearCacheCommand"),
+        *("RefreshTable", "RefreshResource"),
         *("CreateVariable", "SetVariable", "DropVariable", "DropTempViewCommand"),
     }
 )
@@ -67,7 +68,7 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
     cached_tables.remember(spark, parsed, _name(parsed))
     _check_published(plans, stated, allowed)
     if allowed.side_effects:
-        return _run_guarded(spark, sql, allowed)
+        return _run_guarded(plans, sql, parsed, allowed)
     if _name(stated) in _OPAQUE:
         raise _refusal(_name(stated), allowed)
     analysed = plans.analyse(parsed)
@@ -80,7 +81,7 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
         return plans.frame(analysed)
     if not _is_harmless(analysed):
         raise _refusal(_name(analysed), allowed)
-    return spark.sql(sql)
+    return _run(plans, sql, parsed)
 
 
 def check_setting(key: str, published: Collection[str]) -> None:
@@ -221,9 +222,18 @@ def _called_catalog(plans: _Plans, call: Any) -> str | None:
     return names[0] if len(names) > 2 else plans.current_catalog()
 
 
-def _run_guarded(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
+def _run(plans: _Plans, sql: str, parsed: Any) -> DataFrame:
+    """Run a statement; what it caches is kept from other sessions."""
+    if _name(parsed) == cached_tables.CACHES_QUERY:
+        return cached_tables.cache_query(plans.spark, parsed, plans.frame(plans.analyse(parsed.plan())))
+    if _name(parsed) == cached_tables.CACHES:
+        cached_tables.make_private(plans.spark, parsed, _listed(plans.analyse(parsed).table().collectLeaves()))
+    return plans.spark.sql(sql)
+
+
+def _run_guarded(plans: _Plans, sql: str, parsed: Any, allowed: Allowed) -> DataFrame:
     try:
-        return spark.sql(sql)
+        return _run(plans, sql, parsed)
     except Exception as error:
         if allowed.published and any(map(_is_read_only, causes(error))):
             raise _read_only("the database of the catalog refused to be written") from error

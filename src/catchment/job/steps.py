@@ -27,7 +27,7 @@ def run_step(spark: SparkSession, step: StepPlan, depots: Sequence[Depot], allow
     try:
         frame = run_statement(spark, handed.sql, allowed)
         if frame.columns:  # a command such as CACHE TABLE has no result
-            create_view(frame, step.name)
+            frame = create_view(frame, step.name)
     except Exception as error:
         problem = from_spark(error)
         raise _at_step(step, handed, problem, error) if isinstance(problem, JobError) else problem from error

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from catchment.job.cached_tables import as_view
 
-def create_view(frame: DataFrame, name: str) -> None:
-    """Create a view of a frame; names such as `1` or `größe` must be quoted here, as in SQL."""
-    frame.createOrReplaceTempView(f"`{name}`")
+
+def create_view(frame: DataFrame, name: str) -> DataFrame:
+    """Create a view of a frame, and return what it has; names such as `1` or `größe` must be quoted here, as in SQL."""
+    view = as_view(frame)
+    view.createOrReplaceTempView(f"`{name}`")
+    return view

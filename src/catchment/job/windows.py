@@ -141,8 +141,7 @@ def _plan_by_keys(spark: SparkSession, source: InputPlan, window: Incremental, s
 
 def _whole(spark: SparkSession, source: InputPlan, window: Incremental) -> DataFrame:
     frame = open_format(source.dataset.format, Source).read(spark, source)
-    create_view(frame, window.context)
-    return frame
+    return create_view(frame, window.context)
 
 
 def _values(spark: SparkSession, window: Incremental, stored: Mapping[str, str]) -> dict[str, str]:

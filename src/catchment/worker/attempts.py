@@ -190,14 +190,16 @@ class Attempt:
         return make_change(session, work.change, Requester(work.by), writer, self._story(), dry_run=work.dry_run)
 
     def _drop_table(self, session: SparkSession, work: DropTable, writer: Writer) -> Mapping[str, Any]:
-        return drop_table(session, work.table, work.published, writer, self._story(), dry_run=work.dry_run)
+        where = (session, work.table, work.published, writer, self._story())
+        return drop_table(*where, expected=work.expected, dry_run=work.dry_run)
 
     def _maintain_table(self, session: SparkSession, work: Maintain, writer: Writer) -> Mapping[str, Any]:
         table, operation = work.table, work.operation
         return maintain_by_hand(session, table, operation, writer, self._story(), by=work.by, dry_run=work.dry_run)
 
     def _health(self, session: SparkSession, work: AskHealth, writer: Writer) -> Mapping[str, Any]:
-        found = health(session, work.table, writer, self._story(), work.small_file_bytes, known=work.known)
+        where = (session, work.table, writer, self._story())
+        found = health(*where, work.small_file_bytes, known=work.known, wanted=work.wanted)
         return asdict(found) if found else {}
 
     def _story(self) -> Story:

@@ -73,6 +73,7 @@ class Worker:
         self._application: Future[Application] = Future()
         self._attempts: dict[str, Attempt] = {}
         self._answered, self._jobs = 0, 0
+        self._counting = threading.Lock()
         self._ending = threading.Event()
         # Threads are reused, because each one that has called the JVM holds a connection and a thread there.
         self._threads = ThreadPoolExecutor(MAX_ATTEMPTS, thread_name_prefix="attempt")
@@ -175,8 +176,9 @@ class Worker:
             self._exit_lost(lost.message)
         finally:
             del self._attempts[attempt.group]
-            self._answered += 1
-            self._jobs += isinstance(attempt.work, RunJob)
+            with self._counting:  # attempts end in threads of their own
+                self._answered += 1
+                self._jobs += isinstance(attempt.work, RunJob)
 
     def _status(self, clients: tuple[Client, ...]) -> Mapping[str, Any]:
         """What is known of a resident engine while it runs."""
