@@ -79,6 +79,14 @@ def test_every_run_takes_the_next_window_until_there_is_nothing_new(
     check(engine, fresh)
 
 
+def test_every_window_caches_its_own_rows(engine: LiveEngine, fresh: str) -> None:
+    arrive(engine, fresh, 1, 14)
+    work = reading_job(fresh, sql="SELECT id FROM kept")
+    cached = step("cached", "CACHE TABLE kept AS SELECT * FROM source")
+    engine.run(replace(work, steps=(cached, *work.steps)), windows=2)
+    assert ids(engine, fresh) == list(range(1, 15))
+
+
 def test_the_write_remembers_its_window(engine: LiveEngine, fresh: str, filled: Filled) -> None:
     arrive(engine, fresh, 1, 5)
     [report] = engine.run(reading_job(fresh))

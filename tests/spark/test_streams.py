@@ -69,6 +69,21 @@ def test_tables_are_streams_too(engine: LiveEngine, root: Path, fresh: str) -> N
 
 
 @pytest.mark.slow
+def test_a_stream_of_a_table_tells_how_many_commits_are_still_to_be_read(
+    engine: LiveEngine, root: Path, fresh: str
+) -> None:
+    for dataset in (table(fresh), delta_table(fresh, root)):
+        engine.run(writing("select 1L id, 'd1' day", dataset, mode="append"))
+        to_itself = output("rows", dataset, mode="append")
+        for name, outputs, behind in (("itself", (to_itself,), 1), ("other", (), 0)):
+            pending = engine.start_job(
+                streaming(root, f"{fresh}_{dataset.format}_{name}", following(dataset), *outputs)
+            )
+            pending.done()
+            assert told(pending, "batch")[-1]["lag"] == {"commitsBehindLatest": behind}, (dataset.format, name)
+
+
+@pytest.mark.slow
 def test_several_outputs_get_every_batch(engine: LiveEngine, root: Path, fresh: str) -> None:
     source = arriving(root, fresh, **ONE_FILE)
     log, plain = delta_table(fresh, root), files(root / "drop" / f"{fresh}_out", "parquet")
@@ -197,6 +212,19 @@ def test_a_checkpoint_belongs_to_one_job(engine: LiveEngine, root: Path, fresh: 
     assert first.stream.checkpoint
     (Path(first.stream.checkpoint) / "catchment.json").write_text("{")
     assert engine.fail(first).code == "checkpoint-damaged"
+
+
+def test_a_checkpoint_whose_first_claim_was_cut_off_is_claimed_again(
+    engine: LiveEngine, root: Path, fresh: str
+) -> None:
+    source = arriving(root, fresh)
+    arrive(root, fresh, [1])
+    place = root / "checkpoints" / fresh
+    place.mkdir(parents=True)
+    (place / ".catchment.json.0b5f1c2e").write_text('{"workflow": "fl')
+    engine.run(streaming(root, fresh, source))
+    assert ids(engine, fresh) == [1]
+    assert {each.name for each in place.iterdir() if not each.name.endswith(".crc")} == {"catchment.json", "rows"}
 
 
 def test_what_is_no_stream_is_not_written_with_every_batch(engine: LiveEngine, root: Path, fresh: str) -> None:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -58,6 +58,15 @@ class IdentifiesStreams(Protocol):
 
     def stream_identity(self, spark: SparkSession, source: InputPlan) -> str | None:
         """Distinguishes a dataset from earlier and later ones of the same name; None if that makes no difference."""
+        ...
+
+
+@runtime_checkable
+class CountsCommits(Protocol):
+    """A format whose streams move from commit to commit, and do not say how many are still to be read."""
+
+    def commits_after(self, spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+        """The number of commits after the one that a stream has reached; None if the offset is not in this dataset."""
         ...
 
 
@@ -281,6 +290,11 @@ class MaintainedTable(Protocol):
     @property
     def base(self) -> Base:
         """The state of the table now."""
+        ...
+
+    @property
+    def write_only(self) -> bool:
+        """Whether its writers leave the expiry of snapshots to compaction."""
         ...
 
     def head(self) -> int | None:

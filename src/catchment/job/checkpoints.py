@@ -111,9 +111,7 @@ class Checkpoint:
         """Raise if the checkpoint belongs to another job, or does not fit what the job has become."""
         text = self._read(ABOUT)
         if text is None:
-            if self._has_files():
-                message = f"{self.place} is no checkpoint of Catchment"
-                raise JobError(message, code=_ANOTHER, where=self.where, hint="name a directory that is empty or new")
+            self._clear()
             self._write(ABOUT, json.dumps(asdict(now), indent=1, ensure_ascii=False))
             return
         before = self._about(text)
@@ -146,9 +144,15 @@ class Checkpoint:
             message = f"{self.place}/{ABOUT} cannot be read: {error}"
             raise JobError(message, code=_DAMAGED, where=self.where, hint=_AFRESH) from error
 
-    def _has_files(self) -> bool:
+    def _clear(self) -> None:
+        """Remove what a claim has left that was cut off; raise if there is anything else."""
         directory, files = self._at(None)
-        return bool(files.exists(directory)) and len(files.listStatus(directory)) > 0
+        found = [each.getPath() for each in files.listStatus(directory)] if files.exists(directory) else []
+        if not all(path.getName().startswith(_unfinished(ABOUT)) for path in found):
+            message = f"{self.place} is no checkpoint of Catchment"
+            raise JobError(message, code=_ANOTHER, where=self.where, hint="name a directory that is empty or new")
+        for path in found:
+            files.delete(path, False)  # noqa: FBT003
 
     def _read(self, name: str) -> str | None:
         path, files = self._at(name)
@@ -166,7 +170,7 @@ class Checkpoint:
     def _write(self, name: str, text: str) -> None:
         """Write a file under a temporary name and rename it, so that it appears whole or not at all."""
         path, files = self._at(name)
-        unfinished = self._at(f".{name}.{uuid.uuid4().hex}")[0]
+        unfinished = self._at(f"{_unfinished(name)}{uuid.uuid4().hex}")[0]
         stream = files.create(unfinished)
         try:
             stream.write(text.encode())
@@ -179,6 +183,11 @@ class Checkpoint:
         """A path in the directory, and the file system that it is in."""
         path = Jvm.of(self.spark)("org.apache.hadoop.fs.Path")(self.place if name is None else f"{self.place}/{name}")
         return path, path.getFileSystem(self.spark._jsc.hadoopConfiguration())
+
+
+def _unfinished(name: str) -> str:
+    """How the temporary names of a file begin."""
+    return f".{name}."
 
 
 def batch_identity(offsets: str, query: str, number: int) -> str:

@@ -25,6 +25,7 @@ from catchment.formats.model import IdentifiesStreams
 from catchment.formats.registry import find_format
 from catchment.job.checkpoints import Checkpoint, about, written_views
 from catchment.job.inputs import reading as reading_input
+from catchment.job.lag import LagMeter
 from catchment.job.lease import job_lease
 from catchment.job.reports import added_up
 from catchment.job.story import Story
@@ -106,13 +107,14 @@ class StreamRun:
                 raise problem.changed(message=f"{view}: {problem.message}").at(self.plan.where) from error
 
     def _serve(self, queries: Queries, checkpoint: Checkpoint, lease: Lease) -> None:
+        meter = LagMeter(self.spark, [source for source in self.command.job.inputs if source.stream], self.story)
         while self._are_active(queries):
             self.story.check()
             batch = queries.next_batch(POLL_SECONDS)
             if batch is not None:
                 self._write(queries, batch, checkpoint, lease)
-            self._tell_progress(queries, at_least=PROGRESS_SECONDS)
-        self._tell_progress(queries, at_least=0.0)
+            self._tell_progress(queries, meter, at_least=PROGRESS_SECONDS)
+        self._tell_progress(queries, meter, at_least=0.0)
 
     def _are_active(self, queries: Queries) -> bool:
         try:
@@ -138,23 +140,21 @@ class StreamRun:
         batch.written()
         self._report = added_up([self._report, written])
 
-    def _tell_progress(self, queries: Queries, *, at_least: float) -> None:
+    def _tell_progress(self, queries: Queries, meter: LagMeter, *, at_least: float) -> None:
         if time.monotonic() - self._asked < at_least:
             return
         self._asked = time.monotonic()
         for view, progress in queries.progress().items():
             if progress["batchId"] > self._told.get(view, -1):
                 self._told[view] = progress["batchId"]
-                self.story.note("batch", name=view, **_described(progress))
+                self.story.note("batch", name=view, **_described(progress), lag=meter.read(progress))
 
 
 def _described(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts about the last batch of a query, as Spark and the sources report them."""
-    lag = {name: value for source in progress["sources"] for name, value in (source.get("metrics") or {}).items()}
+    """Facts about the last batch of a query, as Spark reports them."""
     return {
         "batch": progress["batchId"],
         "rows": progress["numInputRows"],
         "rows_per_second": round(progress.get("processedRowsPerSecond", 0.0), 1),
         "seconds": round(progress["durationMs"].get("triggerExecution", 0) / 1000, 3),
-        "lag": lag,
     }

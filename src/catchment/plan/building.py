@@ -40,6 +40,7 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     streaming = {name: _stream(workflow, jobs[name], parts[name], chosen[name], project, findings) for name in order}
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph, streaming[name]) for name in order)
     findings.extend(streams.waiting(workflow, plans, graph))
+    findings.extend(streams.sharing_checkpoints(plans))
     findings.extend(_sql_errors(workflow, plans, processes))
     shared, problems = sharing.examine(plans, graph)
     findings.extend(problems)

@@ -12,7 +12,7 @@ from catchment.formats.registry import held_by, traits_of
 from catchment.plan.model import Dataset, FileAddress
 from catchment.project import depots
 from catchment.project.address import LOCALHOST, BadAddress, is_identifier, is_path, parse, parse_path
-from catchment.project.model import Address, Depot, Project, home_in
+from catchment.project.model import Address, Depot, Project, Upkeep, home_in
 
 _COMPRESSION = frozenset({".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"})
 
@@ -56,6 +56,11 @@ def of_maintained(text: str, project: Project, *, reading: bool = False) -> Data
     if address.dataset is None:
         raise BadAddress(f"`{text}` names no dataset", code="no-dataset", hint="append /dataset to the collection")
     return _resolve(address, None, "output", project)
+
+
+def upkeep_of(project: Project, table: Dataset) -> Upkeep:
+    """What the project says of a table, or else of its depot."""
+    return project.maintain.get(table.address) or project.maintain.get(table.depot) or Upkeep()
 
 
 def address_of(text: str, project: Project) -> Address:

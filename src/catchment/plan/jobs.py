@@ -10,7 +10,19 @@ from catchment.formats.traits import TableShape, Traits
 from catchment.plan import datasets
 from catchment.plan.bad_rows import bad_rows_of, quarantine_of, without_mode
 from catchment.plan.changes import of_change
-from catchment.plan.model import ActionPlan, ChangePlan, Dataset, Delete, FileAddress, InputPlan, OutputPlan, StepPlan
+from catchment.plan.model import (
+    ActionPlan,
+    ChangePlan,
+    Dataset,
+    Delete,
+    Expire,
+    Expiry,
+    FileAddress,
+    InputPlan,
+    OutputPlan,
+    Rewrite,
+    StepPlan,
+)
 from catchment.plan.options import check_options, spelled, spelled_options
 from catchment.plan.streams import depot_of_checkpoint, is_stream
 from catchment.project import depots
@@ -215,7 +227,14 @@ class Resolver:
             branch = {}
         mode: SaveMode = "delete" if isinstance(given.operation, Delete) else "maintain"
         output = OutputPlan(given.name, source.name, source.dataset, given.where, mode=mode, options=branch)
-        return ActionPlan(given.operation, output)
+        return ActionPlan(given.operation, output, self._expiry(given, job, source.dataset))
+
+    def _expiry(self, given: Action, job: Job, table: Dataset) -> Expiry | None:
+        """What a compaction may expire afterwards; nothing if the job says by itself what expires."""
+        expires = any(isinstance(each.operation, Expire) and each.input == given.input for each in job.actions)
+        if expires or not isinstance(given.operation, Rewrite):
+            return None
+        return Expiry(datasets.upkeep_of(self.project, table).retention)
 
     def _check_operation(self, given: Action, format: str) -> None:
         kind = given.operation.kind

@@ -152,11 +152,21 @@ class OutputPlan:
 
 
 @dataclass(frozen=True)
+class Expiry:
+    """Snapshots are expired by their age when the action runs."""
+
+    retention: float | None = None
+    """In seconds; None for the default of the format."""
+
+
+@dataclass(frozen=True)
 class ActionPlan:
     """An action on the table of one of a job's inputs, with an output that gives it a write id."""
 
     operation: Operation
     output: OutputPlan
+    expiry: Expiry | None = None
+    """What a compaction does afterwards, if the writers of the table leave that to it."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from os.path import realpath
 from pathlib import Path
 
@@ -111,6 +112,15 @@ def waiting(workflow: Workflow, plans: Sequence[JobPlan], graph: Graph[str]) -> 
                 yield Diagnostic("waits-for-stream", message, where, hint)
 
 
+def sharing_checkpoints(plans: Sequence[JobPlan]) -> Iterator[Diagnostic]:
+    """Report checkpoints in the directory of another job's checkpoint: a directory with files is refused to a job."""
+    checkpoints = [(job.name, job.stream) for job in plans if job.stream is not None]
+    for (name, first), (other, second) in combinations(checkpoints, 2):
+        if _overlap(first.checkpoint, second.checkpoint):
+            message = f"the checkpoints of the jobs `{name}` and `{other}` are in the same directory"
+            yield Diagnostic("bad-checkpoint", message, second.where, "give each job a checkpoint of its own")
+
+
 def _unsupported(job: Job, stream: InputPlan) -> Iterator[Diagnostic]:
     if job.actions:
         message, hint = "a job that reads a stream cannot have actions", "give the actions a job of their own"
@@ -178,6 +188,10 @@ def _bad_checkpoint(message: str) -> RequestError:
 def _overlaps(place: str, where: Position, others: Sequence[Dataset]) -> Iterator[Diagnostic]:
     for dataset in others:
         path = dataset.path
-        if path is not None and (datasets.nested(place, path) or datasets.nested(path, place)):
+        if path is not None and _overlap(place, path):
             message = f"the checkpoint and {dataset.address} are in the same directory"
             yield Diagnostic("bad-checkpoint", message, where, "give the checkpoint a directory of its own")
+
+
+def _overlap(one: str, other: str) -> bool:
+    return datasets.nested(one, other) or datasets.nested(other, one)

@@ -62,6 +62,16 @@ def test_an_endless_stream_follows_the_table_and_the_next_run_goes_on(
     assert ids(here, copy) == list(range(1, 16))
 
 
+def test_it_tells_how_many_snapshots_are_still_to_be_read(
+    here: LiveEngine, root: Path, target: Dataset, copy: Dataset
+) -> None:
+    here.run(appending(target, 1))
+    for to, behind in ((target, 1), (copy, 0)):
+        pending = here.start_job(copying(root, target, to))
+        pending.done()
+        assert told(pending, "batch")[-1]["lag"] == {"commitsBehindLatest": behind}
+
+
 def test_rows_with_a_key_come_again_when_they_change(
     here: LiveEngine, root: Path, target: Dataset, copy: Dataset
 ) -> None:

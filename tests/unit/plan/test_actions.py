@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from catchment.plan.model import Delete
+from catchment.plan.model import Delete, Expiry
 from catchment.plan.preparation import Prepared
-from tests.unit.plan.flows import TABLE, J, flow, place, prepare
+from tests.unit.plan.flows import PROJECT, TABLE, J, flow, place, prepare
 
 DELETE = "actions: [{name: delete_from_dataset, input: input, deleteWhere: target.id = 1}]"
 
@@ -30,6 +30,25 @@ def test_an_action_is_a_write_beside_the_outputs(tmp_path: Path) -> None:
     assert [(each.name, each.mode) for each in plan.writes] == [("input", "append"), ("delete_from_dataset", "delete")]
     assert action.output.dataset.address == TABLE.partition("?")[0]
     assert action.output.options == {"branch": "audit"}
+
+
+@pytest.mark.parametrize(
+    ("more", "maintain", "expected"),
+    [
+        ("", "", Expiry()),
+        ("", "maintain: {lakehouse: {retention: 7d}}", Expiry(7 * 86400.0)),
+        (", {name: expire_snapshots, input: input}", "maintain: {lakehouse: {retention: 7d}}", None),
+    ],
+)
+def test_a_compaction_expires_by_the_rules_of_the_project_unless_the_job_has_its_own(
+    tmp_path: Path, more: str, maintain: str, expected: Expiry | None
+) -> None:
+    job = J("a", read=TABLE, read_more="", write="dataos://lakehouse:raw/other?acl=rw")
+    actions = f"actions: [{{name: rewrite_dataset, input: input}}{more}]"
+    text = flow(job).replace("          inputs: [", f"          {actions}, inputs: [", 1)
+    found = prepare(tmp_path, text, f"{PROJECT}{maintain}\n")
+    assert found.plan, found.diagnostics
+    assert found.plan.jobs[0].actions[0].expiry == expected
 
 
 def test_a_table_that_is_appended_to_and_deleted_from_is_shared(tmp_path: Path) -> None:

@@ -155,3 +155,36 @@ def test_nobody_waits_for_a_stream_without_an_end(tmp_path: Path) -> None:
     after = J("b", needs="a", write="dataos://lakehouse:raw/other?acl=rw")
     assert errors(tmp_path, stream(), after) == [("waits-for-stream", DEPENDENCIES + JOB_LINES)]
     assert errors(tmp_path, stream(streaming=ONCE), after) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("./cp/one", "./cp/one"),
+        ("./cp/one", "./cp/../cp/one"),
+        ("./cp", "./cp/one"),
+        ("./cp/one", "./cp"),
+        ("./lake/cp", "dataos://lakehouse:cp/one"),
+        ("./.catchment/streams/flow/b", ""),
+        ("dataos://far:cp/one", "dataos://far:cp/one"),
+    ],
+)
+def test_two_jobs_have_no_directory_in_common(tmp_path: Path, one: str, other: str) -> None:
+    project = PROJECT.replace("warehouse", "s3://bucket")
+    jobs = stream(streaming=checkpoint(one)), second(checkpoint(other))
+    found = [each for each in prepare(tmp_path, flow(*jobs), project).diagnostics if each.is_error]
+    assert [place(each)[:2] for each in found] == [("bad-checkpoint", (STREAMING if other else INPUT) + JOB_LINES)]
+    assert found[0].hint
+
+
+def test_two_jobs_have_checkpoints_side_by_side(tmp_path: Path) -> None:
+    assert errors(tmp_path, stream(streaming=checkpoint("./cp/one")), second(checkpoint("./cp/one1"))) == []
+    assert errors(tmp_path, stream(), second("")) == []
+
+
+def second(streaming: str) -> J:
+    return stream("b", streaming=streaming, write="dataos://lakehouse:raw/other?acl=rw")
+
+
+def checkpoint(location: str) -> str:
+    return f'{ONCE}, checkpointLocation: "{location}"' if location else ""

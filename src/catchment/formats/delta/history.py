@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -44,6 +44,16 @@ def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -
     if first is None:
         return _whole(spark, source, log, newest)
     return log.rows_of(_additions(source, log, _version(first), newest), newest)
+
+
+def commits_after(spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+    """The number of versions after the one that a stream has reached; None if the offset is one of another table."""
+    head = require_head(spark, source.dataset)
+    if offset.get("reservoirId") != head.id:
+        return None
+    version = int(offset["reservoirVersion"])
+    reached = version - 1 if offset["index"] < 0 else version  # below 0, nothing of the version was read yet
+    return max(0, head.version - reached)
 
 
 def _whole(spark: SparkSession, source: InputPlan, log: Log, version: int) -> DataFrame:

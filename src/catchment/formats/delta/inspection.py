@@ -31,13 +31,12 @@ def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
     """The tables of a depot: those in its catalog, and all directories `collection/table` that have a log."""
     known = set(named_tables(spark)) if depot.catalog else set()
     # A Hive metastore stores names in lower case.
-    by_path = {
-        (ns, name) for ns, name in _tables_by_path(spark, depot.files) if (ns.lower(), name.lower()) not in known
-    }
+    by_path = {(ns, name) for ns, name in tables_by_path(spark, depot.files) if (ns.lower(), name.lower()) not in known}
     return listed_tables(depot.name, known | by_path)
 
 
-def _tables_by_path(spark: SparkSession, location: str) -> Iterator[tuple[str, str]]:
+def tables_by_path(spark: SparkSession, location: str) -> Iterator[tuple[str, str]]:
+    """Collection and name of every directory of a depot that has a log."""
     place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(f"{location.rstrip('/')}/*/*/_delta_log")
     files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     for found in files.globStatus(place) or ():

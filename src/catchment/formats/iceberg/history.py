@@ -47,6 +47,17 @@ def read(spark: SparkSession, source: InputPlan, first: str | None, last: str) -
     return spark.read.format("iceberg").options(**source.options, **span).load(source.dataset.identifier)
 
 
+def commits_after(spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+    """The number of snapshots after the one that a stream has reached; None if the table does not have that one."""
+    table = LakeTable(spark, catalogs.require_table(spark, source.dataset))
+    newest, reached = table.head(MAIN), offset.get("snapshot_id", -1)
+    if newest is None or table.java.snapshot(reached) is None:
+        return None
+    if newest.snapshotId() == reached:  # Iceberg would count all snapshots
+        return 0
+    return len(table.jvm.iceberg("util.SnapshotUtil").snapshotIdsBetween(table.java, reached, newest.snapshotId()))
+
+
 def _line(metadata: Mapping[str, Any], newest: int) -> list[Mapping[str, Any]]:
     """The newest snapshot and its ancestors, back to the oldest that still exists."""
     known = {entry["snapshot-id"]: entry for entry in metadata.get("snapshots", ())}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -69,6 +70,13 @@ def read_commits(spark: SparkSession, source: InputPlan, first: str | None, last
         {"incremental-between": f"{_number(first)},{newest.id}"} if first else {"scan.snapshot-id": str(newest.id)}
     )
     return spark.read.options(**source.options, **between).table(source.dataset.identifier)
+
+
+def commits_after(spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+    """The number of snapshots after the one that a stream has reached; None if the table does not have that one."""
+    table = require_table(spark, source.dataset)
+    newest, reached = table.newest(), f"{offset.get('snapshot')}@{offset.get('manifests')}"
+    return newest.id - _number(reached) if newest and "snapshot" in offset and _find(table, reached) else None
 
 
 def _number(name: str) -> int:

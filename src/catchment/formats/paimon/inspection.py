@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -87,13 +89,20 @@ class DataFile(NamedTuple):
     """In seconds since 1970."""
     format: str
     path: str
+    partition: Mapping[str, str | None]
+    """Values as text, by column; empty if the table has no partitions."""
+
+    @property
+    def bucket(self) -> str:
+        """The directory of its bucket."""
+        return self.path.rsplit("/", 2)[1]
 
 
 def data_files(table: Table) -> list[DataFile]:
     """The data files of the newest snapshot, in the order of their paths."""
-    lines = str(commits(table.spark).files(table.java)).split("\n")[:-1]  # partitions may contain other line separators
-    return sorted((_data_file(*line.split(" ", 5)) for line in lines), key=lambda file: file.path)
+    listed = json.loads(commits(table.spark).files(table.java))
+    return sorted((_data_file(*each) for each in listed), key=lambda file: file.path)
 
 
-def _data_file(rows: str, size: str, level: str, millis: str, format: str, path: str) -> DataFile:
-    return DataFile(int(rows), int(size), int(level), int(millis) / 1000, format, path)
+def _data_file(rows: int, size: int, level: int, millis: int, *rest: Any) -> DataFile:
+    return DataFile(rows, size, level, millis / 1000, *rest)
