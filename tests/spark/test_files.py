@@ -2,21 +2,81 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from catchment.plan.model import FileAddress, InputPlan, Sort
+from catchment.formats.files.compaction import MIN_INPUT_FILES
+from catchment.plan.model import FileAddress, InputPlan, Partition, Rewrite, Sort
 from catchment.spec.model import SortColumn
-from tests.spark.lake import HERE, LiveEngine, by, files, job, output, reading, table, writing
+from catchment.table_health import MOST_PARTITIONS
+from tests.spark.lake import HERE, LENIENT, SMALL, LiveEngine, by, files, job, output, reading, table, writing
+
+
+def file_sizes(place: Path) -> dict[str, int]:
+    """The sizes of all files below a directory."""
+    return {str(each.relative_to(place)): each.stat().st_size for each in place.rglob("*") if each.is_file()}
+
+
+def cut(file: Path) -> None:
+    """Let a file end in the middle."""
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def overwrite(file: Path) -> None:
+    """Damage the rows of a file; what it says of itself at its end stays."""
+    with file.open("r+b") as contents:
+        contents.seek(4)
+        contents.write(b"\xff" * (file.stat().st_size // 2))
 
 
 def read_back(engine: LiveEngine, path: Path, format: str, name: str, **more: str) -> list[tuple[object, ...]]:
     """The rows at a path, taken through a job and a table."""
     engine.run(job(output("rows", table(name)), inputs=[reading("rows", files(path, format), **more)]))
     return sorted(engine.rows(f"SELECT * FROM lake.raw.{name}"), key=str)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "damage"), [("parquet", cut), ("parquet", overwrite), ("orc", overwrite)])
+def test_a_compaction_takes_no_damaged_file_for_an_empty_one(
+    start_engine: Callable[..., LiveEngine], tmp_path: Path, format: str, damage: Callable[[Path], None]
+) -> None:
+    engine, place = start_engine(conf={**SMALL, **LENIENT}), files(tmp_path / "d", format)
+    for number in range(MIN_INPUT_FILES):
+        sql = "SELECT sha2(string(id), 256) AS text FROM range(100)"
+        engine.run(writing(sql, place, name=f"w{number}", mode="append"))
+    damaged = min((tmp_path / "d").glob("part-*"))
+    damage(damaged)
+    before = file_sizes(tmp_path / "d")
+    refused = engine.start_maintenance(place, Rewrite()).failed()
+    assert (refused.code, damaged.name in refused.message) == ("input-damaged", True)
+    assert file_sizes(tmp_path / "d") == before
+
+
+@pytest.mark.slow
+def test_a_partition_that_somebody_names_is_listed_among_very_many(engine: LiveEngine, tmp_path: Path) -> None:
+    target, mine = files(tmp_path / "d", "parquet"), Partition({"region": "north east", "day": "1"})
+    engine.run(writing("SELECT 1 AS id", target))
+    [written] = (tmp_path / "d").glob("part-*")
+    others = (f"day={number}/region=south" for number in range(MOST_PARTITIONS))
+    for directory in ("day=1/region=north%20east", *others):  # another tool escapes spaces
+        (tmp_path / "d" / directory).mkdir(parents=True)
+        for number in range(3 if "south" in directory else 2):
+            shutil.copy(written, tmp_path / "d" / directory / f"part-{number}.parquet")
+    written.unlink()
+
+    found = engine.health(target, wanted=[mine])
+    assert (found.partition_count, len(found.partitions)) == (MOST_PARTITIONS + 1, MOST_PARTITIONS + 1)
+    assert found.partitions[-1].partition == mine.values
+    assert len(engine.health(target).partitions) == MOST_PARTITIONS
+    rewrite = Rewrite(properties={"min-input-files": "2"}, partitions=(mine,))
+    assert engine.maintain(target, rewrite)["rewritten_files"] == 2
+    assert len(list((tmp_path / "d" / "day=1" / "region=north%20east").glob("part-*"))) == 1
 
 
 @pytest.mark.parametrize("format", ["json", "parquet", "orc", "avro", "csv"])

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from catchment.errors import JobError
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Rewrite
 
 FLAGS = frozenset({"rewrite-all"})
 """Boolean properties; all other properties that are checked here are whole numbers."""
+
+_ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE | re.DOTALL)
+
+
+def zorder_columns(order: str | None) -> str | None:
+    """The columns of `zorder(a, b)`; None if the order is none along a z-order."""
+    found = _ZORDER.fullmatch(order or "")
+    return found[1] if found else None
 
 
 def check_rewrite(dataset: Dataset, operation: Rewrite, *, sorts: bool = False, filters: bool = False) -> None:

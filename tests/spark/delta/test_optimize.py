@@ -1,14 +1,23 @@
-"""Files of Delta tables are merged along a z-order."""
+"""Files of Delta tables are merged along a z-order, and rewritten without their deletion vectors."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
 import pytest
 
+from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Rewrite
-from tests.spark.lake import LiveEngine, maintaining, writing
+from catchment.run.compaction.compactor import APPLY_DELETES, WORTH_IT
+from tests.spark.lake import LENIENT, SMALL, LiveEngine, maintaining, writing
+
+pytestmark = pytest.mark.slow
+VECTORS = {"delta.enableDeletionVectors": "true"}
+LARGE_ENOUGH = {"min-file-size-bytes": "1"}
 
 
-@pytest.mark.slow
 def test_files_are_merged_along_a_z_order(here: LiveEngine, target: Dataset) -> None:
     for number in range(3):
         sql = f"SELECT {number}L AS a, {9 - number}L AS b"
@@ -19,3 +28,55 @@ def test_files_are_merged_along_a_z_order(here: LiveEngine, target: Dataset) -> 
     assert len(here.inspect("files", target)["files"]) == 1
     assert sorted(here.rows(f"SELECT a, b FROM {target.identifier}")) == [(0, 9), (1, 8), (2, 7)]
     assert here.fail(maintaining(target, Rewrite("sort", "a DESC"))).code == "unsupported-option"
+
+
+def as_the_compactor_asks() -> Mapping[str, str]:
+    """The properties of a compaction of files that are all large enough, where rows were deleted."""
+    asked = {**WORTH_IT, **LARGE_ENOUGH, **APPLY_DELETES}
+    return {key: value for key, value in asked.items() if key in traits_of("delta").rewrite_options}
+
+
+def with_vectors(engine: LiveEngine, target: Dataset, *deleted: int) -> None:
+    """Make a table of three files with a hundred rows each, and delete single rows."""
+    for first in (0, 100, 200):
+        sql = f"SELECT id FROM range({first}, {first + 100}, 1, 1)"
+        engine.run(writing(sql, target, name=f"w{first}", mode="append", properties=VECTORS))
+    for id in deleted:
+        engine.ask(f"DELETE FROM {target.identifier} WHERE id = {id}")
+    assert engine.health(target).delete_files == len(deleted)
+
+
+@pytest.mark.parametrize("line", ["4.1", "3.5"])
+@pytest.mark.parametrize(("deleted", "rewritten"), [((7,), 1), ((7, 107), 2)], ids=["one file", "two files"])
+def test_files_that_have_lost_a_row_are_rewritten_whatever_their_size(
+    request: pytest.FixtureRequest, target: Dataset, line: str, deleted: tuple[int, ...], rewritten: int
+) -> None:
+    engine = request.getfixturevalue("here") if line == "4.1" else request.getfixturevalue("start_spark_3")()
+    with_vectors(engine, target, *deleted)
+    asked = Rewrite(properties=as_the_compactor_asks())
+    assert engine.maintain(target, asked, dry_run=True)["rewritten_files"] == rewritten
+    assert engine.maintain(target, asked)["rewritten_files"] == rewritten
+    after = engine.health(target)
+    assert (after.delete_files, after.files, after.last_compaction is not None) == (0, 4 - rewritten, True)
+    assert engine.value(f"SELECT count(*) FROM {target.identifier}") == 300 - len(deleted)
+    assert engine.value(f"SELECT sum(id) FROM {target.identifier}") == sum(range(300)) - sum(deleted)
+    newest = after.head
+    assert engine.maintain(target, asked)["rewritten_files"] == 0
+    assert engine.health(target).head == newest
+
+
+def test_a_threshold_that_no_file_reaches_is_refused(here: LiveEngine, target: Dataset) -> None:
+    with_vectors(here, target, 7)
+    never = Rewrite(properties={"delete-file-threshold": "2"})
+    assert here.start_maintenance(target, never).failed().code == "threshold-never-met"
+
+
+def test_a_damaged_file_stays_in_the_table(start_engine: Callable[..., LiveEngine], target: Dataset) -> None:
+    engine = start_engine(conf={**SMALL, **LENIENT})
+    with_vectors(engine, target)
+    damaged, *_ = (Path(each["path"]) for each in engine.inspect("files", target)["files"])
+    os.truncate(damaged, damaged.stat().st_size // 2)
+    before = engine.inspect("files", target)
+    refused = engine.start_maintenance(target, Rewrite()).failed()
+    assert (refused.code, damaged.name in refused.message) == ("input-damaged", True)
+    assert engine.inspect("files", target) == before

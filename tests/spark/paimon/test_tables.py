@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catchment.plan.model import Commits, Dataset, Expire, JobPlan, Partition, Rewrite
-from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, output, reading, writing
-from tests.spark.paimon.jobs import appending, ids, keyed, snapshots, with_output
+from catchment.plan.model import Commits, Dataset, Expire, Expiry, JobPlan, Partition, Rewrite
+from tests.spark.lake import HERE, LiveEngine, by, changing, clause, job, maintaining, output, reading, writing
+from tests.spark.paimon.jobs import appending, ids, keyed, place_of, snapshots, with_output
 
 pytestmark = pytest.mark.slow
 
@@ -197,6 +198,89 @@ def test_compaction_and_expiry(here: LiveEngine, target: Dataset) -> None:
     assert gone["snapshots"] == looked["snapshots"]
     assert len(snapshots(here, target)) == 2
     assert len(ids(here, target)) == 6
+
+
+@pytest.mark.parametrize(
+    ("write_only", "expiry", "left"),
+    [
+        ("true", Expiry(retention=0.0), 1),
+        ("true", Expiry(), 4),  # nothing is five days old
+        ("true", None, 4),
+        ("false", Expiry(retention=0.0), 4),
+    ],
+)
+def test_a_compaction_in_a_job_expires_what_writers_leave_to_it(
+    here: LiveEngine, target: Dataset, write_only: str, expiry: Expiry | None, left: int
+) -> None:
+    made = {"bucket": "1", "write-only": write_only}
+    for number in range(3):
+        here.run(keyed(f"SELECT {number}L AS id", target, **made))
+    here.run(maintaining(target, Rewrite(), expiry=expiry))
+    assert (len(snapshots(here, target)), ids(here, target)) == (left, [0, 1, 2])
+
+
+def test_an_expiry_keeps_what_the_table_and_its_consumers_need(here: LiveEngine, target: Dataset, root: Path) -> None:
+    says = {"bucket": "1", "snapshot.time-retained": "1 ms", "snapshot.num-retained.min": "2"}
+    for number in range(5):
+        here.run(keyed(f"SELECT {number}L AS id", target, **says))
+    consumer = place_of(target, root) / "consumer" / "consumer-me"
+    consumer.parent.mkdir()
+    consumer.write_text('{"nextSnapshot": 3}')
+    assert here.maintain(target, Expire(), dry_run=True)["kept"] == {"consumers": ["3"]}
+    here.maintain(target, Expire())
+    assert len(snapshots(here, target)) == 3
+    consumer.unlink()
+    here.maintain(target, Expire())
+    assert len(snapshots(here, target)) == 2
+
+
+@pytest.mark.parametrize("order", ["zorder(b, a)", "b, a"])
+def test_rows_are_sorted(here: LiveEngine, target: Dataset, order: str) -> None:
+    for a in range(4):
+        here.run(writing(f"SELECT {a} AS a, CAST(id AS INT) AS b FROM range(4)", target, mode="append"))
+    assert here.maintain(target, Rewrite("sort", order))["rewritten_files"]
+    curve = [(a, b) for b in (0, 1) for a in (0, 1)] if order.startswith("z") else [(a, 0) for a in range(4)]
+    assert here.rows(f"SELECT a, b FROM {target.identifier}")[:4] == curve
+    assert len(rows(here, target)) == 16
+
+
+COLUMNS = ("day", "at", "local", "what")
+PARTITIONS = {
+    "DATE '2026-03-01', TIMESTAMP '2026-03-01 05:00:00Z', TIMESTAMP_NTZ '2026-03-01 05:00:00.000001', 'a/b'": (
+        ("2026-03-01", "2026-03-01T05:00Z", "2026-03-01T05:00:00.000001", "a/b")
+    ),
+    "DATE '9999-12-31', TIMESTAMP '9999-12-31 23:59:59Z', TIMESTAMP_NTZ '0001-01-01 00:00:00', ' '": (
+        ("9999-12-31", "9999-12-31T23:59:59Z", "0001-01-01T00:00", " ")
+    ),
+    "null, null, null, null": (None, None, None, None),
+}
+"""Rows whose directories do not tell their values: that of a date has a number, a blank is like null."""
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+@pytest.mark.parametrize("keys", [(), ("id", *COLUMNS)], ids=["append", "keyed"])
+def test_partitions_are_compacted_whatever_their_directories_are_called(
+    here: LiveEngine, target: Dataset, keys: tuple[str, ...], legacy: str
+) -> None:
+    chosen = list(PARTITIONS.items())[: 2 if keys else 3]  # no column of a key is null
+    values = [dict(zip(COLUMNS, texts, strict=True)) for _, texts in chosen]
+    sql = f"* FROM VALUES {', '.join(f'({row})' for row, _ in chosen)} AS rows ({', '.join(COLUMNS)})"
+    parts = tuple(by("identity", name) for name in COLUMNS)
+    for number in range(4):
+        made = {"bucket": "1" if keys else "-1", "partition--legacy-name": legacy}
+        job = keyed(f"SELECT {number}L AS id, {sql}", target, *keys, **made)
+        here.run(with_output(job, partitions=parts, **({} if keys else {"primary_key": ()})))
+
+    before = here.health(target).partitions
+    assert sorted(map(str, values)) == sorted(str(dict(each.partition or {})) for each in before)
+    assert {(each.files, each.burden) for each in before} == {(4, 4)}
+    for each in values[:2]:
+        one = Rewrite(partitions=(Partition(each),))
+        assert here.maintain(target, one, dry_run=True)["rewritten_files"] == 4
+        assert here.maintain(target, one)["rewritten_files"] == 4
+    here.maintain(target, Rewrite())
+    assert {(each.files, each.burden) for each in here.health(target).partitions} == {(1, 0 if keys else 1)}
+    assert len(ids(here, target)) == 4 * len(values)
 
 
 @pytest.mark.exhaustive

@@ -11,6 +11,7 @@ from catchment.run_model import snapshot_name
 from catchment.table_health import PartitionHealth, TableHealth, small_limit, table_health
 
 TARGET, TARGET_DEFAULT = "delta.targetFileSize", 128 * 1024 * 1024
+COMPACTIONS = frozenset({"OPTIMIZE", "REORG"})
 MOST_COMMITS = 20
 """How many commits are searched for a compaction by others; each one is a file of the log."""
 
@@ -42,5 +43,5 @@ def health_of(
 
 
 def _last_compaction(newest: Iterable[Commit]) -> float | None:
-    of_others = (each for each in islice(newest, MOST_COMMITS) if each.info.get("operation") == "OPTIMIZE")
+    of_others = (each for each in islice(newest, MOST_COMMITS) if each.info.get("operation") in COMPACTIONS)
     return next((int(each.info["timestamp"]) / 1000 for each in of_others), None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,6 +19,7 @@ from catchment.formats.delta.maintenance import MaintainedTable
 from catchment.formats.delta.recovery import recover_table
 from catchment.formats.model import EarlierWrite, Facts, Needs, Write, Written
 from catchment.formats.sql_names import Edit
+from catchment.formats.table_drops import Droppable
 from catchment.plan.model import Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store.writes import Base
@@ -42,6 +44,10 @@ class Delta:
         dataset = located(spark, source.dataset)
         require_head(spark, dataset)
         return spark.readStream.format("delta").options(**source.options).load(dataset.path)
+
+    def commits_after(self, spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+        """The number of versions after the one that a stream has reached."""
+        return history.commits_after(spark, source, offset)
 
     def commits(self, spark: SparkSession, source: InputPlan, known: str | None) -> tuple[str | None, str] | None:
         """The version that was read last, and the newest one."""
@@ -81,9 +87,9 @@ class Delta:
         """Answer one question about a table."""
         return inspection.inspect(spark, what, dataset)
 
-    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
-        """Delta tables are not published."""
-        return False
+    def droppable(self, spark: SparkSession, dataset: Dataset, published: str | None) -> Droppable:
+        """The table that a drop would remove."""
+        return dropping.droppable(spark, dataset)
 
     def drop(
         self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener

@@ -31,11 +31,19 @@ def partition_columns(head: Head) -> list[PartitionColumn]:
     return [PartitionColumn(name, types[name]) for name in head.partitions]
 
 
-def sizes_by_partition(spark: SparkSession, head: Head, limit: int) -> Iterator[PartitionHealth]:
-    """Totals of the live files by partition."""
+def has_vectors(spark: SparkSession, head: Head) -> bool:
+    """Whether a live file has a deletion vector."""
+    files = DataFrame(head.snapshot.allFiles().toDF(), spark)
+    return bool(files.where(F.col("deletionVector").isNotNull()).head(1))
+
+
+def sizes_by_partition(
+    spark: SparkSession, head: Head, limit: int, *, vectors: bool = False
+) -> Iterator[PartitionHealth]:
+    """Totals of the live files by partition; with `vectors`, files that have one count as small."""
     files = DataFrame(head.snapshot.allFiles().toDF(), spark)
     physical = {field.name: field.metadata.get(PHYSICAL, field.name) for field in head.schema.fields}
-    small = F.col("size") < limit
+    small = (F.col("size") < limit) | (F.lit(vectors) & F.col("deletionVector").isNotNull())
     values = (
         F.array(*(F.col("partitionValues")[physical[name]] for name in head.partitions))
         .cast("array<string>")

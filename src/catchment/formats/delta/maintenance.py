@@ -1,9 +1,13 @@
-"""Maintenance of Delta tables: compaction with Delta's own OPTIMIZE, which commits a version that changes no row."""
+"""Maintenance of Delta tables: compaction with Delta's own OPTIMIZE, which commits a version that changes no row.
+
+OPTIMIZE rewrites files with deletion vectors together with others, and never a single one. What it leaves is rewritten
+by REORG, which costs more: it reads the footers of all files, and rewrites those with dropped columns too.
+"""
 
 from __future__ import annotations
 
-import re
 import time
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +24,7 @@ from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.delta import log_store
 from catchment.formats.delta.conflicts import kind_of
-from catchment.formats.delta.health import health_of, partition_columns, sizes_by_partition
+from catchment.formats.delta.health import has_vectors, health_of, partition_columns, sizes_by_partition
 from catchment.formats.delta.log import BRANCH, Log, require_head
 from catchment.formats.delta.session_settings import set_for_now
 from catchment.formats.delta.transaction import needs_table_lease
@@ -28,7 +32,7 @@ from catchment.formats.delta.vacuum import Vacuum
 from catchment.formats.failures import from_spark
 from catchment.formats.model import MaintenanceResult, Needs
 from catchment.formats.partition_values import check_partitions, partition_condition
-from catchment.formats.rewrite_options import check_rewrite
+from catchment.formats.rewrite_options import check_rewrite, zorder_columns
 from catchment.formats.swap_gate import leased_swaps
 from catchment.plan.model import Dataset, Expire, Maintenance, Rewrite
 from catchment.store.writes import Base, Entry
@@ -37,13 +41,18 @@ from catchment.table_health import TableHealth
 SETTINGS = "spark.databricks.delta.optimize."
 SIZES = {"target-file-size-bytes": "maxFileSize", "min-file-size-bytes": "minFileSize"}
 """The settings of OPTIMIZE, by the names of rewrite properties."""
+VECTORS = "delete-file-threshold"
+"""The rewrite property that has deletion vectors applied, whatever the size of their files."""
+ANY_VECTOR = {f"{SETTINGS}maxDeletedRowsRatio": "0"}
+"""By default, OPTIMIZE leaves a file alone that has lost less than a twentieth of its rows."""
+READ_ALL = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
+"""Whatever the engine's settings say: a version without a file that was not read would have lost its rows."""
 MIN_FILE_SIZE = 1024**3
 """Delta's default: smaller files are merged."""
 WRITER_WAIT_SECONDS = 60.0
 """How long a compaction waits for overwrites and merges, which it would force to start again."""
 LOOK_SECONDS = 0.25
 REPLACING = frozenset({"overwrite", "overwrite-partitions", "merge"})
-_ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,11 @@ class MaintainedTable:
         """The table's version now."""
         return require_head(self.spark, self.dataset).base
 
+    @property
+    def write_only(self) -> bool:
+        """Nobody removes old files but those who are asked to."""
+        return False
+
     def head(self) -> int | None:
         """The newest version."""
         return require_head(self.spark, self.dataset).version
@@ -84,9 +98,7 @@ class MaintainedTable:
             return self._vacuum(operation).run()
         rewrite = self._checked(operation)
         sums = {"rewritten_files": 0, "added_files": 0, "rewritten_bytes": 0}
-        for condition in self._conditions(rewrite):
-            self.listener.check()
-            metrics = self._optimize_again(rewrite, condition)
+        for metrics in self._compact(rewrite):
             sums["rewritten_files"] += int(metrics.numFilesRemoved)
             sums["added_files"] += int(metrics.numFilesAdded)
             sums["rewritten_bytes"] += int(metrics.filesRemoved.totalSize or 0)
@@ -103,6 +115,7 @@ class MaintainedTable:
         check_partitions(self.dataset, [column.name for column in columns], rewrite.partitions)
         wanted = [dict(each.values) for each in rewrite.partitions]
         limit = int(rewrite.properties.get("min-file-size-bytes", MIN_FILE_SIZE))
+        vectors = VECTORS in rewrite.properties
         parts: list[dict[str, Any]] = [
             {
                 "partition": "/".join(f"{name}={value}" for name, value in each.partition.items()),
@@ -110,8 +123,10 @@ class MaintainedTable:
                 "bytes": each.small_bytes,
                 "expected_files": 1,
             }
-            for each in sizes_by_partition(self.spark, require_head(self.spark, self.dataset), limit)
-            if each.partition is not None and each.small_files > 1 and (not wanted or dict(each.partition) in wanted)
+            for each in sizes_by_partition(self.spark, require_head(self.spark, self.dataset), limit, vectors=vectors)
+            if each.partition is not None
+            and (each.small_files > 1 or (vectors and each.delete_files))
+            and (not wanted or dict(each.partition) in wanted)
         ]
         counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
         return MaintenanceResult(facts={**counts, "expected_files": len(parts), "partitions": parts})
@@ -131,11 +146,17 @@ class MaintainedTable:
                 f"not supported yet: {operation.kind} on delta", code="unsupported-actions", hint="use Delta's SQL"
             )
         check_rewrite(self.dataset, operation, sorts=True, filters=True)
-        if operation.strategy == "sort" and not _ZORDER.fullmatch(operation.order or ""):
+        if operation.strategy == "sort" and zorder_columns(operation.order) is None:
             raise JobError(
                 f"OPTIMIZE sorts {self.dataset.address} along a z-order only",
                 code="unsupported-option",
                 hint="write the order as zorder(a, b)",
+            )
+        if int(operation.properties.get(VECTORS, "1")) > 1:
+            raise JobError(
+                f"a data file of {self.dataset.address} has at most one deletion vector, so {VECTORS} is never reached",
+                code="threshold-never-met",
+                hint="write 1, or leave the property out",
             )
         return operation
 
@@ -146,30 +167,34 @@ class MaintainedTable:
         each = [partition_condition(self.dataset, columns, [partition]) for partition in operation.partitions]
         return tuple(f"({given}) AND {one}" if given else one for one in each) or (given,)
 
-    def _optimize_again(self, operation: Rewrite, condition: str | None) -> Any:
-        """Compact, and again after each conflict; overwrites and merges under way go first."""
+    def _compact(self, operation: Rewrite) -> Iterator[Any]:
+        """Run the statements of a compaction, each with a commit of its own; returns Delta's metrics of each."""
+        along = zorder_columns(operation.order)
+        sorting = f" ZORDER BY ({along})" if along else ""
+        for condition in self._conditions(operation):
+            where = f" WHERE {condition}" if condition else ""
+            yield self._run(operation, f"OPTIMIZE {self.dataset.identifier}{where}{sorting}")
+            if VECTORS in operation.properties and has_vectors(self.spark, require_head(self.spark, self.dataset)):
+                yield self._run(operation, f"REORG TABLE {self.dataset.identifier}{where} APPLY (PURGE)")
+
+    def _run(self, operation: Rewrite, statement: str) -> Any:
+        """Run a statement, and again after each conflict; overwrites and merges under way go first."""
+        sizes = {f"{SETTINGS}{SIZES[name]}": value for name, value in operation.properties.items() if name in SIZES}
+        settings = {**READ_ALL, **sizes, **(ANY_VECTOR if VECTORS in operation.properties else {})}
         for number in attempts():
+            self.listener.check()
             self._wait_for_writers()
             try:
-                with self._leased():
-                    return self._optimize(operation, condition)
+                with self._leased(), set_for_now(self.spark, settings):
+                    [row] = self.spark.sql(statement).collect()
+                    return row.metrics
             except Exception as error:
                 if kind_of(error) is None:
                     where = operation.condition.where if operation.condition else None
                     raise from_spark(error, otherwise="maintenance-failed").at(where) from error
                 if number == MAX_ATTEMPTS:
                     raise _overtaken(self.dataset, number) from error
-            self.listener.check()
         raise AssertionError("the last attempt returns or raises")
-
-    def _optimize(self, operation: Rewrite, condition: str | None) -> Any:
-        order = _ZORDER.fullmatch(operation.order or "")
-        where = f" WHERE {condition}" if condition else ""
-        sorting = f" ZORDER BY ({order[1]})" if order else ""
-        sizes = {f"{SETTINGS}{SIZES[name]}": value for name, value in operation.properties.items()}
-        with set_for_now(self.spark, sizes):
-            [row] = self.spark.sql(f"OPTIMIZE {self.dataset.identifier}{where}{sorting}").collect()
-        return row.metrics
 
     def _leased(self) -> AbstractContextManager[None]:
         """Hold the table's lease for the commit, where two commits could both succeed and one be lost.

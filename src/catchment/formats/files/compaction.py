@@ -29,12 +29,13 @@ from catchment.formats.files.stage import new_stage
 from catchment.formats.files.storage import FileStatus, Storage
 from catchment.formats.files.writing import NO_BASE, admitted, seal_and_publish
 from catchment.plan.model import Dataset, Partition
-from catchment.spec.model import NULL_PARTITION
 from catchment.store.writes import NO_BRANCH, Contents, Intent
 
 MIN_INPUT_FILES = 5
 """The default number of small files that are worth a rewrite."""
 BY_HAND = "by hand"
+READ_ALL = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Whatever the engine's settings say: files whose rows were left out would be removed with them."""
 _CODECS = {"gz": "gzip", "lz4hadoop": "lz4"}
 """Spark's names of codecs, where file names spell them differently."""
 _KNOWN_CODECS = frozenset({"snappy", "zstd", "gz", "zlib", "lz4", "lz4hadoop", "lzo"})
@@ -90,11 +91,12 @@ class Group:
 
 def groups(files: Mapping[str, FileStatus], limits: Limits, wanted: Sequence[Partition]) -> list[Group]:
     """The directories that need a rewrite, each with the files that take part in it."""
-    chosen = {directory_of(partition) for partition in wanted}
+    # Tools escape names of directories in different ways, so what counts is the values and not the spelling.
+    chosen = [dict(partition.values) for partition in wanted]
     found: dict[str, dict[str, int]] = {}
     for path, status in sorted(files.items()):
         directory = journal.directory(path)
-        if (not chosen or directory in chosen) and (limits.everything or status.bytes < limits.small):
+        if (not chosen or values_of(directory) in chosen) and (limits.everything or status.bytes < limits.small):
             found.setdefault(directory, {})[path] = status.bytes
     least = 1 if limits.everything else limits.least
     listed = (Group(directory, paths) for directory, paths in found.items())
@@ -104,21 +106,6 @@ def groups(files: Mapping[str, FileStatus], limits: Limits, wanted: Sequence[Par
 def columns_of(files: Mapping[str, object]) -> tuple[str, ...]:
     """The partition columns, from the names of directories."""
     return next((tuple(values_of(journal.directory(path))) for path in sorted(files)), ())
-
-
-def directory_of(partition: Partition) -> str:
-    """The directory of a partition, as Spark names it."""
-    return "/".join(
-        f"{_escaped(name)}={NULL_PARTITION if value is None else _escaped(value)}"
-        for name, value in partition.values.items()
-    )
-
-
-def _escaped(text: str) -> str:
-    # What Spark escapes in names of directories; everything else stays as it is.
-    return "".join(
-        quote(letter, safe="") if letter in "\"#%'*/:=?\\\x7f{[]^" or letter < " " else letter for letter in text
-    )
 
 
 @dataclass(frozen=True)
@@ -162,9 +149,11 @@ class FilesCompactor:
     def _read(self, paths: Sequence[str]) -> DataFrame:
         """The rows of some files, without the columns of their directories. Files may have different columns."""
         root = str(self.dataset.path).rstrip("/")
-        reader = self.spark.read.format(self.dataset.format).option("mergeSchema", "true")
-        return reader.option("recursiveFileLookup", "true").load(
-            [exact_path(quote(f"{root}/{path}")) for path in paths]
+        options = {**READ_ALL, "mergeSchema": "true", "recursiveFileLookup": "true"}
+        return (
+            self.spark.read.format(self.dataset.format)
+            .options(**options)
+            .load([exact_path(quote(f"{root}/{path}")) for path in paths])
         )
 
     def _shape(self, group: Group) -> Shape:

@@ -43,6 +43,11 @@ class MaintainedFiles:
         """Files have no versions."""
         return NO_BASE
 
+    @property
+    def write_only(self) -> bool:
+        """Files have no snapshots."""
+        return False
+
     def head(self) -> int | None:
         """Files have no commits."""
         return None

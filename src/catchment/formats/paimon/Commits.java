@@ -12,6 +12,7 @@ import java.lang.reflect.Proxy;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.sql.SQLNonTransientConnectionException;
+import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
@@ -19,6 +20,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,6 +33,7 @@ import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.DelegateCatalog;
 import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.client.ClientPool;
+import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.fs.FileIO;
 import org.apache.paimon.fs.FileStatus;
 import org.apache.paimon.fs.Path;
@@ -57,6 +60,10 @@ import org.apache.paimon.table.sink.CommitMessageImpl;
 import org.apache.paimon.table.sink.CommitMessageSerializer;
 import org.apache.paimon.table.sink.TableCommitImpl;
 import org.apache.paimon.table.source.ScanMode;
+import org.apache.paimon.types.DataType;
+import org.apache.paimon.types.DataTypeRoot;
+import org.apache.paimon.types.RowType;
+import org.apache.paimon.utils.InternalRowUtils;
 import org.apache.paimon.utils.SnapshotManager;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
@@ -458,9 +465,10 @@ public final class Commits {
         return false;
     }
 
-    /** The data files of the newest snapshot, one per line: rows, bytes, level, creation millis, format and path. */
-    public static String files(FileStoreTable table) {
-        StringBuilder lines = new StringBuilder();
+    /** The data files of the newest snapshot, as JSON: rows, bytes, level, creation millis, format, path and partition. */
+    public static String files(FileStoreTable table) throws IOException {
+        RowType partitioned = table.schema().logicalPartitionType();
+        List files = new ArrayList();
         for (Iterator all = table.store().newScan().plan().files().iterator(); all.hasNext();) {
             ManifestEntry entry = (ManifestEntry) all.next();
             DataFileMeta file = entry.file();
@@ -468,11 +476,35 @@ public final class Commits {
                     .pathFactory()
                     .createDataFilePathFactory(entry.partition(), entry.bucket())
                     .toPath(file.fileName());
-            lines.append(file.rowCount()).append(" ").append(file.fileSize()).append(" ");
-            lines.append(file.level()).append(" ").append(file.creationTimeEpochMillis()).append(" ");
-            lines.append(file.fileFormat()).append(" ").append(path).append("\n");
+            List facts = new ArrayList();
+            facts.add(Long.valueOf(file.rowCount()));
+            facts.add(Long.valueOf(file.fileSize()));
+            facts.add(Integer.valueOf(file.level()));
+            facts.add(Long.valueOf(file.creationTimeEpochMillis()));
+            facts.add(file.fileFormat());
+            facts.add(path.toString());
+            facts.add(values(partitioned, entry.partition()));
+            files.add(facts);
         }
-        return lines.toString();
+        return new ObjectMapper().writeValueAsString(files);
+    }
+
+    /** The values of a partition as text. The names of directories do not tell them: that of a date is a number. */
+    private static Map values(RowType partitioned, BinaryRow partition) {
+        Map values = new LinkedHashMap();
+        for (int at = 0; at < partitioned.getFieldCount(); at++) {
+            DataType type = partitioned.getTypeAt(at);
+            Object value = InternalRowUtils.get(partition, at, type);
+            values.put(partitioned.getFieldNames().get(at), value == null ? null : text(value, type.getTypeRoot()));
+        }
+        return values;
+    }
+
+    private static String text(Object value, DataTypeRoot type) {
+        if (type == DataTypeRoot.DATE) {
+            return LocalDate.ofEpochDay(((Integer) value).longValue()).toString();
+        }
+        return type == DataTypeRoot.TIMESTAMP_WITH_LOCAL_TIME_ZONE ? value + "Z" : value.toString();
     }
 
     /** Snapshots as JSON, one per line, from `newest` back: those after a number or since a time. */

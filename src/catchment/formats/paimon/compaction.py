@@ -20,10 +20,11 @@ from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import attempts
 from catchment.formats.failures import from_spark
 from catchment.formats.model import Facts, MaintenanceResult
-from catchment.formats.paimon.health import DEFAULT_PARTITION, target_size, values_of
+from catchment.formats.paimon.health import target_size
 from catchment.formats.paimon.inspection import DataFile, data_files
 from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshot_files import COMPACTION
+from catchment.formats.paimon.sorting import sorting_of
 from catchment.formats.paimon.table import CROSS_PARTITION, Table, require_table
 from catchment.formats.partition_values import PartitionColumn, partition_condition, text_literal
 from catchment.formats.rewrite_options import check_rewrite
@@ -62,6 +63,7 @@ class Compaction:
     ) -> Compaction:
         """A compaction; raises if the request is not valid."""
         check_rewrite(dataset, operation, sorts=True, filters=True)
+        sorting_of(dataset, operation)  # refuses an order that Paimon does not have
         table = require_table(spark, dataset)
         if table.bucket_mode == CROSS_PARTITION:
             raise JobError(
@@ -82,15 +84,11 @@ class Compaction:
         if self.table.keys or self.operation.order:
             each = [self._condition(partition) for partition in self.operation.partitions]
             return [Part(condition) for condition in each or [self._condition()]]
-        small, limit = dict[str, int](), target_size(self.table) // 10 * 7
-        for name, file in self._placed():
-            if file.bytes < limit and self._is_chosen(name):
-                small[name] = small.get(name, 0) + 1
-        many = {name: count for name, count in sorted(small.items()) if count >= LEAST_FILES}
-        return [Part(self._condition(*self._partition(name)), count) for name, count in many.items()]
-
-    def _partition(self, directory: str) -> list[Partition]:
-        return [Partition(values_of(directory, self._null))] if self.table.partitions else []
+        limit = target_size(self.table) // 10 * 7
+        small = ([file for file in files if file.bytes < limit] for files in self._chosen())
+        return [
+            Part(self._condition(*_partition(files[0])), len(files)) for files in small if len(files) >= LEAST_FILES
+        ]
 
     def _condition(self, *partitions: Partition) -> str | None:
         """The requested condition, combined with those of the partitions."""
@@ -102,21 +100,19 @@ class Compaction:
         chosen = partition_condition(self.dataset, columns, partitions)
         return f"({given}) AND ({chosen})" if given else chosen
 
-    @property
-    def _null(self) -> str:
-        return self.table.options.get("partition.default-name", DEFAULT_PARTITION)
-
     def preview(self) -> Facts:
         """The files of each bucket of the chosen partitions, which a compaction merges into about one."""
         if self.operation.condition:
             self.listener.warn(f"{self.dataset.address}: all partitions are shown; the condition is applied later")
-        buckets = defaultdict[str, list[int]](list)
-        for name, file in self._placed():
-            buckets[name].append(file.bytes)
         parts: list[dict[str, Any]] = [
-            {"partition": name, "files": len(sizes), "bytes": sum(sizes), "expected_files": 1}
-            for name, sizes in sorted(buckets.items())
-            if len(sizes) > 1 and self._is_chosen(name)
+            {
+                "partition": "/".join((*map(str, _partition(files[0])), files[0].bucket)),
+                "files": len(files),
+                "bytes": sum(file.bytes for file in files),
+                "expected_files": 1,
+            }
+            for files in self._chosen()
+            if len(files) > 1
         ]
         counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
         return {**counts, "expected_files": len(parts), "partitions": parts}
@@ -174,21 +170,24 @@ class Compaction:
     def _call(self, condition: str | None) -> None:
         given = {
             "table": f"{self.dataset.namespace}.{self.dataset.table}",
-            "order_strategy": "order" if self.operation.order else None,
-            "order_by": self.operation.order,
             "where": condition,
+            **sorting_of(self.dataset, self.operation),
         }
         arguments = ", ".join(f"{key} => {text_literal(value)}" for key, value in given.items() if value)
         self.spark.sql(f"CALL `{self.dataset.depot}`.sys.compact({arguments})")
 
-    def _placed(self) -> Iterator[tuple[str, DataFile]]:
-        """Each data file with its partition and bucket."""
-        start = len(self.table.location) + 1
-        return ((file.path[start:].rpartition("/")[0], file) for file in data_files(self.table))
-
-    def _is_chosen(self, bucket: str) -> bool:
+    def _chosen(self) -> list[list[DataFile]]:
+        """The data files of the chosen partitions, bucket by bucket."""
         wanted = [dict(partition.values) for partition in self.operation.partitions]
-        return not wanted or dict(values_of(bucket, self._null)) in wanted
+        found = defaultdict[tuple[str | None, ...], list[DataFile]](list)
+        for file in data_files(self.table):
+            if not wanted or dict(file.partition) in wanted:
+                found[(*file.partition.values(), file.bucket)].append(file)
+        return list(found.values())
+
+
+def _partition(file: DataFile) -> list[Partition]:
+    return [Partition(file.partition)] if file.partition else []
 
 
 @contextmanager

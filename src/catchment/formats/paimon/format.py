@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,6 +16,7 @@ from catchment.formats.paimon.maintenance import MaintainedTable
 from catchment.formats.paimon.recovery import recover_table
 from catchment.formats.paimon.table import require_table
 from catchment.formats.spark_catalogs import opened_catalogs
+from catchment.formats.table_drops import Droppable
 from catchment.plan.model import ChangePlan, Clause, Dataset, InputPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store.writes import Base
@@ -35,6 +37,10 @@ class Paimon:
     def read_stream(self, spark: SparkSession, source: InputPlan) -> DataFrame:
         """The rows of the table, and those that are added to it."""
         return history.read_stream(spark, source)
+
+    def commits_after(self, spark: SparkSession, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
+        """The number of snapshots after the one that a stream has reached."""
+        return history.commits_after(spark, source, offset)
 
     def input_version(self, spark: SparkSession, source: InputPlan) -> str | None:
         """The snapshot that is read now; None if the input selects one itself."""
@@ -85,9 +91,9 @@ class Paimon:
         """Create or delete a tag, or roll back to an earlier snapshot."""
         return changes.change(spark, change, requester, writer, listener, dry_run=dry_run)
 
-    def is_published(self, spark: SparkSession, dataset: Dataset, published: str | None) -> bool:
-        """Paimon tables are not published."""
-        return False
+    def droppable(self, spark: SparkSession, dataset: Dataset, published: str | None) -> Droppable:
+        """The table that a drop would remove."""
+        return dropping.droppable(spark, dataset)
 
     def drop(
         self, spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener

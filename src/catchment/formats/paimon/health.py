@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from urllib.parse import unquote
+from collections.abc import Sequence
 
 from catchment.formats.paimon.inspection import DataFile, data_files
 from catchment.formats.paimon.snapshot_files import Snapshot
@@ -17,19 +16,16 @@ MIB = 1024 * 1024
 UNITS = {"b": 1, "kb": 1024, "mb": MIB, "gb": 1024 * MIB}
 TARGET = "target-file-size"
 KEYED_TARGET, TARGET_DEFAULT = 128 * MIB, 256 * MIB
-DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
 
 
 def health_of(table: Table, dataset: Dataset, small_file_bytes: int | None) -> TableHealth:
     """The files by partition; in a table with a key, those of level 0 are what its readers have to merge."""
     target = target_size(table)
     limit = small_limit(target, small_file_bytes)
-    found: dict[str, list[DataFile]] = {}
-    start = len(table.location) + 1
+    found: dict[tuple[str | None, ...], list[DataFile]] = {}
     for file in data_files(table):
-        found.setdefault("/".join(file.path[start:].split("/")[:-2]), []).append(file)
-    null = table.options.get("partition.default-name", DEFAULT_PARTITION)
-    parts = [_health(values_of(name, null), files, limit, keyed=bool(table.keys)) for name, files in found.items()]
+        found.setdefault(tuple(file.partition.values()), []).append(file)
+    parts = [_health(files, limit, keyed=bool(table.keys)) for files in found.values()]
     newest = table.newest()
     known = read_back(table.spark, table.java, newest.id) if newest else []
     return table_health(
@@ -38,7 +34,7 @@ def health_of(table: Table, dataset: Dataset, small_file_bytes: int | None) -> T
         (target, limit),
         parts,
         snapshots=len(known),
-        write_only=table.options.get("write-only", "false").lower() == "true",
+        write_only=table.write_only,
         last_compaction=_last_compaction(known),
     )
 
@@ -53,17 +49,11 @@ def target_size(table: Table) -> int:
     return KEYED_TARGET if table.keys else TARGET_DEFAULT
 
 
-def values_of(directory: str, null: str) -> Mapping[str, str | None]:
-    """The partition that a directory holds."""
-    parts = (part.partition("=") for part in directory.split("/") if "=" in part)
-    return {unquote(name): None if value == null else unquote(value) for name, _, value in parts}
-
-
-def _health(values: Mapping[str, str | None], files: Sequence[DataFile], limit: int, *, keyed: bool) -> PartitionHealth:
+def _health(files: Sequence[DataFile], limit: int, *, keyed: bool) -> PartitionHealth:
     # With a key, files above level 0 are as small as their bucket is: a compaction makes them no larger.
     small = [] if keyed else [file.bytes for file in files if file.bytes < limit]
     return PartitionHealth(
-        values,
+        files[0].partition,
         len(files),
         sum(file.bytes for file in files),
         len(small),

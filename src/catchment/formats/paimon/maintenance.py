@@ -56,6 +56,11 @@ class MaintainedTable:
         """The state of the table now."""
         return self.table.base()
 
+    @property
+    def write_only(self) -> bool:
+        """Whether writers leave expiry to compaction: so says a property of the table."""
+        return self.table.write_only
+
     def head(self) -> int | None:
         """The newest snapshot."""
         newest = self.table.newest()
@@ -121,8 +126,11 @@ class MaintainedTable:
         table = self.table
         newest = table.newest()
         known = list(reversed(read_back(self.spark, table.java, newest.id))) if newest else []
-        before = int(time.time() * 1000) - DEFAULT_AGE_MS if operation.before is None else operation.before
-        old = [each for each in known[: -max(operation.retain_last, 1)] if each.millis < before]
+        before, least = operation.before, max(operation.retain_last, 1)
+        if before is None:  # nobody says how old they must be, so what the table says of itself counts
+            before = int(time.time() * 1000) - (table.retained_millis or DEFAULT_AGE_MS)
+            least = max(least, table.least_retained)
+        old = [each for each in known[:-least] if each.millis < before]
         followers = self.needs.followers({each.name: each.id for each in known})
         first = {**self._first_needed(known), "incremental": min((each.snapshot for each in followers), default=None)}
         kept = {
@@ -147,7 +155,11 @@ class MaintainedTable:
             seen = max((each.id for each in known if each.millis <= since), default=1)
         # The snapshots after the one that a write began from show whether it was published.
         began = None if waiting.sequence is None else waiting.sequence + 1
-        return {"writes": min((began, *waiting.snapshots), default=None) if began else None, "readers": seen}
+        return {
+            "writes": min((began, *waiting.snapshots), default=None) if began else None,
+            "readers": seen,
+            "consumers": self.table.first_of_consumers(),
+        }
 
 
 def _iso(millis: int) -> str:

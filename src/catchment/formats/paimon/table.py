@@ -17,6 +17,7 @@ from catchment.formats.paimon.java import commits
 from catchment.formats.paimon.snapshot_files import Snapshot
 from catchment.formats.paimon.traits import accepts_second_snapshot
 from catchment.jvm.causes import is_a
+from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 from catchment.store.writes import Base
 
@@ -65,6 +66,28 @@ class Table:
     @property
     def options(self) -> Mapping[str, str]:
         return dict(self.facts["options"])
+
+    @property
+    def write_only(self) -> bool:
+        """Whether writers neither compact nor expire snapshots."""
+        return self.options.get("write-only", "false").lower() == "true"
+
+    @property
+    def retained_millis(self) -> int | None:
+        """How long the table says that it keeps snapshots; None if it does not."""
+        says = "snapshot.time-retained" in self.options
+        return int(self.java.coreOptions().snapshotTimeRetain().toMillis()) if says else None
+
+    @property
+    def least_retained(self) -> int:
+        """How many snapshots the table says that it keeps, however old they are."""
+        return int(self.options.get("snapshot.num-retained.min", 1))
+
+    def first_of_consumers(self) -> int | None:
+        """The first snapshot that readers who have registered as consumers of the table still have to read."""
+        manager = Jvm.of(self.spark)("org.apache.paimon.consumer.ConsumerManager")
+        first = manager(self.java.fileIO(), self.java.location()).minNextSnapshot()
+        return int(first.getAsLong()) if first.isPresent() else None
 
     @cached_property
     def schema(self) -> StructType:

@@ -12,7 +12,6 @@ from catchment.formats.files.compaction import (
     Limits,
     codec_of,
     columns_of,
-    directory_of,
     groups,
 )
 from catchment.formats.files.file_health import values_of, visible
@@ -183,11 +182,21 @@ def test_only_the_directories_that_are_asked_for() -> None:
     assert columns_of(every) == ("p",)
 
 
-def test_directories_are_spelled_as_by_spark() -> None:
-    partition = Partition({"at": "2026-03-01 05:00", "what": "a/b%", "none": None})
-    spelled = "at=2026-03-01 05%3A00/what=a%2Fb%25/none=__HIVE_DEFAULT_PARTITION__"
-    assert directory_of(partition) == spelled
-    assert values_of(spelled) == dict(partition.values)
+def test_a_partition_may_name_its_columns_in_any_order() -> None:
+    every = {**statuses(1, 1, part="day=2026-03-01/region=eu"), **statuses(1, 1, part="day=2026-03-01/region=us")}
+    [group] = groups(every, Limits(least=2), [Partition({"region": "eu", "day": "2026-03-01"})])
+    assert group.directory == "day=2026-03-01/region=eu"
+
+
+@pytest.mark.parametrize("directory", ["region=north%20east", "region=north east"])
+def test_a_directory_may_be_escaped_by_any_tool(directory: str) -> None:
+    [group] = groups(statuses(1, 1, part=directory), Limits(least=2), [Partition({"region": "north east"})])
+    assert group.directory == directory
+
+
+def test_directories_hold_the_values_that_spark_has_escaped() -> None:
+    directory = "at=2026-03-01 05%3A00/what=a%2Fb%25/none=__HIVE_DEFAULT_PARTITION__"
+    assert values_of(directory) == {"at": "2026-03-01 05:00", "what": "a/b%", "none": None}
 
 
 @pytest.mark.parametrize(

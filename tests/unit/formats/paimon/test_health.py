@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from catchment.formats.paimon.health import KEYED_TARGET, TARGET_DEFAULT, target_size, values_of
+from catchment.formats.paimon.health import KEYED_TARGET, TARGET_DEFAULT, target_size
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,3 @@ from catchment.formats.paimon.health import KEYED_TARGET, TARGET_DEFAULT, target
 def test_the_size_that_a_table_aims_at(given: str, keys: tuple[str, ...], size: int) -> None:
     options = {"target-file-size": given} if given else {}
     assert target_size(cast("Any", SimpleNamespace(options=options, keys=keys))) == size
-
-
-def test_partitions_are_in_the_names_of_directories() -> None:
-    assert values_of("day=2026-03-01/what=a%2Fb/none=-", "-") == {"day": "2026-03-01", "what": "a/b", "none": None}
-    assert values_of("", "-") == {}
