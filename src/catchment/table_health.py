@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from catchment.plan.model import Partition
 
 MOST_PARTITIONS = 1000
-"""The most partitions that are listed; those with the most to do come first."""
+"""The most partitions that are listed of those that nobody has named; those with the most to do come first."""
 SMALL_SHARE = 8
 """A file is small if it is smaller than the table's target file size divided by this."""
 
@@ -64,6 +66,12 @@ class TableHealth:
         """The fraction of files that are small, from 0 to 1."""
         return self.small_files / self.files if self.files else 0.0
 
+    def shortened(self, wanted: Sequence[Partition] = ()) -> TableHealth:
+        """The same table without the partitions that have the least to do; those that somebody has named stay."""
+        named, rest = [dict(each.values) for each in wanted], self.partitions[MOST_PARTITIONS:]
+        kept = tuple(each for each in rest if each.partition is not None and dict(each.partition) in named)
+        return replace(self, partitions=self.partitions[:MOST_PARTITIONS] + kept)
+
 
 def small_limit(target: int, given: int | None) -> int:
     """The size below which a file counts as small: the given one, or the default for the target size."""
@@ -81,7 +89,7 @@ def table_health(
     write_only: bool = False,
     last_compaction: float | None = None,
 ) -> TableHealth:
-    """The totals of all partitions, and those with the most to do; `sizes` are the target and the small limit."""
+    """The totals of all partitions, and each of them; `sizes` are the target and the small limit."""
     every = sorted(partitions, key=_order)
     return TableHealth(
         address,
@@ -98,7 +106,7 @@ def table_health(
         write_only=write_only,
         last_compaction=last_compaction,
         partition_count=len(every),
-        partitions=tuple(every[:MOST_PARTITIONS]),
+        partitions=tuple(every),
     )
 
 

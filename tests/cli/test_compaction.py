@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 
 import pytest
 
 from tests.cli import program
+from tests.matrices import exhaustive
 from tests.spark.hosts import Host
 
 ORDERS = "dataos://lakehouse:shop/orders"
@@ -62,6 +64,45 @@ def test_a_continuous_compaction_follows_the_table_until_it_is_stopped(project: 
     assert [(each["partition"], each["files"]) for each in listed] == [("region=north", 1), ("region=south", 1)]
     counted = program.call("query", "SELECT count(*) FROM lakehouse.shop.orders", "-o", "json", cwd=project, java=lent)
     assert counted.data["rows"] == [[15]]
+
+
+@pytest.mark.parametrize("verb", [("compact", ORDERS, "--mode", "continuous"), *exhaustive((("maintain",),))])
+def test_a_compaction_that_follows_its_tables_outlives_its_engine(
+    project: Path, lent: Host, verb: tuple[str, ...]
+) -> None:
+    with program.begin(*verb, "-o", "json", cwd=project, java=lent) as running:
+        for number in (1, 2):
+            assert program.call("run", "orders.yaml", cwd=project, java=lent).code == 0
+            program.wait_until(
+                lambda n=number: running.told.count("became 1") >= 2 * n or running.process.poll() is not None,  # type: ignore[misc]
+                "compactions",
+            )
+            if number == 1:
+                [engine] = [pid for pid, command in running.family().items() if "guest.py" in command]
+                os.kill(engine, signal.SIGKILL)
+        assert running.process.poll() is None, running.told
+        assert running.told.count("error[engine-lost]") == 1
+        running.process.send_signal(signal.SIGTERM)
+        answer = running.finish()
+    report = json.loads(answer.out)
+    [done] = report.get("tables", [report])
+    assert (answer.code, done["failed"], done["compactions"]) == (0, 0, 4)
+    counted = program.call("query", "SELECT count(*) FROM lakehouse.shop.orders", "-o", "json", cwd=project, java=lent)
+    assert counted.data["rows"] == [[15]]
+
+
+def test_a_table_with_a_strange_name_does_not_stop_the_others(project: Path, lent: Host) -> None:
+    assert program.call("run", "orders.yaml", cwd=project, java=lent).code == 0
+    for name in ("`my table`", "`.hidden`"):
+        made = f"CREATE TABLE lakehouse.shop.{name} AS SELECT 1 AS id"
+        assert program.call("query", made, "--write", "--yes", cwd=project, java=lent).code == 0
+    answer = program.call("maintain", "--once", "-o", "json", cwd=project, java=lent)
+    [done] = answer.data["tables"]
+    assert (answer.code, done["address"], done["compactions"], done["failed"]) == (1, ORDERS, 2, 0)
+    assert {each["address"].rpartition("/")[2]: each["code"] for each in answer.data["errors"]} == {
+        "my table": "bad-address",
+        ".hidden": "address-escapes-depot",
+    }
 
 
 @pytest.mark.exhaustive

@@ -15,10 +15,14 @@ import pytest
 from catchment.engine.protocol import Done, Failed
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan, Rewrite, RewriteManifests
+from catchment.project.model import Engine, Project, Thresholds, Upkeep
+from catchment.run.compaction.compaction_job import compact
 from tests.concurrency.invariants import check
+from tests.concurrency.test_lost_engines import Launching
 from tests.concurrency.waiting import until, worker_of
 from tests.ledgers import Filled, end_leases
 from tests.matrices import exhaustive
+from tests.spark.hosts import Host
 from tests.spark.lake import (
     SMALL,
     LiveEngine,
@@ -222,3 +226,23 @@ def test_a_compaction_that_is_killed_around_its_commit_is_done_once(
     live.run(compacting, run=fresh, number=2)
     assert live.health(target).files == 1
     assert marks(live, target) == [(0, "a", 3), (0, "b", 3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["before-own-commit", *exhaustive("own-commit-applied")])
+def test_a_compaction_whose_engine_is_killed_in_mid_write_goes_on_with_another_one(
+    elsewhere: Host, filled: Filled, root: Path, tmp_path: Path, fresh: str, point: str
+) -> None:
+    target = delta_table(fresh, root)
+    for mark, part in (("a", 0), ("b", 0), ("a", 1), ("b", 1)):
+        elsewhere.run(put(target, mark, part, mode="append"))
+    upkeep = {target.address: Upkeep(Thresholds(small_files=2))}
+    engines = {"default": Engine("default", master="local[2]")}
+    depots = {target.depot: delta_depot(root)}
+    project = Project(tmp_path, None, elsewhere.plan.metastore, depots, engines, maintain=upkeep)
+    launch, told = Launching(elsewhere, f"{point}:kill"), list[str]()
+    done = compact(project, target.address, tell=told.append, launch=launch)
+    assert (launch.started, done["failed"], done["compactions"]) == (2, 0, 2)
+    assert any("error[engine-lost]" in line for line in told)
+    assert elsewhere.health(target).files == 2
+    assert marks(elsewhere, target) == [(0, "a", 3), (0, "b", 3), (1, "a", 3), (1, "b", 3)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 SHOWN = 20
 """How many partitions are printed as text; JSON has all of them."""
 _BY_WAREHOUSE = ("warehouse", "database", "table_name", "catalog_conf")
+_EXAMPLES = """for example --partition day=2026-03-01,region=eu, or '"region=a,b",day=2026-03-01' with a comma"""
 _OF_ONE_REWRITE = ("sort", "condition", "properties")
+_AS_A_WHOLE = {
+    "merges_manifests": "manifests would be merged",
+    "expires_snapshots": "old snapshots that nobody needs would be expired",
+}
+"""What else a compaction would do, by its name in the report of a dry run."""
 
 
 @click.command()
@@ -94,7 +101,8 @@ def compact(
         echo(shown)
     if stop.is_set() and mode == "batch":
         raise click.exceptions.Exit(error_report.INTERRUPTED)
-    if facts.get("failed") and mode == "batch":  # a continuous compaction tries again by itself
+    left = facts.get("failed") or facts.get("failed_files")
+    if left and mode == "batch":  # a continuous compaction tries again by itself
         raise click.exceptions.Exit(error_report.JOB_FAILED)
 
 
@@ -132,12 +140,12 @@ def _target(
 
 
 def partition(text: str) -> Partition:
-    """A partition from `day=2026-03-01,region=eu`."""
+    """A partition from `day=2026-03-01,region=eu`; what has a comma is quoted as in CSV: `"region=a,b"`."""
     from catchment.plan.model import Partition
     from catchment.spec.model import NULL_PARTITION
 
     values: dict[str, str | None] = {}
-    for part in text.split(","):
+    for part in _fields(text):
         key, value = _pair(part, "--partition")
         if key in values:
             raise RequestError(
@@ -147,13 +155,18 @@ def partition(text: str) -> Partition:
     return Partition(values)
 
 
+def _fields(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text], skipinitialspace=True, strict=True)) or [text]
+    except csv.Error as error:
+        raise RequestError(f"`--partition` cannot be read: {error}", code="bad-option", hint=_EXAMPLES) from error
+
+
 def _pair(text: str, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         # The message does not quote the text, which may be a secret.
-        raise RequestError(
-            f"`{option}` takes KEY=VALUE", code="bad-option", hint="for example --partition day=2026-03-01,region=eu"
-        )
+        raise RequestError(f"`{option}` takes KEY=VALUE", code="bad-option", hint=_EXAMPLES)
     return key.strip(), value.strip()
 
 
@@ -198,7 +211,10 @@ def echo(facts: Mapping[str, Any]) -> None:
         for key, value in facts.items()
         if isinstance(value, int) and not isinstance(value, bool) and value
     ]
-    click.echo(f"{'would be: ' if facts['dry_run'] else ''}{', '.join(counts)}" if counts else "nothing to do")
+    sums = [f"{'would be: ' if facts['dry_run'] else ''}{', '.join(counts)}"] if counts else []
+    as_a_whole = [text for name, text in _AS_A_WHOLE.items() if facts.get(name)]
+    for line in (*sums, *as_a_whole) or ("nothing to do",):
+        click.echo(line)
 
 
 def _line(part: Mapping[str, Any]) -> str:

@@ -23,14 +23,16 @@ def maintain(where: Path, output: str, cores: int | None, limit: str | None, *, 
 
     `maintain:` in catchment.yaml says when a table needs it, and how long its snapshots are kept.
     """
+    from catchment.run.compaction import cores as limits
     from catchment.run.compaction import whole_lake
 
-    project = projects.open_project(where)
+    found = projects.open_project(where)
+    project = found if cores is None else limits.with_cores(found, cores)
     size = None if limit is None else _size(limit)
     if detaching.detached("lake", project, output=output):
         return
     with interaction.stop_on_signal() as stop:
-        facts = whole_lake.maintain(project, once=once, cores=cores, bytes_per_hour=size, stop=stop, tell=_tell)
+        facts = whole_lake.maintain(project, once=once, bytes_per_hour=size, stop=stop, tell=_tell)
     shown = projects.redactor().data(facts)
     if output == "json":
         printing.echo_json(shown)

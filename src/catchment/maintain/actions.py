@@ -6,8 +6,9 @@ is safe to run it again after a crash.
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any
@@ -20,12 +21,22 @@ from catchment.commit.leases import table_lease
 from catchment.commit.listener import Listener
 from catchment.commit.spark_progress import spark_progress
 from catchment.commit.writer import Writer
-from catchment.errors import Position
+from catchment.errors import Cancelled, EngineLost, LeaseLost, Position
 from catchment.formats.failures import from_spark
 from catchment.formats.model import MaintainedTable, Maintains, MaintenanceResult, Write, Written, written
 from catchment.formats.registry import open_format
 from catchment.maintain.retention import Retention
-from catchment.plan.model import ActionPlan, Dataset, Delete, Maintenance, OutputPlan, Rewrite
+from catchment.plan.model import (
+    ActionPlan,
+    Dataset,
+    Delete,
+    Expire,
+    Expiry,
+    Maintenance,
+    OutputPlan,
+    Partition,
+    Rewrite,
+)
 from catchment.run_model import snapshot_name
 from catchment.store.writes import Entry, Intent
 from catchment.table_health import TableHealth
@@ -41,7 +52,27 @@ def act(spark: SparkSession, action: ActionPlan, write: Write, writer: Writer, l
         return format.delete_rows(spark, action.operation.condition, write, writer, listener)
     with _only_compactor(action.operation, write.output.dataset, writer, listener):
         done = _perform_once(spark, action.operation, write, writer, listener)
+        if action.expiry is not None:
+            _expire_after(spark, action.expiry, write, writer, listener)
     return written(done) if isinstance(done, Entry) else Written(0, done.files, done.snapshot_id)
+
+
+def _expire_after(spark: SparkSession, expiry: Expiry, compaction: Write, writer: Writer, listener: Listener) -> None:
+    """Expire the snapshots of a table whose writers leave that to its compactions.
+
+    What fails is told and left to the next compaction: this one is done, and a retry of the job would not come here.
+    """
+    if not _table(spark, compaction.output.dataset, writer, listener).write_only:
+        return
+    before = None if expiry.retention is None else int((time.time() - expiry.retention) * 1000)
+    output = replace(compaction.output, name=f"expire_snapshots-{compaction.output.name}")
+    try:
+        _perform_once(spark, Expire(before), replace(compaction, output=output), writer, listener)
+    except (Cancelled, EngineLost, LeaseLost):
+        raise
+    except Exception as error:
+        told = from_spark(error, otherwise="maintenance-failed")
+        listener.warn(f"{compaction.output.dataset.address}: snapshots are not expired: {told.message}")
 
 
 def _only_compactor(
@@ -83,13 +114,17 @@ def health(
     small_file_bytes: int | None,
     *,
     known: str | None = None,
+    wanted: Sequence[Partition] = (),
 ) -> TableHealth | None:
-    """How well the files of a dataset serve its readers; None if its newest commit is the known one."""
+    """How well the files of a dataset serve its readers; None if its newest commit is the known one.
+
+    Of very many partitions, those with the most to do are listed, and the wanted ones.
+    """
     try:
         table = _table(spark, dataset, writer, listener)
         if known is not None and snapshot_name(table.head()) == known:
             return None
-        return table.health(small_file_bytes)
+        return table.health(small_file_bytes).shortened(wanted)
     except Exception as error:
         raise from_spark(error, otherwise="inspection-failed") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,22 +73,29 @@ class Canonical:
             engines,
             settings=_settings(entry.settings),
             include_paths=tuple(self._include_path(text, index) for index, text in enumerate(entry.include_paths)),
-            maintain={
-                self._maintained(name, depots): self._upkeep(name, each) for name, each in entry.maintain.items()
-            },
+            maintain=dict(self._maintain(entry.maintain, depots)),
             notify=tuple(self._hook(name, hook) for name, hook in entry.notify.items()),
             environment=self.environment,
             resident=entry.resident,
         )
 
-    def _maintained(self, name: str, depots: Mapping[str, Depot]) -> str:
-        """The depot, or the canonical address of the table, that an entry of `maintain` applies to."""
+    def _maintain(
+        self, entries: Mapping[str, MaintainEntry], depots: Mapping[str, Depot]
+    ) -> Iterator[tuple[str, Upkeep]]:
+        """The upkeep of each depot, and of each table by its canonical address."""
+        for name in entries:
+            address = self._maintained(name, depots)
+            if address is not None:
+                yield str(address) if is_address(name) else name, self._upkeep(name, address.depot, entries)
+
+    def _maintained(self, name: str, depots: Mapping[str, Depot]) -> Address | None:
+        """The depot or the table that an entry of `maintain` applies to; None if it names neither."""
         where = self._at("maintain", name).key_where
         try:
             address = parse(name) if is_address(name) else Address(name, None, None, None)
         except RequestError as error:
             self.findings.error(error.code, error.message, where, error.hint)
-            return name
+            return None
         if address.depot not in depots:
             hint = did_you_mean(address.depot, depots) or "name a depot of this file, or a table in one"
             self.findings.error("unknown-depot", f"the project has no depot `{address.depot}`", where, hint)
@@ -97,12 +104,16 @@ class Canonical:
         elif is_address(name) and address.acl == "r":
             message = f"`{name}` may only be read, and maintenance changes it"
             self.findings.error("read-only-input", message, where, "leave the acl out")
-        return str(address) if is_address(name) else name
+        return address
 
-    def _upkeep(self, name: str, entry: MaintainEntry) -> Upkeep:
+    def _upkeep(self, name: str, depot: str, entries: Mapping[str, MaintainEntry]) -> Upkeep:
+        """The upkeep of a depot, or of a table, for which its depot says whatever its own entry leaves out."""
+        own = entries[name]
+        given = {field: getattr(own, field) for field in own.model_fields_set}
+        entry = entries.get(depot, own).model_copy(update=given)
         limits = (entry.small_files, entry.small_file_size, entry.delete_files, entry.level0_files)
-        given = entry.small_file_size is not None
-        where = self._at("maintain", name, "small_file_size").node.where if given else None
+        said = name if "small_file_size" in given else depot
+        where = self._at("maintain", said, "small_file_size").node.where if entry.small_file_size is not None else None
         return Upkeep(Thresholds(*limits, entry.age, entry.quiet, where), entry.retention)
 
     def _hook(self, name: str, entry: NotifyEntry) -> Hook:

@@ -149,7 +149,7 @@ class Project:
     include_paths: tuple[Path, ...] = ()
     """Directories outside the root from which workflows may include files."""
     maintain: Mapping[str, Upkeep] = field(default_factory=dict)
-    """Upkeep by the name of a depot or the address of a table; that of the table takes precedence."""
+    """Upkeep by the name of a depot or the address of a table; that of a table includes what its depot says."""
     notify: tuple[Hook, ...] = ()
     """The hooks that are notified of events."""
     environment: str | None = None

@@ -18,7 +18,21 @@ def test_a_partition_has_a_value_for_each_column() -> None:
     assert dict(found.values) == {"day": "2026-03-01", "region": None, "what": "a=b"}
 
 
-@pytest.mark.parametrize("text", ["day", "=5", "day=1,day=2", ""])
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('"region=a,b",day=2026-03-01', {"region": "a,b", "day": "2026-03-01"}),
+        ('day=2026-03-01, "region=say ""no"", twice"', {"day": "2026-03-01", "region": 'say "no", twice'}),
+        ('region=6" by 9"', {"region": '6" by 9"'}),
+        ("region=o'eu\\", {"region": "o'eu\\"}),
+        ('"region=two\nlines"', {"region": "two\nlines"}),
+    ],
+)
+def test_what_has_a_comma_is_quoted_as_in_csv(text: str, values: dict[str, str]) -> None:
+    assert dict(partition(text).values) == values
+
+
+@pytest.mark.parametrize("text", ["day", "=5", "day=1,day=2", "", "region=a,b", '"region=a,b', '"region=a"b'])
 def test_what_is_no_partition(text: str) -> None:
     with pytest.raises(RequestError) as refused:
         partition(text)
@@ -41,10 +55,22 @@ def test_what_is_no_partition(text: str) -> None:
             {
                 "partitions": [{"partition": "p=1", "files": 5, "bytes": 1000, "reasons": ["why"], "busy": False}],
                 "rewritten_files": 5,
+                "merges_manifests": False,
                 "expires_snapshots": True,
                 "dry_run": True,
             },
-            "p=1: 5 files, 1,000 bytes (why)\nwould be: 5 rewritten files\n",
+            "p=1: 5 files, 1,000 bytes (why)\nwould be: 5 rewritten files\n"
+            "old snapshots that nobody needs would be expired\n",
+        ),
+        (
+            {
+                "partitions": [],
+                "rewritten_files": 0,
+                "merges_manifests": True,
+                "expires_snapshots": False,
+                "dry_run": True,
+            },
+            "manifests would be merged\n",
         ),
         (
             {"partitions": [{"partition": "", "files": 2, "bytes": 9}], "expected_files": 1, "dry_run": True},

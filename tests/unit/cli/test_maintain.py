@@ -44,12 +44,22 @@ def test_an_error_is_named_beside_what_was_done(monkeypatch: pytest.MonkeyPatch)
     assert CliRunner().invoke(program, ["maintain", "--once"]).stdout == "dataos://lake:none: error[no-warehouse]\n"
 
 
-@pytest.mark.parametrize(("failed", "batch"), [(0, 0), (2, 1)])
-def test_a_batch_of_compaction_fails_if_a_partition_failed(
-    monkeypatch: pytest.MonkeyPatch, failed: int, batch: int
+@pytest.mark.parametrize(("failed", "batch"), [({"failed": 0}, 0), ({"failed": 2}, 1), ({"failed_files": 3}, 1)])
+def test_a_batch_of_compaction_fails_if_something_is_left_undone(
+    monkeypatch: pytest.MonkeyPatch, failed: Mapping[str, int], batch: int
 ) -> None:
-    facts = {"partitions": [], "failed": failed, "dry_run": False}
+    """A rewrite with --sort, --where or --property counts files, other compactions count partitions."""
+    facts = {"partitions": [], "dry_run": False, **failed}
     monkeypatch.setattr("catchment.run.compaction.compaction_job.compact", lambda *_, **__: facts)
     compact = ["compact", "dataos://lakehouse:raw/t"]
     assert CliRunner().invoke(program, compact).exit_code == batch
     assert CliRunner().invoke(program, [*compact, "--mode", "continuous"]).exit_code == 0
+
+
+def test_cores_are_refused_before_anything_starts_where_they_have_no_effect(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("catchment.cli.detaching.detached", lambda *_, **__: pytest.fail("a service would start"))
+    (tmp_path / "catchment.yaml").write_text(projects.SETTINGS.replace("local[2]", "yarn"))
+    told = CliRunner().invoke(program, ["maintain", "--cores", "2"])
+    assert (told.exit_code, "error[option-without-effect]" in told.stderr) == (2, True)

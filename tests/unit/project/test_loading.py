@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,15 +69,31 @@ def test_the_default_engine_exists_beside_others(tmp_path: Path) -> None:
 def test_upkeep_is_said_of_depots_and_of_tables(tmp_path: Path) -> None:
     text = (
         "depots:\n  lake: {kind: iceberg, location: .}\nmaintain:\n"
-        "  lake: {small_files: 9, small_file_size: 1.5 MB, age: 2h}\n"
         "  lake://lake:raw/t?acl=rw: {delete_files: 2, level0_files: 3, quiet: 5s, retention: 7d}\n"
+        "  lake: {small_files: 9, small_file_size: 1.5 MB, age: 2h}\n"
     )
     found = project.load(write(tmp_path, text)).maintain
+    of_depot = Thresholds(small_files=9, small_file_bytes=1_572_864, age=7200.0)
     assert found == {
-        "lake": Upkeep(Thresholds(small_files=9, small_file_bytes=1_572_864, age=7200.0)),
-        "dataos://lake:raw/t": Upkeep(Thresholds(delete_files=2, level0_files=3, quiet=5.0), 604_800.0),
+        "lake": Upkeep(of_depot),
+        "dataos://lake:raw/t": Upkeep(replace(of_depot, delete_files=2, level0_files=3, quiet=5.0), 604_800.0),
     }
     assert project.load(write(tmp_path, "maintain:\n")).maintain == {}
+
+
+def test_what_a_table_says_of_its_upkeep_goes_before_what_its_depot_says(tmp_path: Path) -> None:
+    text = (
+        "depots:\n  lake: {kind: iceberg, location: .}\nmaintain:\n"
+        "  lake: {small_files: 10, retention: 7d, quiet: 2m, small_file_size: 1MB}\n"
+        "  dataos://lake:raw/a: {small_files: 5}\n"
+        "  dataos://lake:raw/b: {small_file_size: 2MB, retention: null}\n"
+    )
+    found = project.load(write(tmp_path, text)).maintain
+    of_depot = Thresholds(small_files=10, small_file_bytes=1_048_576, quiet=120.0)
+    assert found["dataos://lake:raw/a"] == Upkeep(replace(of_depot, small_files=5), 604_800.0)
+    assert found["dataos://lake:raw/b"] == Upkeep(replace(of_depot, small_file_bytes=2_097_152), None)
+    places = [each.thresholds.small_file_where for each in found.values()]
+    assert [place and place.line for place in places] == [4, 4, 6]
 
 
 def test_settings_have_defaults(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +14,7 @@ from catchment.cli import options, printing, projects
 
 if TYPE_CHECKING:
     from catchment.run.compaction.needs import Need
+    from catchment.run.compaction.tidying import Tidying
     from catchment.table_health import TableHealth
 
 SHOWN = 20
@@ -54,23 +55,25 @@ def partitions(address: str, where: Path, output: str) -> None:
 
 
 def _ask(address: str, where: Path) -> Mapping[str, Any]:
-    from catchment.run.compaction import compaction_job
+    from catchment.run.compaction.health import health as table_health
 
     project = projects.open_project(where)
-    found, needs = compaction_job.health(project, address, tell=printing.tell, explain=projects.explain)
-    facts: Mapping[str, Any] = projects.redactor().data(_facts(found, needs))
+    answer = table_health(project, address, tell=printing.tell, explain=projects.explain)
+    facts: Mapping[str, Any] = projects.redactor().data(_facts(*answer))
     return facts
 
 
-def _facts(found: TableHealth, needs: tuple[Need, ...]) -> Mapping[str, Any]:
+def _facts(found: TableHealth, needs: tuple[Need, ...], tidying: Tidying) -> Mapping[str, Any]:
+    problems = [*_of_partitions(found, needs), *_of_manifests(found, tidying)]
     reasons = {need.name: list(need.reasons) for need in needs}
     whole = {key: value for key, value in asdict(found).items() if key not in ("partitions", "last_compaction")}
     return {
         **whole,
         "small_share": round(found.small_share, 3),
         "last_compaction": _moment(found.last_compaction),
-        "verdict": _verdict(found, needs),
-        "command": f"catchment compact {found.address}" if needs else None,
+        **asdict(tidying),
+        "verdict": "; ".join(problems) or "healthy",
+        "command": f"catchment compact {found.address}" if problems else None,
         "partitions": [_partition(need_name, each, reasons) for need_name, each in _named(found)],
     }
 
@@ -86,10 +89,14 @@ def _partition(name: str, each: Any, reasons: Mapping[str, list[str]]) -> Mappin
     return {**facts, "partition": name, "changed": _moment(each.changed), "reasons": reasons.get(name, [])}
 
 
-def _verdict(found: TableHealth, needs: tuple[Need, ...]) -> str:
-    if not needs:
-        return "healthy"
-    return f"{len(needs)} of {found.partition_count} partitions need compaction"
+def _of_partitions(found: TableHealth, needs: tuple[Need, ...]) -> Iterator[str]:
+    if needs:
+        yield f"{len(needs)} of {found.partition_count} partitions need compaction"
+
+
+def _of_manifests(found: TableHealth, tidying: Tidying) -> Iterator[str]:
+    if tidying.merges_manifests:
+        yield f"{found.manifests} manifests need merging"
 
 
 def _moment(seconds: float | None) -> str | None:
@@ -100,6 +107,8 @@ def _echo(facts: Mapping[str, Any]) -> None:
     for name in _ABOUT:
         if facts[name] is not None:
             click.echo(f"{name.replace('_', ' ')}: {printing.cell_text(facts[name])}")
+    if facts["expires_snapshots"]:
+        click.echo("a compaction expires old snapshots that nobody needs")
     needy = [each for each in facts["partitions"] if each["reasons"]]
     if needy:
         click.echo()

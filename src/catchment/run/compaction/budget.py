@@ -14,16 +14,20 @@ class Budget:
 
     bytes_per_hour: int | None = None
     """None if there is no limit."""
-    _spent: deque[tuple[float, int]] = field(default_factory=deque)
+    spent: deque[tuple[float, int]] = field(default_factory=deque)
+    """When how much was rewritten."""
 
     def spend(self, size: int, now: float) -> None:
         """Count what was just rewritten."""
-        self._spent.append((now, size))
+        if self.bytes_per_hour is not None:
+            self._forget(now)
+            self.spent.append((now, size))
 
     def is_spent(self, now: float) -> bool:
         """Whether nothing more may be rewritten at this moment."""
-        if self.bytes_per_hour is None:
-            return False
-        while self._spent and self._spent[0][0] <= now - HOUR_SECONDS:
-            self._spent.popleft()
-        return sum(size for _, size in self._spent) >= self.bytes_per_hour
+        self._forget(now)
+        return self.bytes_per_hour is not None and sum(size for _, size in self.spent) >= self.bytes_per_hour
+
+    def _forget(self, now: float) -> None:
+        while self.spent and self.spent[0][0] <= now - HOUR_SECONDS:
+            self.spent.popleft()

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal
 
 from catchment.engine.launcher import BackgroundProcess
-from catchment.errors import LeaseHeld, RequestError
-from catchment.formats.metadata_reading import NeedsEngine
-from catchment.formats.registry import supporting, traits_of
-from catchment.plan.datasets import of_maintained
+from catchment.errors import LeaseHeld
+from catchment.plan.datasets import upkeep_of
 from catchment.plan.model import Dataset, Partition, Rewrite
-from catchment.project.model import Project, Upkeep
-from catchment.run import inspection
+from catchment.project.model import Project
 from catchment.run.compaction.compactor import Done, TableCompactor
-from catchment.run.compaction.needs import Need, needs_of
+from catchment.run.compaction.engine_loss import EnduringLake
+from catchment.run.compaction.health import dataset_of as dataset_of
+from catchment.run.compaction.needs import Need
 from catchment.run.engine_pool import Launch
 from catchment.run.identity import owner
-from catchment.run.inspection import check_depot
 from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store
 from catchment.store.holding import HeldLease
@@ -53,22 +50,22 @@ def compact(
     the same time: the second one waits, or raises `LeaseHeld`.
     """
     table, stop = dataset_of(project, address), stop or threading.Event()
-    with open_lake(project, table, tell, launch) as lake, open_store(project.metastore) as store:
-        if rewrite is not None and dry_run:
-            return lake.maintain(table, rewrite, by=who(), dry_run=True)
+    with open_lake(project, table, tell, launch, stop) as lake, open_store(project.metastore) as store:
         compactor = TableCompactor(
             lake, table, upkeep_of(project, table), who(), partitions, writers_waiting(store, table)
         )
         compactor.stop, compactor.tell = stop, tell
+        if rewrite is not None and dry_run:
+            return rewrite_once(compactor, rewrite, dry_run=True)
         if partitions:  # so that a wrong one is refused before anything is waited for
             lake.maintain(table, Rewrite(partitions=tuple(partitions)), by=who(), dry_run=True)
         if dry_run:
-            return preview(table, *compactor.look())
+            return preview(compactor)
         try:
             with compactor_lease(store, table, stop, tell, wait=wait or mode == "continuous") as lease:
-                if rewrite is not None:
-                    return lake.maintain(table, rewrite, by=who(), dry_run=False)
                 compactor.check = lease.check
+                if rewrite is not None:
+                    return rewrite_once(compactor, rewrite, dry_run=False)
                 compactor.batch() if mode == "batch" else compactor.continuous()
         except LeaseHeld:
             if not stop.is_set():  # whoever is stopped while it waits has done what it was told
@@ -76,53 +73,29 @@ def compact(
     return report(table, compactor.done, mode)
 
 
-def health(
-    project: Project,
-    address: str,
-    *,
-    tell: Tell = lambda _: None,
-    explain: Tell = lambda _: None,
-    launch: Launch = BackgroundProcess.start,
-) -> tuple[TableHealth, tuple[Need, ...]]:
-    """How well the files of a table serve its readers, and what it needs by the project's thresholds.
-
-    `explain` hears why an engine has to answer.
-    """
-    table = dataset_of(project, address, reading=True)
-    thresholds = upkeep_of(project, table).thresholds
-    try:
-        found = inspection.health(project, table, thresholds.small_file_bytes)
-    except NeedsEngine as reason:
-        explain(f"an engine answers: {reason}")
-        with open_lake(project, table, tell, launch) as lake:
-            return TableCompactor(lake, table, upkeep_of(project, table), who()).look()
-    return found, needs_of(found, thresholds, time.time())
+def rewrite_once(compactor: TableCompactor, rewrite: Rewrite, *, dry_run: bool) -> Mapping[str, Any]:
+    """Rewrite what somebody asks for, and do what the table needs as a whole; returns the report."""
+    found = compactor.measure()
+    facts = compactor.lake.maintain(compactor.table, rewrite, by=compactor.by, dry_run=dry_run)
+    if dry_run:
+        return {**facts, **asdict(compactor.tidying(found))}
+    compactor.try_to_tidy(found, expire_now=True)
+    return {**facts, "failed": compactor.done.failed, "expired": compactor.done.expired}
 
 
-def dataset_of(project: Project, address: str, *, reading: bool = False) -> Dataset:
-    """The dataset to compact; raises if its format cannot be compacted."""
-    table = of_maintained(address, project, reading=reading)
-    if not traits_of(table.format).supports("rewrite_dataset", table.format):
-        raise RequestError(
-            f"not supported yet: to compact `{table.address}`, whose format is {table.format}",
-            code="unsupported-actions",
-            hint=f"this works on {supporting('operations', 'rewrite_dataset')}",
-        )
-    check_depot(project, table.depot, files=not table.is_table)
-    return table
+def look(project: Project, table: Dataset, tell: Tell, launch: Launch | None) -> tuple[TableHealth, tuple[Need, ...]]:
+    """How well the files of a table serve its readers, and what it needs, by the answer of an engine."""
+    with open_lake(project, table, tell, launch or BackgroundProcess.start, threading.Event()) as lake:
+        return TableCompactor(lake, table, upkeep_of(project, table), who()).look()
 
 
-def upkeep_of(project: Project, table: Dataset) -> Upkeep:
-    """What the project says of a table, or else of its depot."""
-    return project.maintain.get(table.address) or project.maintain.get(table.depot) or Upkeep()
-
-
-def open_lake(project: Project, table: Dataset, tell: Tell, launch: Launch | None) -> LakeSession:
-    """An engine that can compact a dataset."""
+def open_lake(
+    project: Project, table: Dataset, tell: Tell, launch: Launch | None, stop: threading.Event
+) -> EnduringLake:
+    """Engines that can compact a dataset, one after the other."""
     depots = {table.depot}
-    if table.is_table:
-        return LakeSession(project, tables=depots, tell=tell, launch=launch)
-    return LakeSession(project, files=depots, tell=tell, launch=launch)
+    tables, files = (depots, ()) if table.is_table else ((), depots)
+    return EnduringLake(lambda: LakeSession(project, tables=tables, files=files, tell=tell, launch=launch), tell, stop)
 
 
 @contextmanager
@@ -147,10 +120,11 @@ def compactor_lease(
         yield held
 
 
-def preview(table: Dataset, found: TableHealth, needs: Sequence[Need]) -> Mapping[str, Any]:
+def preview(compactor: TableCompactor) -> Mapping[str, Any]:
     """The report of a compaction that does nothing."""
+    found, needs = compactor.look()
     return {
-        "address": table.address,
+        "address": compactor.table.address,
         "action": "rewrite_dataset",
         "by": who(),
         "partitions": [
@@ -158,7 +132,7 @@ def preview(table: Dataset, found: TableHealth, needs: Sequence[Need]) -> Mappin
             for need in needs
         ],
         "rewritten_files": sum(need.health.burden for need in needs),
-        "expires_snapshots": found.write_only,
+        **asdict(compactor.tidying(found)),
         "dry_run": True,
     }
 

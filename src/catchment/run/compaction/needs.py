@@ -29,6 +29,12 @@ class Need:
         return Partition(self.health.partition) if self.health.partition else None
 
     @property
+    def cost(self) -> int:
+        """How many bytes a compaction reads, by estimate: what deletes and levels concern may be every file."""
+        merely_small = not (self.health.delete_files or self.health.level0_files)
+        return (merely_small and self.health.small_bytes) or self.health.bytes
+
+    @property
     def name(self) -> str:
         """The partition as people read it."""
         if self.health.partition is None:
@@ -45,7 +51,12 @@ def needs_of(
     """
     check_limit(found, thresholds.small_file_where)
     chosen = [dict(each.values) for each in wanted]
-    every = (_need(each, thresholds, now, named=bool(chosen)) for each in found.partitions if _is_in(each, chosen))
+    is_written = any(_is_fresh(each, thresholds, now) for each in found.partitions)
+    every = (
+        _need(each, thresholds, now, named=bool(chosen), is_written=is_written)
+        for each in found.partitions
+        if _is_in(each, chosen)
+    )
     return tuple(need for need in every if need is not None)
 
 
@@ -65,12 +76,15 @@ def _is_in(each: PartitionHealth, chosen: Sequence[dict[str, str | None]]) -> bo
     return not chosen or (each.partition is not None and dict(each.partition) in chosen)
 
 
-def _need(each: PartitionHealth, thresholds: Thresholds, now: float, *, named: bool) -> Need | None:
+def _need(each: PartitionHealth, thresholds: Thresholds, now: float, *, named: bool, is_written: bool) -> Need | None:
     reasons = tuple(_reasons(each, thresholds))
     if not reasons and (named or _is_old(each, thresholds, now)) and _has_anything(each):
         why = "it was asked for" if named else f"nothing was added for {thresholds.age:.0f} s"
         reasons = (f"{each.burden} files to merge, and {why}",)
-    return Need(each, reasons, _is_busy(each, thresholds, now)) if reasons else None
+    # A rewrite takes conditions on rows, and files of an earlier partitioning may have rows of any partition: it cannot
+    # be limited to such files. So it waits until nobody writes to any partition; meanwhile, none of them is added.
+    busy = is_written if each.partition is None else _is_busy(each, thresholds, now)
+    return Need(each, reasons, busy) if reasons else None
 
 
 def _reasons(each: PartitionHealth, thresholds: Thresholds) -> Iterator[str]:
@@ -95,4 +109,8 @@ def _is_old(each: PartitionHealth, thresholds: Thresholds, now: float) -> bool:
 
 def _is_busy(each: PartitionHealth, thresholds: Thresholds, now: float) -> bool:
     far = any(count >= FAR_ABOVE * limit for count, limit, _ in _measured(each, thresholds))
-    return not far and each.changed is not None and now - each.changed < thresholds.quiet
+    return not far and _is_fresh(each, thresholds, now)
+
+
+def _is_fresh(each: PartitionHealth, thresholds: Thresholds, now: float) -> bool:
+    return each.changed is not None and now - each.changed < thresholds.quiet

@@ -39,6 +39,11 @@ class Troubles:
         """Note that something could not be done to a table."""
         self._failed[address] = error
 
+    def forget(self, address: str) -> None:
+        """Drop what was noted of something that does not exist any more."""
+        self._unreadable.pop(address, None)
+        self._failed.pop(address, None)
+
     def is_unreadable(self, address: str) -> bool:
         """Whether something cannot be looked at now."""
         return address in self._unreadable

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from catchment.errors import LeaseHeld, RequestError
+from catchment.errors import JobError, LeaseHeld, RequestError
+from catchment.plan.datasets import upkeep_of
+from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.project.model import Depot, Engine, Project, Thresholds, Upkeep
-from catchment.run.compaction.compaction_job import compactor_lease, dataset_of, preview, upkeep_of
-from catchment.run.compaction.needs import Need
+from catchment.run.compaction.compaction_job import compactor_lease, dataset_of, preview, rewrite_once
 from catchment.store import open_store
-from catchment.table_health import table_health
-from tests.unit.run.compaction.lakes import SMALL, TABLE, TARGET, part
+from tests.unit.run.compaction.lakes import TABLE, FakeLake, compactor, lake_of, part
 
 
 @pytest.fixture
@@ -71,8 +71,7 @@ def test_the_second_compactor_of_a_table_leaves_or_waits(project: Project) -> No
 
 
 def test_a_preview_says_why() -> None:
-    found = table_health(TABLE.address, "1", (TARGET, SMALL), [part("a", 6)], write_only=True)
-    facts = preview(TABLE, found, [Need(part("a", 6), ("6 small files (the limit is 5)",))])
+    facts = preview(compactor(lake_of(part("a", 6))))
     assert facts["partitions"] == [
         {
             "partition": "part=a",
@@ -82,4 +81,45 @@ def test_a_preview_says_why() -> None:
             "busy": False,
         }
     ]
-    assert (facts["rewritten_files"], facts["expires_snapshots"], facts["dry_run"]) == (6, True, True)
+    assert (facts["rewritten_files"], facts["dry_run"]) == (6, True)
+
+
+FILES = Dataset("dataos://drop:none/t", "drop", "parquet", path="/drop/t")
+
+
+@pytest.mark.parametrize(
+    ("table", "write_only", "retention", "manifests", "expected"),
+    [
+        (TABLE, False, None, 99, (False, False)),
+        (TABLE, True, None, 99, (True, False)),
+        (TABLE, False, 60.0, 100, (True, True)),
+        (FILES, False, 60.0, 100, (False, False)),
+    ],
+)
+def test_a_preview_says_of_the_whole_table_what_the_compaction_then_does(
+    table: Dataset, write_only: bool, retention: float | None, manifests: int, expected: tuple[bool, bool]
+) -> None:
+    lake = FakeLake({table.address: [part("a")]}, write_only=write_only, manifests=manifests)
+    facts = preview(compactor(lake, Upkeep(retention=retention), table=table))
+    assert (facts["expires_snapshots"], facts["merges_manifests"]) == expected
+    compactor(lake, Upkeep(retention=retention), table=table).batch()
+    done = {each.kind for each in lake.asked}
+    assert ("expire_snapshots" in done, "rewrite_manifest" in done) == expected
+
+
+SORT = Rewrite("sort", "id", partitions=(Partition({"part": "a"}),))
+
+
+def test_a_rewrite_that_somebody_asks_for_is_followed_by_what_the_table_needs_as_a_whole() -> None:
+    lake = lake_of(part("a", 6), write_only=True, manifests=100)
+    assert rewrite_once(compactor(lake), SORT, dry_run=True)["expires_snapshots"]
+    assert lake.asked == []
+    facts = rewrite_once(compactor(lake), SORT, dry_run=False)
+    assert [each.kind for each in lake.asked] == ["rewrite_dataset", "rewrite_manifest", "expire_snapshots"]
+    assert (facts["rewritten_files"], facts["expired"], facts["failed"]) == (6, 1, 0)
+
+
+def test_an_expiry_that_fails_leaves_the_report_of_the_rewrite() -> None:
+    lake = lake_of(part("a", 6), write_only=True, no_expiry=JobError("it broke", code="maintenance-failed"))
+    facts = rewrite_once(compactor(lake), SORT, dry_run=False)
+    assert (facts["rewritten_files"], facts["expired"], facts["failed"]) == (6, 0, 1)

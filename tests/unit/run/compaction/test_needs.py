@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,18 @@ def test_each_threshold_alone_is_enough_and_is_told() -> None:
     }
 
 
+def test_what_a_compaction_reads_are_the_small_files_unless_others_have_to_be_read_beside_them() -> None:
+    whole: dict[str, Any] = {"bytes": 1000, "small_files": 5, "small_bytes": 50}
+    for more, expected in (
+        ({}, 50),
+        ({"delete_files": 3}, 1000),
+        ({"level0_files": 4}, 1000),
+        ({"small_bytes": 0}, 1000),
+    ):
+        [need] = needs(replace(part("a"), **{**whole, **more})).values()
+        assert need.cost == expected
+
+
 def test_old_leftovers_are_merged_below_the_thresholds() -> None:
     old, single = part("old", 2, changed=NOW - 3600), part("single", 1, changed=NOW - 9999)
     found = needs(old, single, part("new", 2, changed=NOW - 3599))
@@ -45,6 +59,14 @@ def test_a_partition_is_busy_after_a_commit_unless_it_is_far_above() -> None:
         "part=busy": True,
         "part=quiet": False,
     }
+
+
+def test_files_of_an_earlier_partitioning_wait_until_the_whole_table_is_quiet() -> None:
+    """Their rewrite takes every partition along."""
+    earlier, name = PartitionHealth(None, 90, 900, 90, changed=NOW - 600), "(files of an earlier partitioning)"
+    assert needs(earlier, part("quiet", changed=NOW - 60))[name].busy is False
+    assert needs(earlier, part("good", changed=NOW - 59))[name].busy is True
+    assert needs(earlier, part("far", 99, changed=NOW - 59))[name].busy is True
 
 
 def test_those_with_the_most_to_do_come_first() -> None:
