@@ -84,6 +84,11 @@ def environments(ctx: click.Context, _: str) -> Iterable[str]:
     return project.load(_start(ctx)).environments
 
 
+def hooks(ctx: click.Context, _: str) -> Iterable[str]:
+    """The hooks of the project."""
+    return (hook.name for hook in _project(ctx).notify)
+
+
 def runs(ctx: click.Context, _: str) -> Iterator[str]:
     """The newest runs."""
     with _metastore(_project(ctx)) as store:
@@ -117,6 +122,19 @@ def jobs_of_run(ctx: click.Context, _: str) -> Iterator[str]:
         yield from (job.name for job in store.runs.jobs(named))
 
 
+def jobs_with_state(ctx: click.Context, _: str) -> Iterator[str]:
+    """The incremental jobs of the workflow."""
+    with _metastore(_project(ctx)) as store:
+        yield from (state.job for state in store.states.all(_argument(ctx, "workflow")))
+
+
+def inputs_with_state(ctx: click.Context, _: str) -> Iterator[str]:
+    """The incremental inputs of the job."""
+    with _metastore(_project(ctx)) as store:
+        named = _argument(ctx, "workflow"), ctx.params.get("job")
+        yield from (state.input for state in store.states.all(*named))
+
+
 def variables(ctx: click.Context, _: str) -> Iterator[str]:
     """The variables of the project and of the workflow file."""
     from catchment import spec
@@ -131,7 +149,9 @@ _OF_PARAMETERS: Mapping[tuple[str | None, str | None], Completer] = {
     (None, "address"): addresses,
     (None, "depot"): depots,
     (None, "engine"): engines,
+    (None, "engines"): engines,
     (None, "environment"): environments,
+    (None, "notify"): hooks,
     (None, "run_id"): runs,
     (None, "earlier"): runs,
     (None, "workflow"): workflows,
@@ -141,7 +161,11 @@ _OF_PARAMETERS: Mapping[tuple[str | None, str | None], Completer] = {
     ("logs", "job"): jobs_of_run,
 }
 """Completers by verb (None for every verb) and parameter."""
-_OF_GROUPS: Mapping[tuple[str | None, str | None], Completer] = {("services", "name"): services}
+_OF_GROUPS: Mapping[tuple[str | None, str | None], Completer] = {
+    ("services", "name"): services,
+    ("state", "job"): jobs_with_state,
+    ("state", "input"): inputs_with_state,
+}
 """Completers by group of verbs and parameter."""
 
 

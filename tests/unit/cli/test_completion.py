@@ -15,6 +15,7 @@ from catchment.cli.program import program
 from catchment.run_model import OutputResult, RunRequest
 from catchment.store import open_store
 from catchment.store.runs import lease_name
+from catchment.store.states import State
 from tests.cli import projects
 
 RUN = "20260504-030000-aaaaaa"
@@ -24,7 +25,8 @@ ORDERS = "dataos://lakehouse:shop/orders"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project with an environment, a workflow, and a run that has written a table."""
-    projects.make(tmp_path, projects.SETTINGS + "vars: {region: north}\nenvironments: {prod: {}, test: {}}\n")
+    more = "vars: {region: north}\nenvironments: {prod: {}, test: {}}\nnotify: {oncall: {command: [./call]}}\n"
+    projects.make(tmp_path, projects.SETTINGS + more)
     text = projects.workflow("flow", projects.job("one", "SELECT 1"), projects.job("other", "SELECT 2"))
     (tmp_path / "flow.yaml").write_text(
         "vars: {day: x}\n" + text.replace("name: one", "name: one\n      tags: [daily]")
@@ -32,6 +34,8 @@ def root(tmp_path: Path) -> Path:
     with open_store(f"sqlite:///{tmp_path}/.catchment/metastore.db") as store:
         progress = store.progress(store.leases.acquire(lease_name(RUN), "me", 60), RUN)
         progress.begin(RunRequest(), workflow="flow", file="flow.yaml", job_names=["one"], at=1.0)
+        state = State("flow", "one", "orders", {"start": "7"})
+        store.states.change(store.leases.acquire("job/flow/one", "me", 60), "set", state, "me")
         progress.job_ends("one", 1, "succeeded", at=2.0, written=[OutputResult("o", ORDERS, 1, 1, None, "w")])
     return tmp_path
 
@@ -78,7 +82,14 @@ def test_bash_with_colons_and_equals_signs(root: Path, script: Path) -> None:
         ("plan flow.yaml --select +o", {"+one", "+other"}),
         ("plan flow.yaml --var ", {"day=", "region="}),
         ("query --engine d", {"default"}),
+        ("up d", {"default"}),
+        ("down d", {"default"}),
+        ("run flow.yaml --notify o", {"oncall"}),
+        ("resume --notify ", {"oncall"}),
         ("state show f", {"flow"}),
+        ("state show flow o", {"one"}),
+        ("state reset flow one o", {"orders"}),
+        ("state set other one o", set()),
         ("runs --env t", {"test"}),
         ("services show x", set()),
         ("table column add dataos://lakehouse:shop/orders x", set()),

@@ -9,7 +9,7 @@ import click
 
 from catchment.cli import printing, projects
 from catchment.cli.table import inspect
-from catchment.errors import CatchmentError, RequestError
+from catchment.errors import Cancelled, CatchmentError, RequestError
 
 if TYPE_CHECKING:
     from catchment.cli.shell.loop import Shell
@@ -65,17 +65,19 @@ def _echo_tables(shell: Shell, depots: list[str]) -> None:
     from catchment.project.model import Address
 
     rows: list[tuple[str, str, str]] = []
+    all_answered = True
     for depot in depots:
         try:
             found = shell.names.facts("tables", Address(depot, None, None, None))["tables"]
             rows += [(depot, table["namespace"], table["table"]) for table in found]
         except CatchmentError as error:
-            if len(depots) == 1:
+            if len(depots) == 1 or error.code == Cancelled.code:
                 raise
             shell.echo_error(error)  # a depot that cannot be reached does not hide the others
+            all_answered = False
     if rows:
         printing.echo_table(("depot", "collection", "table"), rows)
-    else:
+    elif all_answered:
         printing.tell("no tables yet")
 
 

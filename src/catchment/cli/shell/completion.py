@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -73,6 +76,35 @@ class SqlCompleter(Completer):
             depot, collection, table = map(_unquoted, found.groups()[:3])
             if depot in depots and qualifier in (None, table, found[4]):
                 yield from self._names.columns(depot, collection, table)
+
+
+class UnawaitedCompleter(Completer):
+    """Completes in threads that nobody waits for.
+
+    With a thread of prompt_toolkit's own, the prompt would hand over no line before a name has been looked up.
+    """
+
+    def __init__(self, completer: Completer) -> None:
+        self._completer = completer
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        return self._completer.get_completions(document, complete_event)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        found: Future[list[Completion]] = Future()
+        found.set_running_or_notify_cancel()  # from now on, a prompt that is over does not cancel it
+
+        def complete() -> None:
+            try:
+                found.set_result(list(self._completer.get_completions(document, complete_event)))
+            except BaseException as error:
+                found.set_exception(error)
+
+        threading.Thread(target=complete, name="completion", daemon=True).start()
+        for completion in await asyncio.wrap_future(found):
+            yield completion
 
 
 def _matching(word: str, offered: Iterable[str]) -> Iterator[Completion]:

@@ -25,7 +25,7 @@ class Lake(Protocol):
     """What a shell needs from the engines."""
 
     def query(self, sql: str, *, limit: int | None, published: bool, write: bool) -> QueryResult: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> bool: ...
 
 
 @dataclass
@@ -54,7 +54,8 @@ class Shell:
         """Answer a command or statements; an error is printed, and the statements after it are skipped."""
         try:
             if commands.is_command(text):
-                commands.run(self, text)
+                with _cancelling(self.lake.cancel):
+                    commands.run(self, text)
                 return
             done, rest = statements.split(text)
             for statement in (*done, *([rest] if rest else [])):
@@ -64,13 +65,15 @@ class Shell:
 
     def _run(self, statement: str) -> None:
         began = time.monotonic()
-        with _cancelling(self.lake.cancel):
-            result = self.lake.query(statement, limit=self.limit, published=self.published, write=self.write)
-        took = time.monotonic() - began
-        self.names.forget()
-        results.show(result, expanded=self.expanded)
-        if self.timing:
-            printing.tell(f"{took:.3f} s")
+        try:
+            with _cancelling(self.lake.cancel):
+                result = self.lake.query(statement, limit=self.limit, published=self.published, write=self.write)
+            took = time.monotonic() - began
+            results.show(result, expanded=self.expanded)
+            if self.timing:
+                printing.tell(f"{took:.3f} s")
+        finally:  # a statement that has failed may have changed something, too
+            self.names.forget()
 
     def echo_error(self, error: CatchmentError) -> None:
         """Print an error on standard error."""
@@ -81,20 +84,20 @@ class Shell:
 
 
 @contextmanager
-def _cancelling(cancel: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C cancel the running statement, which then fails; the second one raises KeyboardInterrupt.
+def _cancelling(cancel: Callable[[], bool]) -> Iterator[None]:
+    """Let Ctrl-C cancel what is asked of an engine, which then fails; the second one raises KeyboardInterrupt.
 
     The first one raises nothing: an exception in the middle of a message would break the connection to the engine.
+    Where no engine is asked, there is nothing to break.
     """
     told = False
 
     def handle(_: int, __: FrameType | None) -> None:
         nonlocal told
-        if told:
+        if told or not cancel():
             raise KeyboardInterrupt
         told = True
         printing.tell("cancelling (press again to wait no longer)")
-        cancel()
 
     earlier = signal.signal(signal.SIGINT, handle)
     try:

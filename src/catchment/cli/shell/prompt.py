@@ -11,7 +11,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from catchment.cli.shell import commands, statements
-from catchment.cli.shell.completion import Names, SqlCompleter
+from catchment.cli.shell.completion import Names, SqlCompleter, UnawaitedCompleter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +29,7 @@ def reader(names: Names, history: History, *, write: bool, **terminal: Any) -> C
         multiline=True,
         prompt_continuation=lambda width, number, wrapped: FURTHER.rjust(len(first)),
         history=history,
-        completer=SqlCompleter(names, tuple(commands.COMMANDS)),
-        complete_in_thread=True,
+        completer=UnawaitedCompleter(SqlCompleter(names, tuple(commands.COMMANDS))),
         complete_while_typing=True,
         key_bindings=_bindings(),
         enable_history_search=False,

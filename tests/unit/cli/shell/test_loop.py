@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from catchment.cli.shell import prompt
+from catchment.cli.shell.completion import SqlCompleter, UnawaitedCompleter
 from catchment.cli.shell.loop import Shell
 from catchment.cli.shell.verb import shell as verb
-from catchment.errors import EngineLost, RequestError
+from catchment.errors import CatchmentError, EngineLost, RequestError
 from catchment.project.model import Address, Engine, Project
 from catchment.run.lake_names import LakeNames
 from catchment.run.query_result import QueryResult
@@ -28,6 +34,7 @@ class Lake:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.cancelled = False
+        self.asks = True
 
     def query(self, sql: str, *, limit: int | None, published: bool, write: bool) -> QueryResult:
         self.asked.append(sql)
@@ -42,8 +49,9 @@ class Lake:
         rows = ('["x", null]',) if "nothing" not in sql else ()
         return QueryResult(("said", "not said"), ('"string"', '"string"'), rows, truncated="many" in sql)
 
-    def cancel(self) -> None:
+    def cancel(self) -> bool:
         self.cancelled = True
+        return self.asks
 
 
 class Nothing:
@@ -52,8 +60,8 @@ class Nothing:
     def inspect(self, what: str, address: Address) -> Mapping[str, Any]:
         raise AssertionError("no engine runs")
 
-    def is_running(self, depot: str) -> bool:
-        return False
+    def inspect_beside(self, what: str, address: Address) -> Mapping[str, Any]:
+        raise AssertionError("no engine runs")
 
 
 class Names(LakeNames):
@@ -123,6 +131,22 @@ def test_tables_and_columns(shell: Shell, capsys: Captured) -> None:
     assert "error[bad-address]" in err
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_depots_that_cannot_be_read_are_not_without_tables(
+    shell: Shell, capsys: Captured, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    def facts(what: str, address: Address) -> Mapping[str, Any]:
+        if fails:
+            raise RequestError("nobody answers", code="catalog-unavailable")
+        return {"tables": []}
+
+    monkeypatch.setattr(shell.names, "facts", facts)
+    monkeypatch.setattr(shell.names, "depots", lambda: ["lake", "river"])
+    entered(shell, "\\d")
+    err = capsys.readouterr().err
+    assert (err.count("error[catalog-unavailable]"), "no tables yet" in err) == ((2, False) if fails else (0, True))
+
+
 def test_errors_end_neither_the_shell_nor_what_comes_next(shell: Shell, lake: Lake, capsys: Captured) -> None:
     entered(shell, "SELECT lost; SELECT 1;", "\\nothing", "\\x maybe", "SELECT 2;")
     assert lake.asked == ["SELECT lost", "SELECT 2"]
@@ -132,12 +156,42 @@ def test_errors_end_neither_the_shell_nor_what_comes_next(shell: Shell, lake: La
     ]
 
 
+def test_names_are_forgotten_after_the_result_is_shown_and_after_an_error(
+    shell: Shell, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell.names, "forget", lambda: print("forgotten"))
+    entered(shell, "SELECT 1;", "SELECT lost;")
+    out = capsys.readouterr().out
+    assert out.index("not said") < out.index("forgotten")
+    assert out.count("forgotten") == 2
+
+
 def test_an_interrupt_cancels_the_statement_and_not_the_shell(shell: Shell, lake: Lake, capsys: Captured) -> None:
     before = signal.getsignal(signal.SIGINT)
     entered(shell, "SELECT slow; SELECT behind;", "SELECT slow and deaf;", "SELECT 2;")
     assert lake.asked == ["SELECT slow", "SELECT slow and deaf", "SELECT 2"]
     assert capsys.readouterr().err.splitlines().count("cancelled") == 1
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["an engine is asked", "no engine is asked"])
+def test_an_interrupt_cancels_a_command(
+    shell: Shell, lake: Lake, capsys: Captured, monkeypatch: pytest.MonkeyPatch, *, asks: bool
+) -> None:
+    lake.asks = asks
+    found: list[str] = []
+
+    def facts(what: str, address: Address) -> Mapping[str, Any]:
+        found.append(address.depot)
+        signal.raise_signal(signal.SIGINT)
+        raise RequestError("the question was cancelled", code="cancelled")  # says the engine
+
+    monkeypatch.setattr(shell.names, "facts", facts)
+    monkeypatch.setattr(shell.names, "depots", lambda: ["lake", "river"])
+    entered(shell, "\\d", "SELECT 2;")
+    assert (found, lake.asked, lake.cancelled) == (["lake"], ["SELECT 2"], True)
+    told = capsys.readouterr().err.splitlines()
+    assert (told.count("cancelled"), "no tables yet" in told) == (int(asks), False)
 
 
 @pytest.mark.parametrize("text", ["exit", "quit;", "\\q"])
@@ -170,6 +224,51 @@ def _nothing() -> Any:
 
 def test_a_statement_has_as_many_lines_as_it_needs() -> None:
     assert typed("SELECT 1,\r  ';'\r;\r\\d\rexit\r\x04") == ["SELECT 1,\n  ';'\n  ;", "\\d", "exit"]
+
+
+class Hive:
+    """Names that are there once they may be."""
+
+    def __init__(self) -> None:
+        self.looking, self.answer = threading.Event(), threading.Event()
+
+    def depots(self) -> list[str]:
+        return ["hive"]
+
+    def tables(self, depot: str) -> list[tuple[str, str]]:
+        self.looking.set()
+        self.answer.wait()
+        return [("raw", "trips")]
+
+    def columns(self, depot: str, collection: str, table: str) -> list[str]:
+        raise CatchmentError("a defect")
+
+
+def test_a_line_is_handed_over_while_its_names_are_looked_up() -> None:
+    hive = Hive()
+    with ThreadPoolExecutor(1) as threads, create_pipe_input() as keyboard:
+        read = prompt.reader(hive, InMemoryHistory(), write=False, input=keyboard, output=DummyOutput())
+        try:
+            entered = threads.submit(read)
+            keyboard.send_text("SELECT * FROM hive.")
+            assert hive.looking.wait(60)
+            keyboard.send_text("a.b;\r")
+            assert entered.result(60) == "SELECT * FROM hive.a.b;"
+        finally:
+            hive.answer.set()
+
+
+def test_names_are_offered_when_they_are_found() -> None:
+    hive = Hive()
+    completer = UnawaitedCompleter(SqlCompleter(hive, ()))
+
+    async def offered(text: str) -> list[str]:
+        return [each.text async for each in completer.get_completions_async(Document(text), CompleteEvent())]
+
+    hive.answer.set()
+    assert asyncio.run(offered("SELECT * FROM hive.")) == ["raw"]
+    with pytest.raises(CatchmentError):
+        asyncio.run(offered("SELECT * FROM hive.raw.trips."))
 
 
 def test_an_interrupt_drops_what_was_typed_and_the_history_has_the_rest() -> None:
