@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,12 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 # Tests that play a terminal leave no engine behind, unless they are about that.
 os.environ.setdefault("CI", "true")
+
+# A shell makes what it starts in the background ignore Ctrl-C, `nohup` does so with hanging up; the programs that tests
+# start would inherit that.
+for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _usual)
 
 # No test hangs on seconds: an example may take as long as a busy machine lets it.
 settings.register_profile("patient", deadline=None)

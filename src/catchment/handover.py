@@ -8,6 +8,7 @@ must be the same in both processes (`surroundings`).
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import resource
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path
 
 SOCKET = "commands"
 """The name of the socket, in the directory of a resident engine."""
+ABOUT = "resident.json"
+"""The name of the file beside it that tells of the engine, with the token that clients must know."""
 ACCEPTED, GO = b"accepted\n", b"\0"
 """The answer to a request, and the byte that begins the command. Whoever gave up waiting sends no such byte."""
 LONGEST_PATH = 100
@@ -41,6 +44,12 @@ def surroundings() -> dict[str, object]:
         "namespaces": [str(Path(f"/proc/self/ns/{name}").readlink()) for name in _NAMESPACES],
         "variables": {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)},
     }
+
+
+def token(directory: Path) -> bytes:
+    """What a client of the resident engine in a directory must know; raises if no engine is found there."""
+    about = json.loads((directory / ABOUT).read_bytes())
+    return str(about["token"]).encode()
 
 
 def code() -> str:

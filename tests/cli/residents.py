@@ -75,8 +75,22 @@ def children(process: int) -> list[int]:
     return [int(child) for file in files for child in file.read_text().split()]
 
 
+@contextmanager
+def up(root: Path) -> Iterator[Lake]:
+    """A project whose engine is up."""
+    found = made(root)
+    ready = found.data("up")["residents"]
+    assert [(each["engine"], each["service"], each["idle_seconds"]) for each in ready] == [
+        ("default", "engine-default", None)
+    ]
+    yield found
+    assert found.data("down")["ended"] == ["engine-default"]
+
+
 def made(root: Path) -> Lake:
-    projects.make(root)
+    projects.make(
+        root, projects.SETTINGS.replace("depots:\n", "depots:\n  events: {kind: delta, location: ./events}\n")
+    )
     (root / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT trip_id FROM trips")))
     signed = projects.job("one", "SELECT trip_id, '${CLIENT}' AS client FROM trips", to="lakehouse:raw/signed")
     (root / "signed.yaml").write_text(f"vars: {{CLIENT: nobody}}\n{projects.workflow('signed', signed)}")

@@ -3,11 +3,13 @@
 import os
 import socket
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
 
 from tests.cli import program, projects
+from tests.slow_readers import full_pipe, is_held
 from tests.spark.hosts import Host
 
 READ_BACK = "SELECT count(*), count(DISTINCT trip_id) FROM lakehouse.raw.trips"
@@ -100,3 +102,23 @@ def test_an_engine_that_cannot_start_is_told(tmp_path: Path) -> None:
     assert "port-in-use" in answer.out
     assert "error[port-in-use]" in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_a_run_whose_output_nobody_reads_ends_for_everybody_else(tmp_path: Path, lent: Host) -> None:
+    projects.make(tmp_path, f"{projects.SETTINGS}notify: {{told: {{command: [tee, told.json]}}}}\n")
+    (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT trip_id FROM trips")))
+    (start, way), (reading, writing) = program.entry(lent), full_pipe()
+    command, metastore = [*start, "run", "w.yaml", "--notify", "told"], f"sqlite:///{tmp_path}/.catchment/metastore.db"
+    with (
+        Popen(command, cwd=tmp_path, env=os.environ | way, stdout=PIPE, stderr=writing) as process,
+        os.fdopen(reading, "rb") as err,
+    ):
+        os.close(writing)
+        program.wait_until((tmp_path / "told.json").exists, "the hook is told")
+        [run] = program.call("runs", "-o", "json", cwd=tmp_path).data["runs"]
+        program.wait_until(lambda: not is_held(metastore, run["run_id"]), "the lease is released")
+        assert (run["status"], process.poll()) == ("succeeded", None)
+        assert b"succeeded" in err.read()
+        assert process.stdout is not None
+        assert run["run_id"].encode() in process.stdout.read()
+    assert process.returncode == 0

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import signal
-import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pexpect
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
+from pyarrow import parquet
 
 import catchment
 from tests.cli import projects
 from tests.cli.program import PROGRAM, wait_until
-from tests.cli.residents import Lake, children, made
-from tests.cli.test_lifetimes import NEVER_ENDS
-from tests.cli.test_shell import PROMPT, TERMINAL, enter, has_readers
+from tests.cli.residents import Lake, made, up
+from tests.cli.test_shell import PROMPT, TERMINAL, enter
 
 COUNT = "SELECT count(*) AS trips FROM lakehouse.raw.trips"
 PATIENCE = 200.0
@@ -29,13 +27,8 @@ PATIENCE = 200.0
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     """A project whose engine is up."""
-    found = made(tmp_path_factory.mktemp("resident"))
-    up = found.data("up")["residents"]
-    assert [(each["engine"], each["service"], each["idle_seconds"]) for each in up] == [
-        ("default", "engine-default", None)
-    ]
-    yield found
-    assert found.data("down")["ended"] == ["engine-default"]
+    with up(tmp_path_factory.mktemp("resident")) as found:
+        yield found
 
 
 def test_commands_use_the_engine_that_is_up(lake: Lake) -> None:
@@ -151,6 +144,20 @@ def test_columns_that_would_change_are_told_before_a_run(lake: Lake) -> None:
 
 
 @pytest.mark.slow
+def test_what_other_programs_write_is_seen_by_the_next_command(lake: Lake) -> None:
+    rows, places = pa.table({"id": [1, 2]}), (lake.root / "events" / "raw" / "moved", lake.root / "dropzone" / "moved")
+    counts = "SELECT count(*) FROM events.raw.moved", f"SELECT count(*) FROM parquet.`{places[1]}`"
+    before = lake.resident()
+    for number in (1, 2, 3):
+        for place in places:
+            place.mkdir(parents=True, exist_ok=True)
+        write_deltalake(places[0], rows, mode="append")
+        parquet.write_table(rows, places[1] / f"{number}.parquet")
+        assert [lake.value(count) for count in counts] == [2 * number, 2 * number]
+    assert lake.resident()["answered"] == before["answered"] + 6
+
+
+@pytest.mark.slow
 def test_what_a_command_caches_is_not_seen_by_the_next(lake: Lake) -> None:
     assert lake.call("run", "w.yaml").code == 0
     assert lake.call("query", "CACHE TABLE lakehouse.raw.trips").code == 0
@@ -203,7 +210,9 @@ def test_python_uses_it_and_leaves_it(lake: Lake, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(lake.root)  # from which the engine takes relative paths
     project, before = catchment.open(lake.root), lake.resident()
     with project.engine():
+        assert [f"(process {os.getpid()})" in each["who"] for each in lake.resident()["clients"]] == [True]
         assert project.query("SELECT 6 * 7").rows == ((42,),)
+    assert lake.is_idle()
     after = lake.resident()
     assert (after["since"], after["answered"]) == (before["since"], before["answered"] + 1)
 
@@ -228,82 +237,6 @@ def test_bad_requests(lake: Lake) -> None:
         assert "error[residents-not-used]" in lake.call("up").err
     finally:
         settings.write_text(text)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.exhaustive)])
-def test_many_clients_at_once_killed_at_random(lake: Lake, count: int) -> None:
-    """Right answers for those who live, whole rows of those who are killed or none, and nothing left behind."""
-    before, dice = lake.resident(), random.Random(count)
-    first = f"{count}-first"
-    lake.data(*_signed(first))
-    commands = [
-        (f"{count}-{number}", dice.choice(COMMANDS), dice.uniform(0, KILL_SECONDS) if dice.random() < 0.5 else None)
-        for number in range(count)
-    ]
-    with ThreadPoolExecutor(8) as clients:
-        acknowledged = list(clients.map(lambda command: _one(lake, *command), commands))
-    wait_until(lake.is_idle, "everybody has gone")
-    wait_until(lambda: lake.resident()["abandoned"] == 0, "the work of those who were killed has ended")
-    assert lake.resident()["since"] == before["since"]
-    written = {name for (name, what, _), done in zip(commands, acknowledged, strict=True) if done and what == "write"}
-    tried = {name for name, what, _ in commands if what == "write"}
-    _check_rows(lake, count, written | {first}, tried | {first})
-    _check_nothing_is_left(lake)
-
-
-COMMANDS = "query", "query", "write", "write", "table", "slow run", "slow query"
-KILL_SECONDS = 5.0
-"""About what a command takes when eight are at work: some are killed before they begin, and some after their commit."""
-
-
-def _one(lake: Lake, name: str, what: str, kill_after: float | None) -> bool:
-    """One command of a client, which may be killed; returns whether it has succeeded."""
-    number = int(name.rpartition("-")[2])
-    if what.startswith("slow"):  # nobody waits for its end
-        kill_after = kill_after or KILL_SECONDS
-    arguments = {
-        "query": ("query", f"SELECT {number} * 2 AS twice", "-o", "json"),
-        "write": _signed(name),
-        "table": ("table", "show", "dataos://lakehouse:raw/signed"),
-        "slow run": ("run", "slow.yaml"),
-        "slow query": ("query", NEVER_ENDS),
-    }[what]
-    with lake.begun(*arguments) as running:
-        try:
-            out, err = running.communicate(timeout=kill_after or PATIENCE)
-        except subprocess.TimeoutExpired:
-            assert kill_after is not None, f"{arguments} does not end"
-            return False  # it is killed now
-    assert running.returncode == 0, err.decode()
-    if what == "query":
-        assert json.loads(out)["rows"] == [[number * 2]]
-    return True
-
-
-def _signed(name: str) -> tuple[str, ...]:
-    """A run whose rows can be told from those of others."""
-    return "run", "signed.yaml", "--var", f"CLIENT={name}"
-
-
-def _check_rows(lake: Lake, count: int, written: set[str], tried: set[str]) -> None:
-    """Every run has written all of its rows once, or was killed and has written none."""
-    assert lake.call("recover").code == 0  # publishes what was sealed by those who were killed after that
-    sql = f"""SELECT client, count(*), count(DISTINCT trip_id) FROM lakehouse.raw.signed
-              WHERE client LIKE '{count}-%' GROUP BY client"""
-    rows = lake.data("query", sql)["rows"]
-    assert {tuple(counts) for _, *counts in rows} == {(20, 20)}
-    assert written <= {client for client, *_ in rows} <= tried
-
-
-def _check_nothing_is_left(lake: Lake) -> None:
-    """No run, write or process of those who were killed looks alive."""
-    server = lake.preloaded("engine-default")
-    wait_until(lambda: not children(server), "no command is left in the process that runs commands")
-    assert "running" not in {run["status"] for run in lake.data("runs", "--limit", "10000")["runs"]}
-    writes = [write for table in lake.data("writers")["tables"] for write in table["writes"]]
-    assert [write for write in writes if write["alive"]] == []
-    assert not has_readers(lake.root)
 
 
 def test_a_shell_stays_in_it(lake: Lake) -> None:

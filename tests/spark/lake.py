@@ -49,6 +49,7 @@ from catchment.plan.model import (
     Maintenance,
     Merge,
     OutputPlan,
+    Partition,
     PartitionField,
     StepPlan,
     Template,
@@ -72,6 +73,8 @@ _numbers = itertools.count(1)
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """For a handful of rows, making and compiling code takes longer than it saves. Tests by the command line do compile."""
 SMALL = {**INTERPRETED, "spark.sql.shuffle.partitions": "2"}
+LENIENT = {"spark.sql.files.ignoreCorruptFiles": "true", "spark.sql.files.ignoreMissingFiles": "true"}
+"""For engines that read over what is damaged or gone."""
 ROOMY = {"spark.driver.memory": "2g"}
 """For engines that serve a whole session: a job must not wait for memory while another one waits for that job."""
 UNPREPARED = {**SMALL, **ROOMY, "spark.driver.extraJavaOptions": f"-Dnone={NO_SHARING}"}
@@ -195,9 +198,9 @@ def deleting(target: Dataset, condition: str, *more: InputPlan, **options: str) 
     return job(inputs=[reading("rows", target, **options), *more], actions=(action,), name="cleaning")
 
 
-def maintaining(target: Dataset, operation: Maintenance, name: str = "upkeep") -> JobPlan:
+def maintaining(target: Dataset, operation: Maintenance, name: str = "upkeep", **more: Any) -> JobPlan:
     """A job that does nothing but look after a table."""
-    action = ActionPlan(operation, output("rows", target, name=operation.kind, mode="maintain"))
+    action = ActionPlan(operation, output("rows", target, name=operation.kind, mode="maintain"), **more)
     return job(inputs=[reading("rows", target)], actions=(action,), name=name)
 
 
@@ -365,12 +368,12 @@ class LiveEngine:
         assert isinstance(reply, Facts), reply
         return reply.data
 
-    def start_drop(self, target: Dataset, *, dry_run: bool = False) -> Pending:
+    def start_drop(self, target: Dataset, *, expected: str | None = None, dry_run: bool = False) -> Pending:
         depot = next(each for each in self.plan.depots if each.name == target.depot)
-        return self._send(lambda id: DropTable(id, target, depot.publish, dry_run))
+        return self._send(lambda id: DropTable(id, target, depot.publish, expected, dry_run))
 
-    def drop(self, target: Dataset, *, dry_run: bool = False) -> Mapping[str, Any]:
-        reply = self.start_drop(target, dry_run=dry_run).answer()
+    def drop(self, target: Dataset, *, expected: str | None = None, dry_run: bool = False) -> Mapping[str, Any]:
+        reply = self.start_drop(target, expected=expected, dry_run=dry_run).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 
@@ -382,16 +385,16 @@ class LiveEngine:
         assert isinstance(reply, Facts), reply
         return reply.data
 
-    def health(self, target: Dataset, small_file_bytes: int | None = None) -> TableHealth:
+    def health(
+        self, target: Dataset, small_file_bytes: int | None = None, wanted: Sequence[Partition] = ()
+    ) -> TableHealth:
         """The answer of the engine, which is that without one, too, where there is such an answer."""
-        found = both_ways.check(
-            lambda: self._health(target, small_file_bytes),
-            lambda: asdict(both_ways.read_health(self.plan, target, small_file_bytes)),
-        )
+        asked = (target, small_file_bytes, wanted)
+        found = both_ways.check(lambda: self._health(*asked), lambda: asdict(both_ways.read_health(self.plan, *asked)))
         return TypeAdapter(TableHealth).validate_python(found)
 
-    def _health(self, target: Dataset, small_file_bytes: int | None) -> Mapping[str, Any]:
-        reply = self._send(lambda id: AskHealth(id, target, small_file_bytes)).answer()
+    def _health(self, target: Dataset, small_file_bytes: int | None, wanted: Sequence[Partition]) -> Mapping[str, Any]:
+        reply = self._send(lambda id: AskHealth(id, target, small_file_bytes, wanted=tuple(wanted))).answer()
         assert isinstance(reply, Facts), reply
         return reply.data
 

@@ -68,10 +68,11 @@ def _is_accepted(
             connection.connect(name)
         if _user_of(connection) != os.geteuid():
             return False
+        connection.sendall(handover.token(path.parent))
         socket.send_fds(connection, [b"\n"], [0, 1, 2])
         connection.sendall(json.dumps(_request(arguments, directory)).encode() + b"\n")
         return answers.readline() == handover.ACCEPTED
-    except OSError:  # the other process has just ended, or it is busy
+    except (OSError, ValueError, KeyError, TypeError):  # it has just ended, it is busy, or its token cannot be read
         return False
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import hmac
 import importlib
 import json
 import os
@@ -39,6 +40,8 @@ MODULES = (
 """What verbs load when they are called."""
 REQUEST_SECONDS = 10.0
 BACKLOG = 64
+ACCEPT_SECONDS = 0.5
+"""The pause after a connection that could not be accepted."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Server:
 
     def __init__(self, path: str, surroundings: Mapping[str, object]) -> None:
         self._surroundings = surroundings
+        self._token = handover.token(Path(path).parent)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with suppress(FileNotFoundError):
             Path(path).unlink()
@@ -94,7 +98,8 @@ class Server:
         """The command, in the child that is to run it."""
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # the client has hung up, or too many files are open
+        except OSError:  # too many open files: commands that end will close some
+            time.sleep(ACCEPT_SECONDS)
             return None
         try:
             child = os.fork()
@@ -119,6 +124,8 @@ class Server:
         """The command that a client asks for; None if it is not to be run here."""
         try:
             connection.settimeout(REQUEST_SECONDS)
+            if not hmac.compare_digest(connection.recv(len(self._token)), self._token):
+                return None
             _, streams, _, _ = socket.recv_fds(connection, 1, 3)
             with connection.makefile("rb") as lines:
                 request = json.loads(lines.readline())

@@ -117,13 +117,17 @@ class LogFile:
 
     def close(self) -> None:
         """Close the file; writing opens it again."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _append(self, data: bytes) -> None:
         if self._file is not None and self._file.tell() >= self._limit:
-            self.close()
+            self._close()
             self.path.replace(older_log(self.path))
         if self._file is None:
             private_files.make_file(self.path)

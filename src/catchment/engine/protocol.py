@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from catchment.errors import CatchmentError, Position, RequestError, Retryable, SetupError
-from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance, Partition
 from catchment.project.model import Depot
 from catchment.run_model import InputResult, OutputResult, RunRequest
 
@@ -35,7 +35,7 @@ NoteEvent = Literal[
     "batch",
 ]
 
-VERSION = 10
+VERSION = 12
 WAITING_FOR_MEMORY: Final = "waiting-for-memory"
 """The note of a job that its engine has no memory for yet; `admitted` follows when it has."""
 HEARTBEAT_SECONDS = 2.0
@@ -195,6 +195,8 @@ class DropTable:
     table: Dataset
     published: str | None
     """The published catalog of its depot, if it has one."""
+    expected: str | None
+    """The identity of the table that somebody agreed to drop; None for whatever table has the name."""
     dry_run: bool
     """Whether only to report what would be dropped."""
     kind: Literal["drop-table"] = "drop-table"
@@ -227,6 +229,8 @@ class AskHealth:
     """Files below this size count as small; None for a share of what the table aims at."""
     known: str | None = None
     """The newest commit that the asker knows of."""
+    wanted: tuple[Partition, ...] = ()
+    """Partitions that are listed however many others there are."""
     kind: Literal["health"] = "health"
 
 

@@ -16,14 +16,19 @@ if TYPE_CHECKING:  # the protocol takes its time to load
 OUTDATED, OTHER_SURROUNDINGS = "resident-outdated", "resident-of-other-surroundings"
 """The codes of the answers to a client that needs another engine: of another definition, or for another place."""
 OTHER_VERSION = "it is of another version of Catchment"
-OF_A_TERMINAL = ("XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SESSION_CLASS", "XDG_VTNR", "XDG_SEAT", "SHELL", "LOGNAME")
+OF_A_TERMINAL = (
+    *("XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SESSION_CLASS", "XDG_SESSION_DESKTOP", "XDG_SESSION_PATH"),
+    *("XDG_CURRENT_DESKTOP", "XDG_RUNTIME_DIR", "XDG_SEAT", "XDG_SEAT_PATH", "XDG_VTNR", "SHELL", "LOGNAME"),
+)
 """Variables that differ between two terminals and mean nothing to an engine."""
+OF_A_COMMAND = ("CATCHMENT_ENV",)
+"""Variables that are the same as an option; what they choose is in the definition of the engine."""
 
 
 def variables(engine: EnginePlan) -> dict[str, str]:
     """The variables of this process that an engine would get and that it may depend on."""
     passed = passed_variables(engine.settings.pass_environment)
-    return {name: value for name, value in passed.items() if name not in OF_A_TERMINAL}
+    return {name: value for name, value in passed.items() if name not in (*OF_A_TERMINAL, *OF_A_COMMAND)}
 
 
 def differences(start: Start, residence: Residence, wanted: Attach) -> list[str]:

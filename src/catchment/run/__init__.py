@@ -37,17 +37,19 @@ def start(
 
     With a run id, a run that has begun under it goes on. The hooks named by `notify` are told how it ends.
     """
+    from catchment.events.hub import waited_for_last
     from catchment.run.execution import start_run
     from catchment.run.notify.sending import check_hooks
     from catchment.run.run_options import RunOptions
 
-    options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
-    check_hooks(project, options.notify)
-    if run_id is None:
-        return start_run(plan, project, request or RunRequest(), options)
-    from catchment.run.chosen_id import start_or_resume
+    with waited_for_last(sinks) as readers:
+        options = RunOptions(jobs, readers, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
+        check_hooks(project, options.notify)
+        if run_id is None:
+            return start_run(plan, project, request or RunRequest(), options)
+        from catchment.run.chosen_id import start_or_resume
 
-    return start_or_resume(run_id, plan, project, request or RunRequest(), options)
+        return start_or_resume(run_id, plan, project, request or RunRequest(), options)
 
 
 def resume(
@@ -66,10 +68,12 @@ def resume(
 
     A run whose process has died on this machine is taken over at once; on another, when its lease has ended.
     """
+    from catchment.events.hub import waited_for_last
     from catchment.run.execution import resume_run
     from catchment.run.notify.sending import check_hooks
     from catchment.run.run_options import RunOptions
 
-    options = RunOptions(jobs, sinks, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
-    check_hooks(project, options.notify)
-    return resume_run(run_id, project, options)
+    with waited_for_last(sinks) as readers:
+        options = RunOptions(jobs, readers, stop or threading.Event(), launch, timing or Timing(), tell, tuple(notify))
+        check_hooks(project, options.notify)
+        return resume_run(run_id, project, options)

@@ -69,7 +69,7 @@ def health(project: Project, table: Dataset, small_file_bytes: int | None) -> Ta
     depot = depots.find(project, table.depot)
     reader = _reader(traits_of(table.format), project, depot, files=not table.is_table)
     try:
-        return reader.health(table, small_file_bytes, lambda: _compacted(project, table))
+        return reader.health(table, small_file_bytes, lambda: _compacted(project, table)).shortened()
     except JobError as error:
         raise _request_error(error) from error
 

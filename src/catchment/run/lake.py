@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
-from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -29,15 +28,15 @@ from catchment.engine.protocol import (
     Preparing,
     Ready,
     Recover,
-    Reply,
     Rows,
     RunQuery,
     TryJobs,
+    Work,
 )
 from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
-from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance
+from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance, Partition
 from catchment.plan.sql_depots import depots_in
 from catchment.project import depots
 from catchment.project.model import Address, Project
@@ -46,6 +45,7 @@ from catchment.run.engine_pool import Launch
 from catchment.run.inspection import Tell as Tell
 from catchment.run.inspection import What, asked_about
 from catchment.run.query_result import QueryResult
+from catchment.run.reply_queues import Replies, ReplyQueues
 from catchment.run.residents.choosing import launching
 from catchment.run_model import RunRequest
 from catchment.table_health import TableHealth
@@ -58,7 +58,10 @@ _HEALTH = TypeAdapter(TableHealth)
 
 
 class LakeSession:
-    """An engine that answers questions about the lake, from `with` to its end. One question at a time."""
+    """An engine that answers questions about the lake, from `with` to its end.
+
+    One question at a time, apart from `inspect_beside`.
+    """
 
     def __init__(
         self,
@@ -81,24 +84,25 @@ class LakeSession:
             choice = choose_reader(project, engine, {*tables, *files})
             planned, self._reason = reading_engine(project, choice.engine, files), choice.reason
         self._plan = planned
-        self._inbox: SimpleQueue[Reply | EngineLost] = SimpleQueue()
+        self._replies = ReplyQueues()
         self._numbers, self._asked = itertools.count(1), QUESTION
 
     def __enter__(self) -> LakeSession:
         if self._reason:
             self._tell(f"on engine {self._plan.key}: {self._reason}")
         self._log_dir = _log_directory(self._project)
-        self._process = self._launch(
-            self._plan,
-            log_dir=self._log_dir,
-            secrets=self._project.secrets,
-            inbox=lambda _, reply: self._inbox.put(reply),
-        )
-        try:
-            self._await(Ready)
-        except BaseException:
-            self._process.kill()
-            raise
+        with self._replies.replies_to(None) as replies:
+            self._process = self._launch(
+                self._plan,
+                log_dir=self._log_dir,
+                secrets=self._project.secrets,
+                inbox=lambda _, reply: self._replies.deliver(reply),
+            )
+            try:
+                self._await(replies, Ready)
+            except BaseException:
+                self._process.kill()
+                raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -107,16 +111,19 @@ class LakeSession:
             shutil.rmtree(self._log_dir, ignore_errors=True)
         else:
             self._process.kill()  # its log stays: it may have something to explain
+        self._replies.deliver(EngineLost(f"engine {self._plan.key} was left before it had answered"))
 
     def query(self, sql: str, *, limit: int | None = None, published: bool = False, write: bool = False) -> QueryResult:
         """The rows of a SQL query over `depot.collection.table`; with `published`, over what was published of them.
 
         With `write`, the statement may be more than a query.
         """
-        self._process.send(RunQuery(self._next(), sql, limit, published, write))
-        messages = [self._await(Rows)]
-        while messages[-1].more:
-            messages.append(self._await(Rows))
+        question = RunQuery(self._next(), sql, limit, published, write)
+        with self._replies.replies_to(question.attempt) as replies:
+            self._process.send(question)
+            messages = [self._await(replies, Rows)]
+            while messages[-1].more:
+                messages.append(self._await(replies, Rows))
         last = messages[-1]
         texts = tuple(row for message in messages for row in message.rows)
         return QueryResult(last.columns, last.types, texts, last.truncated)
@@ -125,41 +132,50 @@ class LakeSession:
         self, jobs: Sequence[JobPlan], workflow: str, request: RunRequest, *, sample: int | None, rows: int
     ) -> Mapping[str, Any]:
         """Run jobs up to their outputs, on a sample of their inputs or without data, and write nothing."""
-        self._process.send(TryJobs(self._next(), tuple(jobs), workflow, request, sample, rows))
-        return self._await(Facts).data
+        return self._facts(TryJobs(self._next(), tuple(jobs), workflow, request, sample, rows))
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table."""
+        return self._inspect(self._next(), what, address)
+
+    def inspect_beside(self, what: What, address: Address) -> Mapping[str, Any]:
+        """The same from any thread, while other questions are asked; `cancel` does not mean it."""
+        return self._inspect(self._new_id(), what, address)
+
+    def _inspect(self, question: str, what: What, address: Address) -> Mapping[str, Any]:
         depot = depots.find(self._project, address.depot)
-        self._process.send(Inspect(self._next(), what, depot, asked_about(what, address, self._project)))
-        return self._await(Facts).data
+        return self._facts(Inspect(question, what, depot, asked_about(what, address, self._project)))
 
     def recover(self, tables: Sequence[Dataset], *, remove: bool) -> Mapping[str, Any]:
         """Finish or give up what writes have left unfinished in these tables."""
-        self._process.send(Recover(self._next(), tuple(tables), remove))
-        return self._await(Facts).data
+        return self._facts(Recover(self._next(), tuple(tables), remove))
 
     def change(self, change: ChangePlan, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Change a table beside writing rows into it, or look what that would come to."""
-        self._process.send(Change(self._next(), change, by, dry_run))
-        return self._await(Facts).data
+        return self._facts(Change(self._next(), change, by, dry_run))
 
-    def drop(self, table: Dataset, published: str | None, *, dry_run: bool) -> Mapping[str, Any]:
-        """Drop a table with its files, or look what that would mean."""
-        self._process.send(DropTable(self._next(), table, published, dry_run))
-        return self._await(Facts).data
+    def drop(
+        self, table: Dataset, published: str | None, *, expected: str | None = None, dry_run: bool
+    ) -> Mapping[str, Any]:
+        """Drop a table with its files, or look what that would mean; one of another identity than expected stays."""
+        return self._facts(DropTable(self._next(), table, published, expected, dry_run))
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Look after a table, or look what that would mean."""
-        self._process.send(Maintain(self._next(), table, operation, by, dry_run))
-        return self._await(Facts).data
+        return self._facts(Maintain(self._next(), table, operation, by, dry_run))
 
     def health(
-        self, table: Dataset, small_file_bytes: int | None = None, known: str | None = None
+        self,
+        table: Dataset,
+        small_file_bytes: int | None = None,
+        known: str | None = None,
+        wanted: Sequence[Partition] = (),
     ) -> TableHealth | None:
-        """How well the files of a table serve its readers; None if its newest commit is the known one."""
-        self._process.send(AskHealth(self._next(), table, small_file_bytes, known))
-        data = self._await(Facts).data
+        """How well the files of a table serve its readers; None if its newest commit is the known one.
+
+        Of very many partitions, those with the most to do are listed, and the wanted ones.
+        """
+        data = self._facts(AskHealth(self._next(), table, small_file_bytes, known, tuple(wanted)))
         return _HEALTH.validate_python(data) if data else None
 
     def cancel(self) -> None:
@@ -167,13 +183,22 @@ class LakeSession:
         self._process.send(Cancel(self._asked))
 
     def _next(self) -> str:
-        """The id of a new question: the engine may still be tidying up after the one before."""
-        self._asked = f"{QUESTION}-{next(self._numbers)}"
+        """The id of a new question, which `cancel` means from now on."""
+        self._asked = self._new_id()
         return self._asked
 
-    def _await(self, answer: type[Answer]) -> Answer:
+    def _new_id(self) -> str:
+        """An id that no question has had: the engine may still be tidying up after the one before."""
+        return f"{QUESTION}-{next(self._numbers)}"
+
+    def _facts(self, question: Work) -> Mapping[str, Any]:
+        with self._replies.replies_to(question.attempt) as replies:
+            self._process.send(question)
+            return self._await(replies, Facts).data
+
+    def _await(self, replies: Replies, answer: type[Answer]) -> Answer:
         while True:
-            reply = self._inbox.get()
+            reply = replies.get()
             if isinstance(reply, answer):
                 return reply
             if isinstance(reply, Failed | EngineLost):

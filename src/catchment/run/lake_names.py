@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -18,7 +17,7 @@ class Engines(Protocol):
     """What is asked of the engines of a session."""
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]: ...
-    def is_running(self, depot: str) -> bool: ...
+    def inspect_beside(self, what: What, address: Address) -> Mapping[str, Any]: ...
 
 
 class LakeNames:
@@ -27,12 +26,10 @@ class LakeNames:
     def __init__(self, project: Project, engines: Engines) -> None:
         self._project, self._engines = project, engines
         self._known: dict[tuple[str, ...], Mapping[str, Any]] = {}
-        self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Look everything up again, because a statement may have changed it."""
-        with self._lock:
-            self._known.clear()
+        """Look everything up again, because a statement may have changed it. Waits for nothing."""
+        self._known = {}  # not cleared: what is being looked up at this moment must not get into it
 
     def depots(self) -> list[str]:
         """The depots with tables."""
@@ -57,16 +54,16 @@ class LakeNames:
 
     def _find(self, what: What, address: Address) -> Mapping[str, Any]:
         """The facts, or none: nobody wants to read an error while writing, or to wait for the start of an engine."""
-        key = (what, address.depot, address.collection or "", address.dataset or "")
-        with self._lock:
-            if key not in self._known:
-                try:
-                    self._known[key] = self._quickly(what, address)
-                except (CatchmentError, NeedsEngine):
-                    self._known[key] = {}
-            return self._known[key]
+        known, key = self._known, (what, address.depot, address.collection or "", address.dataset or "")
+        if key not in known:
+            try:
+                known[key] = self._quickly(what, address)
+            except (CatchmentError, NeedsEngine):
+                known[key] = {}
+        return known[key]
 
     def _quickly(self, what: What, address: Address) -> Mapping[str, Any]:
-        if self._engines.is_running(address.depot):
-            return self.facts(what, address)
-        return inspection.read(self._project, what, address)
+        try:
+            return inspection.read(self._project, what, address)
+        except NeedsEngine:
+            return self._engines.inspect_beside(what, address)

@@ -48,7 +48,10 @@ def drop(
     tell: Tell = lambda _: None,
     launch: Launch | None = None,
 ) -> Mapping[str, Any]:
-    """Drop a table with its files; `agree` is shown what goes, and raises if it does not."""
+    """Drop a table with its files; `agree` is shown what goes, and raises if it does not.
+
+    A table that has taken the place of the one that was shown is not dropped.
+    """
     table = of_input(address, None, project)
     if not traits_of(table.format).drops:
         raise RequestError(
@@ -59,9 +62,11 @@ def drop(
     check_depot(project, table.depot)
     published = depots.find(project, table.depot).publish
     with LakeSession(project, tables={table.depot}, tell=tell, launch=launch) as reader:
-        if agree is not None and not dry_run:
-            agree(reader.drop(table, published, dry_run=True))
-        return reader.drop(table, published, dry_run=dry_run)
+        if agree is None or dry_run:
+            return reader.drop(table, published, dry_run=dry_run)
+        shown = reader.drop(table, published, dry_run=True)
+        agree(shown)
+        return reader.drop(table, published, expected=str(shown["table_id"]), dry_run=False)
 
 
 _VERBS: Mapping[str, str] = {

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.unit.formats.iceberg import tables
 
@@ -27,16 +30,30 @@ OTHERS = {
     *("psycopg", "sqlalchemy.dialects.postgresql", "sqlglot", "croniter", "stamina", "prompt_toolkit", "rich.console"),
     *("catchment.spec.grammar.job", "catchment.plan.preparation"),
 }
-TABLE = "dataos://lake:raw/t"
+TABLE, FILES = "dataos://lake:raw/t", "dataos://filled:raw/t"
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with one table."""
+    """A project with one table that has metadata alone, and one that has files."""
     root = tmp_path_factory.mktemp("project")
-    (root / "catchment.yaml").write_text("depots: {lake: {kind: iceberg, location: ./lake}}\n")
+    depots = (f"{name}: {{kind: iceberg, location: ./{name}}}" for name in ("lake", "filled"))
+    (root / "catchment.yaml").write_text(f"depots: {{{', '.join(depots)}}}\n")
     tables.make(root / "lake")
+    fill(root / "filled")
     return root
+
+
+def fill(place: Path) -> None:
+    """Make a table with a row in a partition."""
+    place.mkdir()
+    with closing(SqlCatalog("filled", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}")) as catalog:
+        catalog.create_namespace("raw")
+        rows = pa.table({"id": [7]})
+        table = catalog.create_table("raw.t", rows.schema)
+        with table.update_spec() as spec:
+            spec.add_identity("id")
+        table.append(rows)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +67,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("table", "ls", "lake"), SPARK | READERS | ENGINES | OTHERS | METASTORE),
         (("table", "show", TABLE), SPARK | READERS | ENGINES | OTHERS | METASTORE),
         (("table", "snapshots", TABLE), SPARK | READERS | ENGINES | OTHERS | METASTORE),
+        (("table", "versions", TABLE), SPARK | READERS | ENGINES | OTHERS | METASTORE),
+        (("table", "metadata", TABLE), SPARK | READERS | ENGINES | OTHERS | METASTORE),
+        (("table", "files", FILES), SPARK | READERS - {"pyiceberg"} | ENGINES | OTHERS | METASTORE),
+        (("table", "partitions", FILES), SPARK | READERS - {"pyiceberg"} | ENGINES | OTHERS | METASTORE),
+        (("table", "health", FILES), SPARK | READERS - {"pyiceberg"} | ENGINES | OTHERS | METASTORE),
         (("schema", "project"), SPARK | READERS | ENGINES | METASTORE),
         (("--help",), SPARK | READERS | ENGINES | OTHERS | METASTORE | {"pydantic", "yaml"}),
     ],

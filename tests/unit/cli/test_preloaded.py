@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from catchment import handover
+from catchment import handover, process_identity
+from catchment.cli import preloaded_client, preloaded_server
+from catchment.run.residents import places
+from catchment.run.residents.places import Resident
 from catchment.run.residents.preloaded import LOG, Preloaded
 from tests.cli import projects
 from tests.cli.program import wait_until
@@ -26,6 +34,7 @@ code = preloaded_client.run(sys.argv[1:])
 sys.exit(99 if code is None else code)
 """
 NOT_TAKEN = 99
+PLACE = Path(".catchment", "engines", "engine-default")
 WATCHING = ("validate", "flow.yaml", "--watch")
 
 
@@ -44,8 +53,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def serving(project: Path) -> Iterator[Preloaded]:
-    place = project / ".catchment" / "engines" / "engine-default"
-    place.mkdir(parents=True)
+    place = project / PLACE
+    about = "engine-default", "default", place, secrets.token_hex(32), process_identity.identity(), "engine.log"
+    places.announce(Resident(*about))
     with Preloaded(place) as server:
         server.start()
         wait_until(lambda: (place / handover.SOCKET).exists(), "commands are taken over")
@@ -156,6 +166,49 @@ def test_a_command_in_other_surroundings_is_not_taken(
     assert call(HANDED_OVER, "runs", cwd=project, prefix=prefix, env=env) == (NOT_TAKEN, "", "")
 
 
+def test_a_client_that_knows_another_token_is_not_served(server: Preloaded, project: Path) -> None:
+    file = project / PLACE / handover.ABOUT
+    text = file.read_text()
+    try:
+        for about in (f'{{"token": "{secrets.token_hex(32)}"}}', '{"token": ""}', "{}", "[]", ""):
+            file.write_text(about)
+            assert call(HANDED_OVER, "runs", cwd=project) == (NOT_TAKEN, "", "")
+    finally:
+        file.write_text(text)
+    assert call(HANDED_OVER, "runs", cwd=project)[0] == 0
+
+
+@pytest.mark.parametrize("token", [b"", b"wrong", b"0" * 64], ids=["none", "short", "wrong"])
+def test_a_request_without_the_token_is_not_accepted(server: Preloaded, project: Path, token: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection, handover.within(str(project / PLACE / handover.SOCKET)) as name:
+        connection.connect(name)
+        assert requested(connection, project, token) != handover.ACCEPTED
+
+
+def requested(connection: socket.socket, project: Path, token: bytes) -> bytes:
+    """What a server answers to somebody who does all that a client does, with this token."""
+    with suppress(ConnectionError):  # it has hung up already
+        connection.sendall(token)
+        socket.send_fds(connection, [b"\n"], [0, 1, 2])
+        connection.sendall(json.dumps(preloaded_client._request(("runs",), project)).encode() + b"\n")
+        return connection.recv(len(handover.ACCEPTED))
+    return b""
+
+
+def test_a_connection_that_cannot_be_accepted_is_not_tried_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def accept() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    full = preloaded_server.Server.__new__(preloaded_server.Server)
+    full._listener = SimpleNamespace(accept=accept)  # type: ignore[assignment]
+    assert full._fork() is None
+    assert pauses == [preloaded_server.ACCEPT_SECONDS]
+
+
 def test_verbs_with_a_terminal_of_their_own_and_commands_without_a_stream_are_not_taken(
     server: Preloaded, project: Path
 ) -> None:
@@ -179,7 +232,7 @@ def test_signals_that_the_service_ignores_end_a_command(tmp_path: Path, number: 
     project, before = made(tmp_path), signal.signal(number, signal.SIG_IGN)
     try:
         with serving(project):
-            signal.signal(number, before)
+            signal.signal(number, signal.SIG_DFL)  # these tests may run in a program that ignores it, such as nohup
             with begun(HANDED_OVER, *WATCHING, cwd=project) as watching:
                 assert watching.stdout
                 assert watching.stdout.readline()
@@ -228,7 +281,7 @@ def test_commands_go_on_when_nobody_needs_the_server_any_more(tmp_path: Path) ->
             watching.send_signal(signal.SIGTERM)
             assert watching.wait() == 128 + signal.SIGTERM
         assert leaving._process.wait() == 0
-    assert (project / ".catchment" / "engines" / "engine-default" / LOG).read_text() == ""
+    assert (project / PLACE / LOG).read_text() == ""
 
 
 LOADED = """

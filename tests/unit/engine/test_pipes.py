@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,22 @@ def test_a_log_that_was_closed_goes_on(tmp_path: Path) -> None:
         log.write(line)
         log.close()
     assert log.path.read_text() == "first\nsecond\n"
+
+
+def test_a_log_that_another_thread_closes_misses_no_line(tmp_path: Path) -> None:
+    log, over, lines = pipes.LogFile(tmp_path / "service.log"), threading.Event(), [f"{n}\n" for n in range(5000)]
+
+    def close() -> None:
+        while not over.is_set():
+            log.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        closing = thread.submit(close)
+        try:
+            for line in lines:
+                log.write(line)
+        finally:
+            over.set()
+        closing.result()
+    log.close()
+    assert log.path.read_text() == "".join(lines)

@@ -77,10 +77,11 @@ def test_another_version_does_not_fit(changes: dict[str, object]) -> None:
     assert why(**changes) == [OTHER_VERSION]
 
 
-def test_variables_of_a_terminal_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_SESSION_ID", "7")
+def test_variables_of_a_terminal_and_of_a_command_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = {"XDG_SESSION_ID": "7", "XDG_RUNTIME_DIR": "/run/user/0", "CATCHMENT_ENV": "test", "EDITOR": "vi"}
+    for name, value in others.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-    monkeypatch.setenv("EDITOR", "vi")
     found = variables(PLAN)
     assert found["HADOOP_CONF_DIR"] == "/etc/hadoop"
-    assert not {"XDG_SESSION_ID", "EDITOR"} & set(found)
+    assert not others.keys() & found.keys()

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from catchment.errors import RequestError
-from catchment.project.model import Catalog, Depot, Project
+from catchment.project.model import Catalog, Depot, Project, Upkeep
 from catchment.run import inspection
-from catchment.run.compaction import compaction_job
+from catchment.run.compaction.health import health
+from catchment.run.compaction.tidying import Tidying
 from tests.unit.formats.iceberg import tables
 from tests.unit.run.conftest import Lab, launch
 
@@ -51,5 +52,8 @@ def test_an_engine_answers_what_cannot_be_read_and_the_reason_is_explained(proje
 def test_the_health_of_a_table_without_snapshots(project: Project, lab: Lab) -> None:
     empty = {**tables.METADATA, "current-snapshot-id": -1, "snapshots": []}
     tables.make(lab.root / "lake", json.dumps(empty).encode())
-    found, needs = compaction_job.health(project, TABLE, launch=no_engine)
+    found, needs, tidying = health(project, TABLE, launch=no_engine)
     assert (found.files, found.manifests, needs) == (0, 0, ())
+    assert tidying == Tidying(merges_manifests=False, expires_snapshots=False)
+    kept = replace(project, maintain={"lake": Upkeep(retention=60.0)})
+    assert health(kept, TABLE, launch=no_engine)[2].expires_snapshots

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -49,8 +52,7 @@ def test_each_engine_is_started_once_and_when_it_is_needed(project: Project) -> 
         assert [ask(lake, "select 1"), ask(lake, "select * from old.a.t"), ask(lake, "select 3")] == [
             *("select 1", "select * from old.a.t", "select 3"),
         ]
-        assert (started, lake.is_running("old"), lake.is_running("lake")) == (["default", "spark-3.5"], True, True)
-    assert not lake.is_running("lake")
+        assert started == ["default", "spark-3.5"]
 
 
 def test_an_error_keeps_the_engine_and_its_loss_does_not_end_the_session(project: Project) -> None:
@@ -90,4 +92,56 @@ def test_a_question_can_be_cancelled(project: Project, tmp_path: Path, monkeypat
         with pytest.raises(RequestError) as caught:
             asked.result()
         assert caught.value.code == "cancelled"
+        assert ask(lake, "select 1") == "select 1"
+
+
+def test_names_that_an_engine_does_not_find_keep_no_question_waiting(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("TRACE", str(trace))
+    project = replace(project, depots={**project.depots, "hang": replace(OLD, name="hang")})
+    with LakeSessions(project, launch=launch) as lake:
+        lake.inspect("tables", Address("old", None, None, None))
+        names = beside(lambda: LakeNames(project, lake).tables("hang"))
+        until(lambda: "hangs" in trace.read_text())
+        answer = beside(lambda: ask(lake, "select * from old.a.t"))
+        assert answer.get(timeout=60) == "select * from old.a.t"
+        lake.cancel()  # means a statement, and not the names
+        assert names.empty()
+    assert names.get(timeout=60) == []
+
+
+def beside(question: Callable[[], Any]) -> SimpleQueue[Any]:
+    """Where the answer to a question will be, which is asked in a thread that nobody waits for."""
+    answer: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=lambda: answer.put(question()), daemon=True).start()
+    return answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda lake: ask(lake, "select * from old.a.t"),
+        lambda lake: lake.inspect("tables", Address("old", None, None, None)),
+    ],
+    ids=["query", "inspect"],
+)
+def test_what_comes_after_a_cancelled_question_is_answered(
+    project: Project, question: Callable[[LakeSessions], Any]
+) -> None:
+    cancelled: list[bool] = []
+
+    def start(engine: EnginePlan, **more: Any) -> Process:
+        if not cancelled:
+            cancelled.append(lake.cancel())
+        return launch(engine, **more)
+
+    with LakeSessions(project, launch=start) as lake:
+        with pytest.raises(RequestError) as caught:
+            question(lake)
+        assert (caught.value.code, cancelled) == ("cancelled", [True])
+        assert lake.inspect("tables", Address("old", None, None, None))["what"] == "tables"
+        assert not lake.cancel()  # nothing is asked
+        assert LakeNames(project, lake).facts("tables", Address("old", None, None, None))["what"] == "tables"
         assert ask(lake, "select 1") == "select 1"

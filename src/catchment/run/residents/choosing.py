@@ -17,7 +17,7 @@ from catchment.engine.launcher import EngineProcess, Inbox
 from catchment.engine.packages import install
 from catchment.engine.protocol import Attach, Command, Preparing, Residence, Start
 from catchment.engine.residence import differences, variables
-from catchment.errors import Cancelled, CatchmentError, SetupError
+from catchment.errors import Cancelled, CatchmentError, MetastoreUnavailable, SetupError
 from catchment.handover import code
 from catchment.plan.model import EnginePlan
 from catchment.process_identity import identity
@@ -170,7 +170,7 @@ class _Choice:
                 if attached is not None:
                     self._tell(f"it stays for {idle / 60:.0f} idle minutes; `catchment down` ends it")
                     return attached
-        except (OSError, SetupError) as error:
+        except (OSError, SetupError, MetastoreUnavailable) as error:
             self._tell(f"no engine can stay here: {error}")
         return None  # an engine of the command's own fails for the same reason, and says it
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from catchment import process_identity
 from catchment.engine.attached import AttachedEngine, Differs, NotThere, status
 from catchment.engine.packages import install
 from catchment.engine.protocol import Attach
@@ -21,10 +23,12 @@ from catchment.plan.fitting import available, named
 from catchment.project.model import Engine, Project
 from catchment.run.inspection import Tell
 from catchment.run.residents import places
+from catchment.run.residents.hold import Hold
 from catchment.run.residents.places import Resident
 from catchment.run.residents.plans import resident_plan
 from catchment.run.services import control as services
 from catchment.run.services import starting
+from catchment.run.services.liveness import current
 from catchment.run.services.processes import is_elsewhere
 from catchment.run.services.supervisor_process import NameInUse
 from catchment.store import read_store
@@ -67,8 +71,10 @@ def start_services(
     """The services of an engine that others have started, and then one that is started now (True)."""
     # An engine that a command leaves behind is started again by the next command.
     restart: RestartPolicy = "never" if idle else "on-failure"
-    for number in count(1):
-        service = starting.plain_name(f"{ENGINE}-{engine}{'' if number == 1 else f'-{number}'}")
+    elsewhere = _names_elsewhere(project)
+    for service in starting.numbered_names(f"{ENGINE}-{engine}"):
+        if service in elsewhere:
+            continue
         command = _command(project, engine, service, depots, idle)
         try:
             starting.start(project, ENGINE, engine, command, name=service, restart=restart)
@@ -80,11 +86,14 @@ def start_services(
 
 
 def wait_for(project: Project, service: str, given_up: threading.Event) -> Resident | None:
-    """The resident engine of a service that was just started, once it can be found; None if it has failed."""
+    """The resident engine of a service that was just started, once it can be found.
+
+    None if the service has failed, or has only its name in common with an engine of this project.
+    """
     while not given_up.is_set():
         if (found := places.named(project, service)) and not found.is_dead:
             return found
-        if not services.show(project, service).is_active:
+        if not _may_appear(project, service):
             return None
         time.sleep(LOOK_SECONDS)
     raise Cancelled(f"service {service} is not needed any more")
@@ -106,14 +115,17 @@ def kept(project: Project, name: str) -> Iterator[None]:
     """Keep an engine ready while the context lasts. One that runs already is used, and stays afterwards."""
     engine = named(project, name)
     _require_use(project, [engine])
-    if _fitting(project, engine):
-        yield
+    wanted = _request(project, engine, f"{Path(sys.argv[0]).name or 'python'} (process {os.getpid()})")
+    if (found := _fitting(project, engine)) is not None:
+        with Hold(project, found.service, wanted):
+            yield
         return
     # It ends after its idle time if this process is killed.
     service = start_service(project, engine.name, (), idle=IDLE_SECONDS)
     try:
         _ready(project, engine, service)
-        yield
+        with Hold(project, service, wanted):
+            yield
     finally:
         if services.show(project, service).is_active and not _clients(places.named(project, service)):
             services.stop(project, service)  # otherwise it ends after its idle time
@@ -172,6 +184,31 @@ def _is_of(project: Project, record: ServiceRecord) -> bool:
     return record.order.kind == ENGINE and record.order.log == log and not is_elsewhere(record.supervisor)
 
 
+def _names_elsewhere(project: Project) -> set[str]:
+    """The names of living services that are no engines of this project; everybody may have some in the metastore."""
+    with read_store(project.metastore) as store:
+        active = [each for each in store.services.all() if current(store, each).is_active]
+    return {each.order.name for each in active if not _is_within_reach(project, each)}
+
+
+def _may_appear(project: Project, service: str) -> bool:
+    """Whether the engine of a service that cannot be found yet may still be announced here."""
+    with read_store(project.metastore) as store:
+        record = store.services.find(service)
+        return record is not None and current(store, record).is_active and _is_within_reach(project, record)
+
+
+def _is_within_reach(project: Project, record: ServiceRecord) -> bool:
+    """Whether a service is one of this user, on this machine and in this directory, so that its engine can be found."""
+    if record.order.kind != ENGINE or not process_identity.is_here(record.supervisor):
+        return False
+    try:
+        ours = starting.log_file(project, record.order.name).parent.stat()
+        return os.path.samestat(ours, Path(record.order.log).parent.stat()) and ours.st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
 def _begun(project: Project, engine: Engine, tell: Tell) -> str:
     install(resident_plan(project, engine), tell)
     service = start_service(project, engine.name, (), idle=None)
@@ -211,13 +248,12 @@ def _fitting(
     project: Project, engine: Engine, otherwise: Callable[[Resident, Differs], None] = lambda *_: None
 ) -> Resident | None:
     """A resident engine of this definition; others of the same name are handed to `otherwise`."""
-    plan = resident_plan(project, engine)
-    place = variables(plan), str(Path.cwd()), code(), "catchment up"
+    wanted = _request(project, engine, "catchment up")
     for each in (each for each in places.residents(project) if each.engine == engine.name):
         while not each.has_opened and not each.is_dead and each.is_announced:
             time.sleep(LOOK_SECONDS)
         try:
-            attach = Attach(each.token, plan, "", project.secrets, *place)
+            attach = replace(wanted, token=each.token)
             AttachedEngine.attach(attach, each.door, lambda *_: None).stop(LOOK_SECONDS)
         except Differs as why:
             otherwise(each, why)
@@ -226,6 +262,12 @@ def _fitting(
         else:
             return each
     return None
+
+
+def _request(project: Project, engine: Engine, who: str) -> Attach:
+    """What a client of a resident engine of this definition asks for; its token is still missing."""
+    plan = resident_plan(project, engine)
+    return Attach("", plan, "", project.secrets, variables(plan), str(Path.cwd()), code(), who)
 
 
 def _end_unwanted(project: Project, resident: Resident, why: str, tell: Tell) -> None:

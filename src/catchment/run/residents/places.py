@@ -13,7 +13,6 @@ from catchment.engine.attached import Door
 from catchment.process_identity import ProcessIdentity
 from catchment.project.model import Project
 
-ABOUT = "resident.json"
 SOCKET = "socket"
 
 
@@ -47,7 +46,7 @@ class Resident:
     def is_announced(self) -> bool:
         """Whether it is still the one that is found here: the directory may be gone, or another one's."""
         try:
-            return bool(json.loads((self.directory / ABOUT).read_text())["token"] == self.token)
+            return bool(json.loads((self.directory / handover.ABOUT).read_text())["token"] == self.token)
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
@@ -58,7 +57,7 @@ class Resident:
 
 
 def _clear(directory: Path) -> None:
-    for name in (ABOUT, SOCKET, handover.SOCKET):
+    for name in (handover.ABOUT, SOCKET, handover.SOCKET):
         (directory / name).unlink(missing_ok=True)
 
 
@@ -77,15 +76,15 @@ def announce(resident: Resident) -> None:
         "token": resident.token,
         "log": resident.log,
     }
-    new = resident.directory / f".{ABOUT}"
+    new = resident.directory / f".{handover.ABOUT}"
     private_files.make_file(new)
     new.write_text(json.dumps({**about, "process": asdict(resident.process)}))
-    new.replace(resident.directory / ABOUT)
+    new.replace(resident.directory / handover.ABOUT)
 
 
 def residents(project: Project) -> Iterator[Resident]:
     """Every resident engine of the project that this user has started on this machine, dead ones too."""
-    for file in sorted((project.home / "engines").glob(f"*/{ABOUT}")):
+    for file in sorted((project.home / "engines").glob(f"*/{handover.ABOUT}")):
         found = _read(file)
         if found is not None and process_identity.is_here(found.process):
             yield found

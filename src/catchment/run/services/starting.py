@@ -90,9 +90,14 @@ def _named(order: ServiceOrder, project: Project, name: str) -> ServiceOrder:
 def _free_names(project: Project, kind: str, subject: str) -> Iterator[str]:
     with read_store(project.metastore) as store:
         taken = {record.order.name for record in store.services.all()}
-    base = plain_name(f"{kind}-{subject}")
-    numbered = (base if number == 1 else f"{base}-{number}" for number in count(1))
-    return (name for name in numbered if name not in taken)
+    return (name for name in numbered_names(f"{kind}-{subject}") if name not in taken)
+
+
+def numbered_names(text: str) -> Iterator[str]:
+    """The text as a name of a service, and the same name with the numbers from 2."""
+    base = plain_name(text)
+    yield base
+    yield from (f"{base}-{number}" for number in count(2))
 
 
 def plain_name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A real web server on this machine that receives messages, and can be slow, refuse them or fail."""
+"""A real web server on this machine that receives messages, and can be slow, refuse them, redirect or fail."""
 
 from __future__ import annotations
 
@@ -39,7 +39,15 @@ def receiving() -> Iterator[Receiver]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             receiver.messages.append(json.loads(body))
             receiver.open.wait()
-            self.send_response(receiver.answers.pop(0) if receiver.answers else 200)
+            self._answer(receiver.answers.pop(0) if receiver.answers else 200)
+
+        def do_GET(self) -> None:
+            self._answer(200)
+
+        def _answer(self, code: int) -> None:
+            self.send_response(code)
+            if 300 <= code < 400:
+                self.send_header("Location", "/login")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:

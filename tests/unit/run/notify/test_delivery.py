@@ -48,6 +48,13 @@ def test_a_server_in_trouble_is_asked_again_and_one_that_refuses_is_not(receiver
     assert len(receiver.messages) == 4
 
 
+@pytest.mark.parametrize("code", [301, 302, 303, 307])
+def test_a_redirect_is_no_delivery(code: int, receiver: Receiver, tmp_path: Path) -> None:
+    receiver.answers += [code]
+    assert deliver(told(tmp_path, webhook=receiver.url)) == f"refused: answer {code}"
+    assert receiver.messages == [MESSAGE]
+
+
 def test_nobody_is_there(tmp_path: Path) -> None:
     with receiving() as receiver:
         url = receiver.url

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -23,6 +25,15 @@ from catchment.store.services import ServiceOrder, service_lease
 from tests.concurrency.waiting import until
 from tests.unit.run.conftest import Lab, job
 from tests.unit.run.notify.receiver import Receiver, receiving
+
+SENDS_AND_ENDS = """
+import json, os, sys
+from catchment.run.notify.message import Message
+from catchment.run.notify.sending import Notifier
+notifier = Notifier.decoded(json.loads(sys.stdin.read()))
+notifier.send(Message("run-failed", "no" * 150_000, "/"), notifier.hooks)
+os._exit(0)
+"""
 
 
 @pytest.fixture
@@ -125,6 +136,14 @@ def test_no_message_has_a_secret(lab: Lab, receiver: Receiver) -> None:
     notifier = Notifier.of(hooked(lab, receiver, "run-failed").project)
     notifier.send(Message("run-failed", "it broke off: hunter22 was wrong", "/"), notifier.on("run-failed"))
     assert receiver.wait()[0]["text"] == "it broke off: *** was wrong"
+
+
+def test_a_long_message_outlives_the_process_that_sends_it(lab: Lab, receiver: Receiver) -> None:
+    notifier = json.dumps(asdict(Notifier.of(hooked(lab, receiver, "run-failed").project)))
+    subprocess.run([sys.executable, "-c", SENDS_AND_ENDS], input=notifier, text=True, check=True)
+    (message,) = receiver.wait()
+    assert message["text"] == "no" * 150_000
+    assert "delivered" in log_of(lab)
 
 
 def test_nobody_is_told_where_nobody_wants_to_hear(lab: Lab) -> None:

@@ -12,7 +12,7 @@ import pytest
 from catchment import process_identity
 from catchment.engine.launcher import EngineProcess
 from catchment.engine.protocol import Command, Failed, Preparing, Reply, Stop
-from catchment.errors import EngineLost, SetupError
+from catchment.errors import EngineLost, MetastoreUnavailable, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project import load
 from catchment.project.model import Project
@@ -110,7 +110,14 @@ def test_commands_wait_for_an_engine_that_is_chosen(
     assert own.heard.get(timeout=60) == "stop"
 
 
-@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), SetupError("no disk", code="disk-full")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(13, "Permission denied"),
+        SetupError("no disk", code="disk-full"),
+        MetastoreUnavailable("no answer"),
+    ],
+)
 def test_where_no_engine_can_stay_the_command_has_its_own(
     error: Exception, project: Project, own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ class Services:
         monkeypatch.setattr(control, "start_service", lambda *_, **__: "engine-default")
         monkeypatch.setattr(control, "_ready", lambda *_: report)
         monkeypatch.setattr(control, "_report", lambda _: report)
+        monkeypatch.setattr(control, "Hold", lambda *_: nullcontext())
         monkeypatch.setattr(places, "named", lambda *_: SimpleNamespace(is_dead=False))
         monkeypatch.setattr(control_of_services, "show", lambda *_: SimpleNamespace(is_active=True))
         monkeypatch.setattr(control_of_services, "stop", lambda _, name: self.stopped.append(name))

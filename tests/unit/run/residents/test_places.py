@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment import process_identity
+from catchment import handover, process_identity
 from catchment.project import load
 from catchment.project.model import Project
 from catchment.run.residents import places
@@ -37,7 +37,7 @@ def test_its_token_is_for_its_owner_only(project: Project) -> None:
     places.announce(resident(project))
     directory = resident(project).directory
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-    assert stat.S_IMODE((directory / places.ABOUT).stat().st_mode) == 0o600
+    assert stat.S_IMODE((directory / handover.ABOUT).stat().st_mode) == 0o600
 
 
 def test_one_that_has_ended_is_not_found(project: Project) -> None:
@@ -61,7 +61,7 @@ def test_one_on_another_machine_is_nobodys_business(project: Project) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"engine": "default"}', '{"engine": 1, "token": 2, "process": 3}'])
 def test_a_file_that_is_none_is_skipped(text: str, project: Project) -> None:
     places.announce(resident(project))
-    (resident(project).directory / places.ABOUT).write_text(text)
+    (resident(project).directory / handover.ABOUT).write_text(text)
     assert list(places.residents(project)) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -19,6 +20,7 @@ from catchment.store import Store, open_store
 from catchment.store.records import TickRecord
 from catchment.store.runs import lease_name
 from catchment.store.ticks import Claim
+from tests.concurrency.waiting import until
 from tests.unit.run.conftest import QUICK, Lab, Recorder, job, launch
 
 TICK = datetime(2026, 5, 4, 3, tzinfo=timezone.utc)
@@ -62,6 +64,24 @@ def test_a_run_that_has_come_to_its_end_is_not_begun_again(lab: Lab, store: Stor
     assert again
     assert (again.run_id, again.status) == (first.run_id, "failed")
     assert len(lab.trace("begin")) == 1
+
+
+def test_whoever_reads_along_and_stands_still_keeps_no_lease(lab: Lab, store: Store) -> None:
+    goes_on = threading.Event()
+
+    class StandsStill(Recorder):
+        def emit(self, event: Event) -> None:
+            goes_on.wait()
+
+    options = RunOptions(None, [StandsStill()], threading.Event(), launch, QUICK)
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            running = thread.submit(run_tick, TICK, lab.plan(job("a")), lab.project, options)
+            until(lambda: tick(store).settled and store.leases.holder(lease_name(RUN)) is None)
+            assert not running.done()
+        finally:
+            goes_on.set()
+    assert running.result()
 
 
 def test_only_one_process_is_at_it(lab: Lab, store: Store) -> None:
