@@ -19,6 +19,8 @@ class Wire:
         self._keeps = False
         self._passes = threading.Event()
         self._passes.set()
+        self.connections = 0
+        """How many were asked for."""
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         threading.Thread(target=self._accept, name="wire", daemon=True).start()
@@ -51,6 +53,7 @@ class Wire:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
+                self.connections += 1
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

@@ -15,6 +15,7 @@ from tests.servers import postgres
 from tests.servers.gate import Gate
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
+from tests.servers.wire import Wire
 from tests.spark.lake import table, writing
 from tests.stores import lakes
 from tests.stores.lakes import Lake, appending
@@ -87,8 +88,8 @@ def await_all(gate: Gate, marks: list[str]) -> None:
 
 
 @pytest.fixture
-def catalog() -> Iterator[PostgresServer]:
-    """A server for a catalog alone: the metastore is elsewhere."""
+def server() -> Iterator[PostgresServer]:
+    """A server for a catalog alone, or for a metastore alone: the other one is elsewhere."""
     running = postgres.start()
     yield running
     running.stop()
@@ -96,15 +97,15 @@ def catalog() -> Iterator[PostgresServer]:
 
 @OUTAGES
 def test_writers_wait_for_a_catalog_that_is_stopped(
-    on_s3: Lake, store: S3Server, catalog: PostgresServer, fresh: str, tmp_path: Path, seconds: int
+    on_s3: Lake, store: S3Server, server: PostgresServer, fresh: str, tmp_path: Path, seconds: int
 ) -> None:
-    depot = lakes.in_postgresql("stopped", "s3a://lake/stopped", catalog.port)
+    depot = lakes.in_postgresql("stopped", "s3a://lake/stopped", server.port)
     metastore = f"sqlite:///{tmp_path}/metastore.db"
     with lakes.beside(on_s3, metastore, store.data, tmp_path / "logs", depot) as lake:
         engines = (lake.here, lake.there)
         for n, engine in enumerate(engines):
             engine.run(appending(fresh, 10 * n, f"before-{n}", "stopped"))
-        catalog.pause()
+        server.pause()
         stopped = time.monotonic()
         try:
             pending = [engines[n % 2].start_job(appending(fresh, 10 * n, f"job-{n}", "stopped")) for n in range(2, 6)]
@@ -113,7 +114,33 @@ def test_writers_wait_for_a_catalog_that_is_stopped(
             sleep_until(stopped + seconds)
             assert not any(each.is_answered() for each in pending)
         finally:
-            catalog.start()
+            server.start()
         assert [each.done()[0].rows for each in pending] == [10] * 4
         assert ids(lake.there, fresh, "stopped") == list(range(60))
         check(lake.there, fresh, "stopped")
+
+
+@pytest.mark.parametrize("seconds", [0, pytest.param(45, marks=pytest.mark.exhaustive)])
+def test_eight_writers_wait_for_a_metastore_that_is_stopped(
+    on_s3: Lake, store: S3Server, gate: Gate, server: PostgresServer, fresh: str, tmp_path: Path, seconds: int
+) -> None:
+    wire = Wire(server.port)
+    url = f"postgresql://postgres@127.0.0.1:{wire.port}/postgres"
+    jobs = [numbered(table(fresh, "gated"), n) for n in range(8)]
+    with lakes.beside(on_s3, url, store.data, tmp_path / "logs", on_s3.depot("gated")) as lake:
+        gate.close("hold", at=r"PUT .*\.parquet", seconds=FOR_EVER, only=True)
+        try:
+            pending = [(lake.here, lake.there)[n % 2].start_job(job) for n, job in enumerate(jobs)]
+            await_all(gate, [job.name for job in jobs])  # each is in the middle of a file, which is to be sealed next
+            server.pause()
+            stopped, known = time.monotonic(), wire.connections
+        finally:
+            gate.open()
+        until(lambda: wire.connections >= known + len(jobs))  # they ask again and again
+        sleep_until(stopped + seconds)
+        assert not any(each.is_answered() for each in pending)
+        server.start()
+        assert [each.done()[0].rows for each in pending] == [10] * 8
+        assert ids(lake.there, fresh, "gated") == list(range(80))
+        check(lake.there, fresh, "gated")
+    wire.stop()

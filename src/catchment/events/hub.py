@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from queue import SimpleQueue
@@ -96,22 +97,33 @@ class Hub:
             if not self._deliveries:
                 self._early.append(event)
             for delivery in self._deliveries:
-                delivery.add(event)
+                delivery.emit(event)
 
     def close(self) -> None:
         """Deliver what is left and close the sinks."""
         with self._order:
             deliveries, self._deliveries = self._deliveries, ()
-        for delivery in deliveries:
-            delivery.end()
-        for delivery in deliveries:
-            delivery.wait()
+        _finish(deliveries)
+
+
+@contextmanager
+def waited_for_last(sinks: Sequence[Sink]) -> Iterator[Sequence[Sink]]:
+    """These sinks, each behind a queue that takes every event at once; the end of `with` waits until they have all.
+
+    So a hub that is closed inside does not wait for somebody who reads along, and what comes before the end of `with`
+    (such as the release of a lease) does not either.
+    """
+    deliveries = [_Delivery(sink) for sink in sinks]
+    try:
+        yield deliveries
+    finally:
+        _finish(deliveries)
 
 
 class _Delivery:
-    """The events on their way to one sink."""
+    """The events on their way to one sink. It is a sink itself, which never keeps anybody waiting."""
 
-    def __init__(self, sink: Sink, early: Iterable[Event]) -> None:
+    def __init__(self, sink: Sink, early: Iterable[Event] = ()) -> None:
         self._sink = sink
         self._queue: SimpleQueue[Event | None] = SimpleQueue()
         for event in early:
@@ -119,11 +131,12 @@ class _Delivery:
         self._thread = Thread(target=self._deliver, name=f"events to {type(sink).__name__}", daemon=True)
         self._thread.start()
 
-    def add(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         if not (event.is_progress and self._queue.qsize() >= BACKLOG):
             self._queue.put(event)
 
-    def end(self) -> None:
+    def close(self) -> None:
+        """Close the sink once it has every event."""
         self._queue.put(None)
 
     def wait(self) -> None:
@@ -140,3 +153,10 @@ class _Delivery:
             self._sink.close()
         except Exception as error:
             log.warning("%s could not be closed: %s", type(self._sink).__name__, error)
+
+
+def _finish(deliveries: Sequence[_Delivery]) -> None:
+    for delivery in deliveries:
+        delivery.close()
+    for delivery in deliveries:
+        delivery.wait()

@@ -91,7 +91,8 @@ class Execution:
         try:
             self._execute(recorder, heartbeat)
         finally:
-            # The event stream must end before the lease is released and the store is closed.
+            # The event stream must end before the lease is released and the store is closed. Nobody who reads along is
+            # waited for here: the caller's sinks are behind queues (`waited_for_last`).
             self._engines.close(0.0)
             self._hub.close()
 

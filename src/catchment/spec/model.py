@@ -230,7 +230,7 @@ class Partition:
     """One partition of a table."""
 
     values: Mapping[str, str | None]
-    """The value of each partition column as text, as in directory names; None for null."""
+    """The value of each partition column as text, as `catchment table partitions` lists it; None for null."""
     where: Position | None = None
 
     def __str__(self) -> str:

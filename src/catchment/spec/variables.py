@@ -141,7 +141,7 @@ def _type_of(default: Node | None) -> VariableType:
 
 def _value(variable: Variable, given: str | None, findings: Findings, source: str) -> Value | None:
     if given is None and variable.default is None:
-        hint = f"give it one: --var {variable.name}=VALUE; or declare a `default`"
+        hint = f"give it one: --var {variable.name}=VALUE, `vars` of an environment, or a `default`"
         findings.error("variable-not-set", f"the variable `{variable.name}` has no value", variable.where, hint)
         return None
     text = str(variable.default if given is None else given)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import IO, Any
 
 from catchment.errors import RequestError
 from catchment.project.model import Hook, HookEvent, Project
@@ -74,12 +76,22 @@ def _plain(hook: Hook) -> dict[str, object]:
 
 
 def _hand_over(told: bytes) -> None:
-    # Through its standard input, where nobody else can read the address. In a session of its own, so that neither
-    # Ctrl-C nor the end of this process ends it.
-    process = subprocess.Popen(
-        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    threading.Thread(target=process.communicate, args=(told,), name="a notification", daemon=True).start()
+    # As its standard input, where nobody else can read the address: all of it is there before the process starts, and
+    # stays when this one ends. In a session of its own, so that neither Ctrl-C nor the end of this process ends it.
+    with _nameless_file() as file:
+        file.write(told)
+        file.seek(0)
+        process = subprocess.Popen(
+            COMMAND, stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+    threading.Thread(target=process.wait, name="a notification", daemon=True).start()
+
+
+def _nameless_file() -> IO[bytes]:
+    """A file that ends with the last process that has it open; in memory if possible, because the disk may be full."""
+    if sys.platform == "linux":
+        return os.fdopen(os.memfd_create("notification"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def check_hooks(project: Project, names: Iterable[str]) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 
 from catchment.errors import CatchmentError, RequestError
+from catchment.events.hub import waited_for_last
 from catchment.plan.model import Plan
 from catchment.project.model import Project
 from catchment.run import chosen_id
@@ -36,6 +37,11 @@ def run_tick(
 
     Raises LeaseHeld if another process is running it.
     """
+    with waited_for_last(options.sinks) as readers:
+        return _run_tick(tick, plan, project, replace(options, sinks=readers), end)
+
+
+def _run_tick(tick: datetime, plan: Plan, project: Project, options: RunOptions, end: datetime | None) -> Run | None:
     with open_store(project.metastore) as store:
         run_id = _known(store, plan.workflow, tick).run_id
         if run_id is None:
