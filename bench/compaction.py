@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import sys
 import tempfile
@@ -54,7 +55,7 @@ from tests.spark.lake import (
 from catchment.engine.launcher import BackgroundProcess, EngineProcess
 from catchment.engine.protocol import AskHealth, Done, Facts, Failed, Reply
 from catchment.errors import EngineLost, Retryable
-from catchment.plan.model import Dataset, Maintenance, Rewrite
+from catchment.plan.model import Dataset, Maintenance, Partition, Rewrite
 from catchment.project.model import Depot, Thresholds, Upkeep
 from catchment.run.compaction.compaction_job import compactor_lease, writers_waiting
 from catchment.run.compaction.compactor import TableCompactor
@@ -73,7 +74,8 @@ PARTS = 4
 WARM_UP = 3
 """Writes of each writer before anything is measured."""
 LOOK_SECONDS = 1.0
-"""How often the dedicated job looks; by itself it would look every ten seconds, and a round is short."""
+"""How often the dedicated job looks; by itself it would look every ten seconds, and a round is short. For the same
+reason it does not wait until a partition has been quiet for a minute."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,10 @@ class EngineLake:
 
     engine: Keeper
 
-    def health(self, table: Dataset, small_file_bytes: int | None, known: str | None) -> TableHealth | None:
-        """How the table is; None if its newest commit is the known one."""
+    def health(
+        self, table: Dataset, small_file_bytes: int | None, known: str | None, wanted: Sequence[Partition] = ()
+    ) -> TableHealth | None:
+        """How the table is; None if its newest commit is the known one. All partitions are listed: they are few."""
         data = facts_of(self.engine.ask_health(table, small_file_bytes, known))
         return TypeAdapter(TableHealth).validate_python(data) if data else None
 
@@ -212,7 +216,7 @@ def measure(
     keeper.maintain(target, Rewrite())
     counted = keeper.value(f"SELECT count(*) FROM {target.identifier}")
     assert counted == 200 * (len(every) - len(failures) + WRITERS * WARM_UP), "rows are lost or doubled"
-    figures = len(every) / took, compactor.done.rewritten_files, len(compactor.done.partitions), health.files, read
+    figures = len(every) / took, compactor.done.rewritten_files, compactor.done.compactions, health.files, read
     return Outcome(format, pace, way, every, failures, *figures, read_time(keeper, target))
 
 
@@ -331,6 +335,7 @@ def main() -> None:
     given.add_argument("--paces", nargs="+", choices=PACES, default=PACES)
     given.add_argument("--save", type=Path)
     asked = given.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # otherwise engines would be left
     seconds, rounds = asked.seconds or (12.0 if asked.quick else 25.0), asked.rounds or (1 if asked.quick else 3)
     found = [outcome for format in asked.formats for outcome in run(format, asked, seconds, rounds)]
     report(found)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import sys
 import tempfile
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int)
     parser.add_argument("--save", type=Path, help="write the figures here (JSON)")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # otherwise engines would be left
     batches, repeat = asked.batches or (5 if asked.quick else 10), asked.repeat or (1 if asked.quick else 3)
     found: dict[Case, list[dict[str, Any]]] = {}
     for store in asked.stores:

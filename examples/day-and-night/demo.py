@@ -85,8 +85,8 @@ def live(root: Path, project: catchment.Project) -> tuple[int, int]:
         correct(root, nights)
         arrive(root, files)
         run = project.run("night.yaml")
-        if run.status != "succeeded":
-            sys.exit(f"night {nights} has not succeeded: {run.status}")
+        if run.status != "succeeded" or any(job.attempts > 1 for job in run.jobs):
+            sys.exit(f"night {nights} {run.status}, after {[job.attempts for job in run.jobs]} attempts of its jobs")
         nights += 1
         for _ in range(5):
             files += 1
@@ -105,6 +105,12 @@ def counted(lake: Any, root: Path) -> dict[str, tuple[object, ...]]:
             max(IF(day = '{YESTERDAY}', value, NULL)) FROM {place}"""  # noqa: S608 - names of our own
         [found[name]] = lake.query(sql).rows
     return found
+
+
+def attempts_by_day(project: catchment.Project) -> dict[str, int]:
+    """How often each stream was begun."""
+    [day] = (run for run in project.runs(1000) if run.workflow == "day")
+    return {job.name: job.attempts for job in project.show(day.run_id).jobs}
 
 
 def await_compactions(root: Path) -> dict[str, str | None]:
@@ -139,12 +145,17 @@ def main(root: Path) -> int:
         )
     for address, moment in compacted.items():
         print(f"{'ok   ' if moment else 'NEVER'} {address}: last compacted {moment or '(not at all)'}")
+    begun = attempts_by_day(project)
+    for name, attempts in begun.items():
+        print(f"{'ok   ' if attempts == 1 else 'AGAIN'} stream {name}: attempts {attempts}")
     wrong = [f"the rows of {name}" for name, row in found.items() if row != expected]
     wrong += [f"a compaction of {address}" for address, moment in compacted.items() if not moment]
+    wrong += [f"a second attempt of stream {name}" for name, attempts in begun.items() if attempts != 1]
     if wrong:
         print(f"wrong or missing: {', '.join(wrong)}")
         return 1
-    print("every reading is there once, yesterday is as the last night left it, and every table was compacted")
+    print("every reading is there once, yesterday is as the last night left it, every table was compacted,")
+    print("and no job was begun a second time")
     return 0
 
 
