@@ -307,7 +307,8 @@ def test_a_large_rewrite_is_several_commits(engine: LiveEngine, fresh: str) -> N
 
 @pytest.mark.slow
 def test_a_part_of_a_rewrite_that_fails_leaves_the_others_done_and_tells_why(engine: LiveEngine, fresh: str) -> None:
-    appended(engine, fresh, 2)
+    # A partition for each part, so that what is left of one is planned as one again.
+    appended(engine, fresh, 2, partitions=(by("identity", "part"),))
     lost = Path(str(engine.value(f"SELECT min(file_path) FROM lake.raw.{fresh}.files")).removeprefix("file:"))
     aside = lost.rename(lost.with_suffix(".aside"))
     assert engine.fail(maintaining(table(fresh), IN_PARTS)).code == "table-file-missing"
