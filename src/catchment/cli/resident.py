@@ -97,6 +97,7 @@ def _row(report: ResidentReport) -> tuple[object, ...]:
     clients = clients or "nobody"
     heap = f"{report.heap_live // MEGABYTE} of {report.heap_most // MEGABYTE} MB"
     ends = "with `catchment down`" if report.idle_seconds is None else f"after {report.idle_seconds / 60:.0f} idle min"
+    ends = f"soon: {report.refuses}" if report.refuses else ends
     return report.engine, report.service, _time(report.since), clients, report.jobs, report.answered, heap, ends
 
 

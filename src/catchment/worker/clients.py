@@ -144,7 +144,7 @@ class Door:
         with self._lock:
             clients = tuple(self._clients.values())
             self._idle_seconds = None if question.stay else self._idle_seconds
-        return Facts("status", {**self._status(clients), "idle_seconds": self._idle_seconds})
+        return Facts("status", {**self._status(clients), "idle_seconds": self._idle_seconds, "refuses": self._refusal})
 
     def _admit(self, channel: SocketChannel, attach: Attach) -> None:
         channel.redact(attach.secrets)

@@ -58,6 +58,12 @@ HEAP_LOOKS = 30
 """After so many looks whether a resident engine is idle, its heap is looked at as soon as it runs nothing."""
 STUCK_SECONDS = 60.0
 """How long work may go on whose client is gone. Spark's jobs end as soon as they are cancelled, other calls may not."""
+Replaced = Literal["worn-out", "stuck"]
+REFUSALS: Mapping[Replaced, str] = {
+    "worn-out": "it does not give its memory back",
+    "stuck": "work that was cancelled does not end there",
+}
+"""Why an engine that is to be replaced lets nobody in."""
 _importing = threading.Lock()
 """Two threads that import parts of one package at the same time may each find the half that the other has made."""
 
@@ -198,25 +204,26 @@ class Worker:
 
     def _leave(self, door: Door) -> None:
         """End a resident engine when nobody has used it for long, or when it is of no more use to anybody."""
-        wear, worn, due = Wear(self._application.result().heap), False, HEAP_LOOKS
+        wear, due = Wear(self._application.result().heap), HEAP_LOOKS
         for look in itertools.count(1):
             time.sleep(IDLE_LOOK_SECONDS)
+            if self._is_stuck():
+                self._replace(door, "stuck")
             if self._attempts:
-                if self._is_stuck():
-                    self._end_once_empty(door, "stuck", "work that was cancelled does not end there")
                 continue
             if door.close_if_idle():
                 self._end_by_itself(Ending("idle"))
-            if look >= due and not worn:
-                worn, due = self._is_worn_out(wear), look + HEAP_LOOKS
-            if worn:
-                self._end_once_empty(door, "worn-out", "it does not give its memory back")
+            if look >= due:
+                due = look + HEAP_LOOKS
+                if self._is_worn_out(wear):
+                    self._replace(door, "worn-out")
 
-    def _end_once_empty(self, door: Door, reason: Literal["worn-out", "stuck"], why: str) -> None:
-        """End if nobody is in; otherwise let nobody else in, so that a later look finds nobody."""
-        door.refuse(why)
-        if door.close_if_empty():
-            self._end_by_itself(Ending(reason, door.idle_seconds))
+    def _replace(self, door: Door, reason: Replaced) -> NoReturn:
+        """Let nobody else in, wait until nobody is in, and end."""
+        door.refuse(REFUSALS[reason])
+        while not door.close_if_empty():
+            time.sleep(IDLE_LOOK_SECONDS)
+        self._end_by_itself(Ending(reason, door.idle_seconds))
 
     def _is_worn_out(self, wear: Wear) -> bool:
         """Whether the heap is too full although nothing runs, and nothing ran while it was measured."""

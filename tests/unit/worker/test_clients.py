@@ -114,6 +114,7 @@ def test_a_client_is_let_in_and_counted(lab: Lab) -> None:
     found = status(lab.address)
     assert [(each["who"], each["running"]) for each in found["clients"]] == [("a test", 0)]
     assert (found["heap_live"], found["heap_most"], found["jobs"], found["idle_seconds"]) == (10, 100, 0, None)
+    assert found["refuses"] is None
     client.stop(60.0)
     assert status(lab.address)["clients"] == []
 
@@ -251,6 +252,19 @@ def test_an_engine_whose_work_does_not_end_lets_nobody_in_and_keeps_those_who_ar
         with pytest.raises(Differs, match="does not end"):
             lab.attach()
         assert lab.ended.empty()
+        here.stop(60.0)
+        assert leaving.result(60) == Ending("stuck")
+
+
+def test_an_engine_whose_work_did_not_end_in_time_ends_even_if_that_work_has_ended(lab: Lab) -> None:
+    client, here = Client(7, Channel(cast(Any, None), -1), "/logs"), lab.attach()
+    lab.worker._attempts["7/slow"] = cast(Any, Attempt(time.monotonic() - 1000, client))
+    with ThreadPoolExecutor(1) as threads:
+        leaving = threads.submit(lab.leave)
+        while lab.door._refusal is None:
+            time.sleep(0.01)
+        assert status(lab.address)["refuses"] == "work that was cancelled does not end there"
+        lab.worker._attempts.clear()
         here.stop(60.0)
         assert leaving.result(60) == Ending("stuck")
 

@@ -58,6 +58,8 @@ class ResidentReport:
     heap_live: int | None
     """Bytes that were left after the last collection."""
     heap_most: int | None
+    refuses: str | None = None
+    """Why it lets nobody in any more; it ends when its last client has left."""
 
 
 def start_service(project: Project, engine: str, depots: Collection[str], *, idle: float | None) -> str:

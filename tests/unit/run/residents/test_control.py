@@ -20,7 +20,8 @@ class Services:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *clients: str) -> None:
         self.stopped: list[str] = []
-        report = control.ResidentReport("engine-default", "default", 1.0, None, [{"who": c} for c in clients], *[0] * 5)
+        inside = [{"who": client} for client in clients]
+        report = control.ResidentReport("engine-default", "default", 1.0, None, inside, 0, 0, 0, 0, 0)
         monkeypatch.setattr(control, "start_service", lambda *_, **__: "engine-default")
         monkeypatch.setattr(control, "_ready", lambda *_: report)
         monkeypatch.setattr(control, "_report", lambda _: report)
