@@ -36,6 +36,7 @@ class ReplyQueues:
         finally:
             with self._lock:
                 del self._waiting[question]
+                self._unheard += [reply for reply in _unread(replies) if getattr(reply, "attempt", None) is None]
 
     def deliver(self, reply: Reply | EngineLost) -> None:
         """Sort a reply; an engine that is lost answers every question with that."""
@@ -50,3 +51,11 @@ class ReplyQueues:
                 self._unheard += [] if hearers else [reply]
             for replies in hearers:
                 replies.put(reply)
+
+
+def _unread(replies: Replies) -> Iterator[Reply]:
+    """What nobody has read of the replies; that an engine is lost is known anyway."""
+    while not replies.empty():
+        reply = replies.get_nowait()
+        if not isinstance(reply, EngineLost):
+            yield reply

@@ -23,6 +23,17 @@ def test_what_an_engine_says_of_itself_is_heard_once() -> None:
         assert two.empty()
 
 
+def test_what_an_engine_says_of_itself_after_the_answer_is_heard_by_the_next_question() -> None:
+    queues = ReplyQueues()
+    with queues.replies_to("one") as one:
+        queues.deliver(Facts("one", {}))
+        queues.deliver(Preparing("it stays"))
+        queues.deliver(Facts("one", {"late": True}))
+        assert one.get_nowait() == Facts("one", {})
+    with queues.replies_to("two") as two:
+        assert (two.get_nowait(), two.empty()) == (Preparing("it stays"), True)
+
+
 def test_an_engine_that_is_lost_answers_every_question() -> None:
     queues, lost = ReplyQueues(), EngineLost("gone")
     with queues.replies_to("one") as one:

@@ -6,6 +6,8 @@ It tries a few times, writes one line to the log, and ends in any case.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 from catchment import private_files
@@ -48,7 +51,7 @@ def deliver(told: Mapping[str, Any], sleep: Callable[[float], None] = time.sleep
             return _post(hook["webhook"], body) if hook["webhook"] else _call(hook["command"], body, told["root"])
         except Refused as error:
             return f"refused: {error}"
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
+        except (OSError, ValueError) as error:
             trouble = str(error)
     return f"not delivered: {trouble}"
 
@@ -68,11 +71,19 @@ def _post(url: str, body: bytes) -> str:
 
 
 def _call(command: list[str], body: bytes, root: str) -> str:
-    done = subprocess.run(command, input=body, cwd=root, capture_output=True, timeout=COMMAND_SECONDS, check=False)
-    if done.returncode == 0:
+    # In a process group of its own, so that what it has started ends with it.
+    with subprocess.Popen(
+        command, stdin=PIPE, stdout=subprocess.DEVNULL, stderr=PIPE, cwd=root, start_new_session=True
+    ) as process:
+        try:
+            _, said = process.communicate(body, COMMAND_SECONDS)
+        except subprocess.TimeoutExpired:  # it may have told people already
+            os.killpg(process.pid, signal.SIGKILL)
+            raise Refused(f"the command did not end within {COMMAND_SECONDS:.0f} seconds") from None
+    if process.returncode == 0:
         return "delivered"
-    said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-    raise Refused(" ".join([f"exit code {done.returncode}", *said]))
+    last = said.decode(errors="replace").strip().splitlines()[-1:]
+    raise Refused(" ".join([f"exit code {process.returncode}", *last]))
 
 
 def main() -> None:

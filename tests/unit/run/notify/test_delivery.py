@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from catchment.run.notify.delivery import PAUSES, deliver
+from tests.concurrency.waiting import until
 from tests.unit.run.notify.receiver import Receiver, receiving
 
 MESSAGE = {"event": "run-failed", "text": "run r1 of flow failed"}
@@ -69,3 +71,23 @@ def test_a_command_gets_the_message_in_the_directory_of_the_project(tmp_path: Pa
     assert deliver(told(tmp_path, command=fails)) == "refused: exit code 3 no such channel"
     missing = deliver(told(tmp_path, command=["./no-such-program"]), lambda _: None)
     assert missing.startswith("not delivered: ")
+
+
+def test_a_command_that_does_not_end_is_killed_with_what_it_has_started_and_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+
+    class Impatient(subprocess.Popen[bytes]):
+        """Gives a command no time, but only once it has begun."""
+
+        def communicate(self, data: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+            until(started.exists)
+            return super().communicate(data, 0.01)
+
+    monkeypatch.setattr(subprocess, "Popen", Impatient)
+    hangs = ["sh", "-c", "sleep 1000 & echo $! > here; cat here >> all; mv here started; wait"]
+    assert deliver(told(tmp_path, command=hangs), lambda _: None).startswith("refused: the command did not end")
+    (child,) = (tmp_path / "all").read_text().split()
+    command_line = Path(f"/proc/{child}/cmdline")  # empty for what has ended and was not asked for yet
+    until(lambda: not command_line.exists() or not command_line.read_bytes())
