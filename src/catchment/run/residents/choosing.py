@@ -98,10 +98,13 @@ class LateEngine:
         chosen = self._choice.make()
         with self._lock:
             self._chosen = chosen
-            if chosen is not None:
-                for command in self._waiting:
+            waiting, self._waiting = self._waiting, []
+            given_up = self._choice.given_up.is_set()
+            if chosen is not None and not given_up:
+                for command in waiting:
                     chosen.send(command)
-            self._waiting.clear()
+        if chosen is not None and given_up:
+            chosen.kill()  # whoever gave it up may not have waited for it
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,26 @@ def test_commands_wait_for_an_engine_that_is_chosen(
     assert own.heard.get(timeout=60) == Stop()
     late.stop(1.0)
     assert own.heard.get(timeout=60) == "stop"
+
+
+def test_an_engine_that_is_there_after_its_command_has_given_up_gets_nothing_to_do(
+    project: Project, own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, allowed = threading.Event(), threading.Event()
+
+    def start(*_: Any, **__: Any) -> Own:
+        begun.set()
+        assert allowed.wait(60)
+        return own
+
+    monkeypatch.setattr(choosing, "CHOICE_SECONDS", 0.0)
+    monkeypatch.setattr(EngineProcess, "start", start)
+    late = launched(replace(project, attended=False), queue.Queue())
+    late.send(Stop())
+    assert begun.wait(60)
+    late.kill()
+    allowed.set()
+    assert (own.heard.get(timeout=60), own.heard.empty()) == ("kill", True)
 
 
 @pytest.mark.parametrize(
