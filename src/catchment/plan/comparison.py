@@ -48,9 +48,17 @@ def _compare(before: Definition, after: Definition) -> Iterator[JobChange]:
     for name, job in after.items():
         if name not in before:
             yield JobChange(name, "added")
-        elif changes := tuple(_changes(_flat(before[name]), _flat(job))):
+        elif changes := (*_reordered(before[name], job), *_changes(_flat(before[name]), _flat(job))):
             yield JobChange(name, "changed", changes)
     yield from (JobChange(name, "removed") for name in before if name not in after)
+
+
+def _reordered(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    """The order of the steps that are in both, if it differs; that of other parts makes no difference."""
+    old, new = before.get("steps", {}), after.get("steps", {})
+    was, now = [name for name in old if name in new], [name for name in new if name in old]
+    if was != now:
+        yield Change("steps", ", ".join(was), ", ".join(now))
 
 
 def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:

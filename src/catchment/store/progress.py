@@ -178,7 +178,7 @@ def _recorded(connection: Connection, definition: Mapping[str, Any] | None) -> d
     """Record the definition of a workflow, unless another run has recorded the same one."""
     if not definition:
         return {}
-    text = json.dumps(definition, sort_keys=True)
+    text = json.dumps(definition)
     known = hashlib.sha256(text.encode()).hexdigest()
     insert_missing(connection, definitions, {"id": known, "content": definition})
     return {"definition": known}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class J:
     merge: str = ""
     options: str = ""
     streaming: str = ""
+    steps: Sequence[str] = ()
 
     def text(self) -> str:
         """The job as YAML."""
@@ -64,7 +66,7 @@ class J:
         job: {{{f" streaming: {{{self.streaming}}}," if self.streaming else ""}
           inputs: [
           {{ name: input, dataset: "{self.read}"{self.read_more} }}],
-          outputs: [
+          {f"steps: [{{sequence: [{', '.join(self.steps)}]}}]," if self.steps else ""} outputs: [
           {{ name: input, dataset: "{self.write}", options: {options}{self.write_more} }}]}}}}
 """
 

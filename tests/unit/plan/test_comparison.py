@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from catchment import plan
@@ -54,6 +55,13 @@ def test_what_changes_in_a_job(tmp_path: Path) -> None:
     assert [value for path, value in found.items() if path.endswith(".mode")] == [("append", "overwrite")]
     assert any(after and "raw/rides (iceberg)" in after for _, after in found.values())
     assert found["conf.spark.sql.x"] == (None, "1")
+
+
+def test_steps_in_another_order(tmp_path: Path) -> None:
+    first, second, third = "{name: x, sql: SELECT 1}", "{name: y, sql: SET a=1}", "{name: z, sql: SELECT 2}"
+    before = definition(tmp_path, replace(A, steps=[first, second]))
+    (job,) = compare(before, definition(tmp_path, replace(A, steps=[third, second, first])))
+    assert job.changes == (Change("steps", "x, y", "y, x"), Change("steps.z", None, "SELECT 2"))
 
 
 def test_changes_in_words() -> None:
