@@ -23,8 +23,9 @@ from tests.spark.topics import broker_depots
 _names = itertools.count(1)
 
 # Engines of tests live for seconds: what the second compiler and the parallel collector do for long jobs is only a
-# cost here, and there are many of them.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# cost here, and there are many of them. Without the second compiler, Java reserves so little space for compiled code
+# that the engines that all tests share run out of it, which ends Spark.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 # Tests that play a terminal leave no engine behind, unless they are about that.
 os.environ.setdefault("CI", "true")
