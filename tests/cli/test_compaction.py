@@ -66,6 +66,18 @@ def test_a_continuous_compaction_follows_the_table_until_it_is_stopped(project: 
     assert counted.data["rows"] == [[15]]
 
 
+def engine_of(running: program.Running) -> int:
+    """The one engine of a command; what it has begun to start has its command line for a moment."""
+    found: list[int] = []
+
+    def is_alone() -> bool:
+        found[:] = (pid for pid, command in running.family().items() if "guest.py" in command)
+        return len(found) == 1
+
+    program.wait_until(is_alone, "the engine")
+    return found[0]
+
+
 @pytest.mark.parametrize("verb", [("compact", ORDERS, "--mode", "continuous"), *exhaustive((("maintain",),))])
 def test_a_compaction_that_follows_its_tables_outlives_its_engine(
     project: Path, lent: Host, verb: tuple[str, ...]
@@ -78,8 +90,7 @@ def test_a_compaction_that_follows_its_tables_outlives_its_engine(
                 "compactions",
             )
             if number == 1:
-                [engine] = [pid for pid, command in running.family().items() if "guest.py" in command]
-                os.kill(engine, signal.SIGKILL)
+                os.kill(engine_of(running), signal.SIGKILL)
         assert running.process.poll() is None, running.told
         assert running.told.count("error[engine-lost]") == 1
         running.process.send_signal(signal.SIGTERM)

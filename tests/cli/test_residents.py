@@ -212,7 +212,7 @@ def test_python_uses_it_and_leaves_it(lake: Lake, monkeypatch: pytest.MonkeyPatc
     with project.engine():
         assert [f"(process {os.getpid()})" in each["who"] for each in lake.resident()["clients"]] == [True]
         assert project.query("SELECT 6 * 7").rows == ((42,),)
-    assert lake.is_idle()
+    wait_until(lake.is_idle, "nobody is in")
     after = lake.resident()
     assert (after["since"], after["answered"]) == (before["since"], before["answered"] + 1)
 
@@ -270,6 +270,13 @@ def test_a_shell_stays_in_it(lake: Lake) -> None:
 @pytest.mark.slow
 def test_on_a_terminal_engines_stay_and_one_that_is_killed_is_replaced(tmp_path: Path) -> None:
     lake = made(tmp_path)
+    try:
+        _stay_and_are_replaced(lake)
+    finally:
+        lake.call("down")
+
+
+def _stay_and_are_replaced(lake: Lake) -> None:
     settings = lake.root / "catchment.yaml"
     settings.write_text(settings.read_text() + '  other: {master: "local[1]"}\n')
     for engine in ("default", "other"):

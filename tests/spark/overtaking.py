@@ -26,12 +26,12 @@ def gate(target: Dataset) -> StepPlan:
 
 
 def _waiting(target: Dataset) -> str:
-    """A count that takes a minute, or until the gate is opened."""
+    """A count that takes ten minutes, or until the gate is opened."""
     begun = f"java_method('java.lang.System', 'setProperty', 'begun-{target.table}', 'yes')"
     pause = f"CASE WHEN {told('gate', target)} = 'no' THEN java_method('java.lang.Thread', 'sleep', 50L) END"
     # Counted, so that every one of them is waited for, whatever Spark makes of the conditions.
     waited = f"coalesce({begun}, '') <> '-' AND coalesce({pause}, '') <> '-'"
-    return f"SELECT count(*) AS seen FROM range(0, 1200, 1, 1) WHERE {waited}"
+    return f"SELECT count(*) AS seen FROM range(0, 12000, 1, 1) WHERE {waited}"
 
 
 def overtake(engine: LiveEngine, target: Dataset, values: str) -> None:

@@ -106,7 +106,7 @@ def test_two_engines_one_name_and_any_spark_finds_it(
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=120,
+        timeout=280,
     )
     assert "rows: [(1, 0)]" in plain.stdout, plain.stderr[-2000:]
 
@@ -212,5 +212,7 @@ def has_log(engine: LiveEngine, location: Path, empty: Path) -> Iterator[None]:
         return
     engine.ask(f"CREATE TABLE delta.`{empty}` (id BIGINT) USING delta")
     shutil.copytree(empty / "_delta_log", log)
-    yield
-    shutil.rmtree(log)
+    try:
+        yield
+    finally:
+        shutil.rmtree(log)

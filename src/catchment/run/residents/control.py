@@ -23,7 +23,7 @@ from catchment.plan.fitting import available, named
 from catchment.project.model import Engine, Project
 from catchment.run.inspection import Tell
 from catchment.run.residents import places
-from catchment.run.residents.hold import Hold
+from catchment.run.residents.hold import STOP_SECONDS, Hold
 from catchment.run.residents.places import Resident
 from catchment.run.residents.plans import resident_plan
 from catchment.run.services import control as services
@@ -256,7 +256,7 @@ def _fitting(
             time.sleep(LOOK_SECONDS)
         try:
             attach = replace(wanted, token=each.token)
-            AttachedEngine.attach(attach, each.door, lambda *_: None).stop(LOOK_SECONDS)
+            AttachedEngine.attach(attach, each.door, lambda *_: None).stop(STOP_SECONDS)
         except Differs as why:
             otherwise(each, why)
         except NotThere:

@@ -12,7 +12,7 @@ from catchment.run.residents import places
 from catchment.store.holding import Repeated
 
 RENEW_SECONDS = 60.0
-STOP_SECONDS = 5.0
+STOP_SECONDS = 30.0
 """How long the engine may take to let a client go."""
 
 
