@@ -24,8 +24,8 @@ _names = itertools.count(1)
 
 # Engines of tests live for seconds: what the second compiler and the parallel collector do for long jobs is only a
 # cost here, and there are many of them. Without the second compiler, Java reserves so little space for compiled code
-# that the engines that all tests share run out of it, which ends Spark.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
+# (48 MB) that the engines that all tests share run out of it, which ends Spark.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=480m -XX:+UseSerialGC")
 
 # Tests that play a terminal leave no engine behind, unless they are about that.
 os.environ.setdefault("CI", "true")
@@ -121,6 +121,8 @@ def _hosting(root: Path, depots: tuple[Depot, ...], key: str, **engine: Any) -> 
     live.ready(patience=280)
     yield live
     live.process.stop(grace=10)
+    log = live.log_dir / f"engine-{key}.log"
+    assert "CodeCache is full" not in log.read_text(errors="replace")
 
 
 @pytest.fixture
