@@ -143,7 +143,12 @@ class Execution:
 def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOptions) -> Run:
     """Run a plan to its end."""
     facts = RunFacts(new_run_id(datetime.now(timezone.utc)), plan, request)
-    with Execution(facts, project, options) as execution:
+    from catchment.run.notify.run_watch import beginning
+
+    with (
+        beginning(project, facts.run_id, plan.workflow, options.notify) as watched,
+        Execution(facts, project, options) as execution,
+    ):
         execution.warm_up()
         # Only now, while the engines are starting.
         from catchment.run.leases import held_lease
@@ -153,30 +158,37 @@ def start_run(plan: Plan, project: Project, request: RunRequest, options: RunOpt
             open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store,
             held_lease(store, facts.run_id, options.timing.lease) as heartbeat,
         ):
+            watched()
             return execution.carry_out(store, heartbeat)
 
 
 def resume_run(run_id: str, project: Project, options: RunOptions) -> Run:
     """Run what did not succeed, under the same run id and reference time, so that write ids stay the same."""
     from catchment.run.leases import inherited_lease
+    from catchment.run.notify.run_watch import beginning
     from catchment.run.run_history import known_run, read_run
     from catchment.store import PATIENCE_SECONDS, open_store
 
-    with open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store:
+    with (
+        beginning(project, run_id, None, options.notify) as watched,
+        open_store(project.metastore, patience=PATIENCE_SECONDS, once=True) as store,
+    ):
         if known_run(store, run_id).status == "succeeded":
             return read_run(store, run_id)
         with inherited_lease(store, run_id, options) as heartbeat:
             # Read again: the previous holder of the lease may have made progress until now.
-            return _take_up(known_run(store, run_id), project, options, store, heartbeat)
+            execution = _taken_up(known_run(store, run_id), project, options, store)
+            watched()
+            with execution:
+                execution.warm_up()
+                return execution.carry_out(store, heartbeat)
 
 
-def _take_up(found: RunRecord, project: Project, options: RunOptions, store: Store, heartbeat: HeldLease) -> Run:
+def _taken_up(found: RunRecord, project: Project, options: RunOptions, store: Store) -> Execution:
     from catchment.plan import prepare
     from catchment.run.run_history import job_results
 
     project, plan = prepare(Path(found.file), project=project, recorded=found.choices).require()
     earlier = job_results(store, found.id)
     facts = RunFacts(found.id, plan, found.request, resumed=True, earlier=earlier)
-    with Execution(facts, project, options) as execution:
-        execution.warm_up()
-        return execution.carry_out(store, heartbeat)
+    return Execution(facts, project, options)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from catchment.errors import CatchmentError
 from catchment.project.model import Project
 from catchment.run.results import ErrorReport, Run
 
@@ -57,6 +58,22 @@ def about_run(event: str, run: Run, project: Project, text: str | None = None) -
         seconds=round(run.seconds, 3),
         errors=failed,
         next=None if run.status == "succeeded" else f"catchment resume {run.run_id}{env}",
+    )
+
+
+def about_beginning(run_id: str, workflow: str | None, error: CatchmentError, project: Project) -> Message:
+    """A message about a run that has not even begun, or not gone on."""
+    place = f" in {project.environment}" if project.environment else ""
+    of = f" of {workflow}" if workflow else ""
+    return Message(
+        "run-failed",
+        f"run {run_id}{of}{place} did not begin: {error.message}",
+        str(project.root),
+        project.environment,
+        workflow,
+        run_id,
+        status="failed",
+        errors=({"job": None, **_error(ErrorReport.of(error))},),
     )
 
 

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from types import TracebackType
 
-from catchment.errors import CatchmentError, LeaseLost
+from catchment.errors import Cancelled, CatchmentError, LeaseHeld, LeaseLost, RequestError
 from catchment.project.model import Hook, Project
-from catchment.run.notify.message import about_run
+from catchment.run.notify.message import about_beginning, about_run
 from catchment.run.notify.sending import Notifier
 from catchment.run.results import Run
+
+
+@contextmanager
+def beginning(
+    project: Project, run_id: str, workflow: str | None, named: tuple[str, ...]
+) -> Iterator[Callable[[], None]]:
+    """Tells hooks if a run ends before somebody watches it, which is said by calling what this yields.
+
+    What was asked for wrongly is told to whoever asked, and to nobody else.
+    """
+    watched = threading.Event()
+    try:
+        yield watched.set
+    except CatchmentError as error:
+        if not watched.is_set() and not isinstance(error, LeaseHeld | RequestError | Cancelled):
+            notifier = Notifier.of(project)
+            hooks = dict.fromkeys((*notifier.on("run-failed"), *notifier.named(named)))
+            notifier.send(about_beginning(run_id, workflow, error, project), [*hooks])
+        raise
 
 
 class RunWatch:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from catchment import run
-from catchment.errors import RequestError
+from catchment.errors import LeaseHeld, RequestError, SetupError
 from catchment.project.model import Hook, HookEvent
+from catchment.run.leases import held_lease
 from catchment.run.notify.dead_services import DeadServices
 from catchment.run.notify.message import Message
 from catchment.run.notify.sending import LOG, Notifier
@@ -80,6 +81,35 @@ def test_a_run_that_succeeds_is_told_only_to_those_who_asked(lab: Lab, receiver:
 def test_whoever_asked_hears_of_a_failure_once(lab: Lab, receiver: Receiver) -> None:
     hooked(lab, receiver, "run-failed").run(job("a", "fail job"), notify=["oncall"])
     assert [message["event"] for message in receiver.wait()] == ["run-failed"]
+
+
+def test_a_run_that_does_not_begin_is_told(lab: Lab, receiver: Receiver) -> None:
+    lab = hooked(lab, receiver, "run-failed")
+    done = lab.run(job("a"))
+    (lab.root / ".catchment" / "metastore.db").write_text("damaged")
+    with pytest.raises(SetupError):
+        lab.run(job("a"))
+    receiver.wait()
+    with pytest.raises(SetupError):
+        run.resume(done.run_id, lab.project, notify=["oncall"])
+    started, resumed = receiver.wait(2)
+    assert [started["status"], resumed["run_id"]] == ["failed", done.run_id]
+    assert " of flow did not begin: " in started["text"]
+    assert [error["code"] for error in (*started["errors"], *resumed["errors"])] == ["metastore-damaged"] * 2
+
+
+@pytest.mark.parametrize("asked", ["wrongly", "twice"])
+def test_who_asks_for_a_run_that_cannot_begin_hears_it_alone(
+    asked: str, lab: Lab, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Message] = []
+    failed = hooked(lab, receiver).run(job("a", "fail job")).run_id
+    monkeypatch.setattr(Notifier, "send", lambda _, message, hooks: told.append(message))
+    lab = hooked(lab, receiver, "run-failed")
+    with open_store(lab.project.metastore) as store, held_lease(store, failed, 60.0):
+        with pytest.raises(RequestError if asked == "wrongly" else LeaseHeld):
+            run.resume("nobody" if asked == "wrongly" else failed, lab.project)
+    assert told == []
 
 
 def test_a_hook_that_hangs_holds_up_no_run(lab: Lab, receiver: Receiver) -> None:
