@@ -48,6 +48,11 @@ def make(root: Path, settings: str = SETTINGS) -> Path:
     return root
 
 
+def shadow(root: Path) -> None:
+    """Give a project a module with the name of one of Python's, which nobody may import."""
+    (root / "queue.py").write_text("raise ImportError('this is not for Catchment')\n")
+
+
 def workflow(name: str, *jobs: str) -> str:
     """The text of a workflow."""
     head = f"name: {name}\nversion: v1\ntype: workflow\nworkflow:\n  dag:\n"

@@ -91,6 +91,7 @@ def made(root: Path) -> Lake:
     projects.make(
         root, projects.SETTINGS.replace("depots:\n", "depots:\n  events: {kind: delta, location: ./events}\n")
     )
+    projects.shadow(root)
     (root / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT trip_id FROM trips")))
     signed = projects.job("one", "SELECT trip_id, '${CLIENT}' AS client FROM trips", to="lakehouse:raw/signed")
     (root / "signed.yaml").write_text(f"vars: {{CLIENT: nobody}}\n{projects.workflow('signed', signed)}")

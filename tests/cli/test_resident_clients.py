@@ -32,9 +32,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 
 @pytest.mark.slow
 def test_a_program_that_is_killed_keeps_no_engine(lake: Lake) -> None:
-    keeping = "import catchment\nwith catchment.open('.').engine(): print('kept', flush=True); input()"
+    keeping = f"import catchment\nwith catchment.open('{lake.root}').engine(): print('kept', flush=True); input()"
     command = [sys.executable, "-c", keeping]
-    with subprocess.Popen(command, cwd=lake.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         assert program.stdout
         assert program.stdout.readline() == b"kept\n"
         assert not lake.is_idle()

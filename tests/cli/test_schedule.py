@@ -79,6 +79,7 @@ def test_a_tick_that_nobody_claimed_is_not_run(tmp_path: Path) -> None:
 def test_the_how_to(tmp_path: Path) -> None:
     project = tmp_path
     program.call("init", cwd=project)
+    projects.shadow(project)
     text = pages.files("docs/how-to/schedule.md")["nightly.yaml"]
     flow = project / "nightly.yaml"
     flow.write_text(text.replace('"30 2 * * *"', '"*/2 * * * * *"'))

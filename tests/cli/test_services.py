@@ -99,6 +99,7 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
     made = Shop(projects.make(tmp_path))
+    projects.shadow(tmp_path)
     text = projects.workflow("yearly", projects.job("one", "SELECT trip_id FROM trips"))
     (tmp_path / "yearly.yaml").write_text(text.replace("  dag:", YEARLY))
     yield made

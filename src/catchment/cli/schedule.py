@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -14,6 +13,7 @@ import click
 
 from catchment.cli import detaching, error_report, options, printing, projects, run_result
 from catchment.cli.interaction import stop_on_signal
+from catchment.own_program import own_program
 from catchment.timestamps import as_written
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _follow(
         limit = () if jobs is None else ("--jobs", str(jobs))
         place = () if each.where is None else ("--project", str(each.where))
         env = () if each.project.environment is None else ("--env", each.project.environment)
-        run = (sys.executable, "-m", "catchment", "run", str(each.file), "--tick", tick.isoformat())
+        run = (*own_program("catchment"), "run", str(each.file), "--tick", tick.isoformat())
         return (*run, *limit, *place, *env)
 
     with stop_on_signal() as stop, open_store(followed[0].project.metastore) as store:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from threading import Event
@@ -20,6 +19,7 @@ from catchment.engine.environment import Installed, environment
 from catchment.engine.java import Java
 from catchment.engine.protocol import Start
 from catchment.engine.wire import encode
+from catchment.own_program import own_program
 from catchment.plan.model import EnginePlan
 from catchment.project.model import EMBEDDED, Catalog, Depot, Engine
 
@@ -64,7 +64,7 @@ def _make(path: Path, engine: EnginePlan, installed: Installed, cancelled: Event
         option = f"-XX:ArchiveClassesAtExit={made}"
         plan = _training_plan(engine, scratch)
         request.write_bytes(encode(Start(plan, installed.jars, scratch, scratch, java_options=(option,))))
-        command = (sys.executable, "-m", "catchment.worker.warmup", str(request))
+        command = (*own_program("catchment.worker.warmup"), str(request))
         variables = dict(environment(installed.spark_home, installed.python_path, {}, scratch))
         variables.pop(FAULT, None)  # it would strike here, and take along whoever shares our process group
         cache.run_quietly(command, cancelled, variables)

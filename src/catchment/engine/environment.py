@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,9 @@ def environment(
     variables["TMPDIR"] = scratch
     if spark_home:
         variables["SPARK_HOME"] = spark_home
-    path = (*python_path, variables.get("PYTHONPATH", ""))
-    variables["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
+    path = (*python_path, *variables.get("PYTHONPATH", "").split(os.pathsep))
+    # The engine works in another directory than this process.
+    variables["PYTHONPATH"] = os.pathsep.join(str(Path(part).absolute()) for part in path if part)
     return {**variables, **_utf_8(variables)}
 
 

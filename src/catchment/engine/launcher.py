@@ -14,7 +14,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import traceback
@@ -31,6 +30,7 @@ from catchment.engine.packages import install
 from catchment.engine.pipes import InvalidMessage, LogFile, LogPump, Silence, lines
 from catchment.engine.protocol import Alive, Command, Ending, Failed, Preparing, Ready, Reply, Residence, Start, Stop
 from catchment.errors import Cancelled, CatchmentError, EngineLost, SetupError
+from catchment.own_program import own_program
 from catchment.plan.model import EnginePlan
 from catchment.project.secrets import Redactor
 
@@ -125,7 +125,7 @@ class EngineProcess:
             self._ended.set()
 
     def _spawn(self, installed: Installed, scratch: str) -> subprocess.Popen[bytes]:
-        command = (*self.prefix, *(self._command or (sys.executable, "-m", "catchment.worker.worker")))
+        command = (*self.prefix, *(self._command or own_program("catchment.worker.worker")))
         private_files.make_directory(self.log_file.parent)
         with self._spawning:
             if self._asked_to_end.is_set():
@@ -142,6 +142,7 @@ class EngineProcess:
                     scratch,
                     self.engine.settings.pass_environment,
                 ),
+                cwd=self.engine.directory,
                 start_new_session=True,
             )
         return self._process

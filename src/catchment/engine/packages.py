@@ -16,6 +16,7 @@ from catchment.engine import cache, class_archive, jar_files, java, maven
 from catchment.engine.coordinates import SparkLine, packages_of, spark_line
 from catchment.engine.environment import Installed
 from catchment.errors import RequestError, SetupError
+from catchment.own_program import own_program
 from catchment.plan.model import EnginePlan
 from catchment.project.spark_versions import installed_at, python_path
 
@@ -73,7 +74,7 @@ def _install_pyspark(line: SparkLine, directory: Path, report: cache.Report, can
     report(f"installing Spark {line.pyspark} (once; a large download)")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".new-") as text:
         target = Path(text) / "packages"
-        uv = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable)
+        uv = (*own_program("uv"), "pip", "install", "--quiet", "--python", sys.executable)
         pinned = ("--require-hashes", "-r", str(line.requirements), "--build-constraints", str(line.requirements))
         code, output = cache.run_quietly((*uv, "--target", str(target), *pinned), cancelled)
         if code != 0:

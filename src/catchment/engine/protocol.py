@@ -35,7 +35,7 @@ NoteEvent = Literal[
     "batch",
 ]
 
-VERSION = 12
+VERSION = 13
 WAITING_FOR_MEMORY: Final = "waiting-for-memory"
 """The note of a job that its engine has no memory for yet; `admitted` follows when it has."""
 HEARTBEAT_SECONDS = 2.0
@@ -51,8 +51,6 @@ class Residence:
     """What clients have to know."""
     environment: Mapping[str, str]
     """The variables that it was started with."""
-    directory: str
-    """Its working directory, from which Spark takes relative paths."""
     code: str
     """Which Catchment it runs."""
     idle_seconds: float | None
@@ -89,7 +87,6 @@ class Attach:
     """Where the logs of this client's jobs go."""
     secrets: tuple[str, ...]
     environment: Mapping[str, str]
-    directory: str
     code: str
     who: str
     """What the client is, for people."""

@@ -54,8 +54,6 @@ def other_surroundings(start: Start, residence: Residence, wanted: Attach) -> li
         found.append(f"other environment variables ({', '.join(changed)})")
     if not set(wanted.secrets) <= set(start.secrets):
         found.append("other secrets")
-    if wanted.directory != residence.directory:
-        found.append(f"another working directory ({residence.directory})")
     return found
 
 
@@ -64,6 +62,7 @@ def _parts(has: EnginePlan, needs: EnginePlan) -> tuple[tuple[str, object, objec
         ("another definition of the engine", _plain_engine(has.engine), _plain_engine(needs.engine)),
         ("other Spark settings", dict(has.conf), dict(needs.conf)),
         ("other variables of jobs", dict(has.envs), dict(needs.envs)),
+        ("another directory", has.directory, needs.directory),
         ("another metastore", has.metastore, needs.metastore),
         ("other settings of the project", has.settings, needs.settings),
     )

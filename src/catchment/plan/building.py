@@ -36,7 +36,8 @@ def draft(workflow: Workflow, project: Project, findings: Findings) -> Plan | No
     for name, choice in chosen.items():
         _check_reading(jobs[name], parts[name], choice, findings)
     needs = [_need(jobs[name], chosen[name], used[name]) for name in order]
-    keys, processes = engines.assign(needs, fitting.available(project), project.metastore, project.settings)
+    of_project = project.metastore, project.settings, str(project.root)
+    keys, processes = engines.assign(needs, fitting.available(project), *of_project)
     streaming = {name: _stream(workflow, jobs[name], parts[name], chosen[name], project, findings) for name in order}
     plans = tuple(_job(jobs[name], parts[name], keys[name], graph, streaming[name]) for name in order)
     findings.extend(streams.waiting(workflow, plans, graph))

@@ -47,7 +47,11 @@ def names_none(compute: str | None) -> bool:
 
 
 def assign(
-    needs: Sequence[Need], names: Collection[str], metastore: str = "", settings: Settings | None = None
+    needs: Sequence[Need],
+    names: Collection[str],
+    metastore: str = "",
+    settings: Settings | None = None,
+    directory: str | None = None,
 ) -> tuple[dict[str, str], tuple[EnginePlan, ...]]:
     """The engine key of each job and the engines to start; `names` are the names of all engines."""
     groups: dict[Hashable, list[Need]] = {}
@@ -58,7 +62,8 @@ def assign(
         first = members[0]
         # A process must not have the name of another engine.
         key = next(key for key in _keys(first) if key not in plans and (key == first.engine.name or key not in names))
-        plans[key] = replace(_plan(key, members), metastore=metastore, settings=settings or Settings())
+        planned = _plan(key, members)
+        plans[key] = replace(planned, metastore=metastore, settings=settings or Settings(), directory=directory)
     keys = {need.job: key for key, members in zip(plans, groups.values(), strict=True) for need in members}
     return keys, tuple(plans.values())
 
@@ -84,6 +89,7 @@ def reading_engine(project: Project, engine: Engine | None = None, files: Collec
         depots=_by_name([depot for depot in asked if fits(engine, [depot])]),
         metastore=project.metastore,
         settings=project.settings,
+        directory=str(project.root),
     )
 
 

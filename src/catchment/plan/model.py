@@ -264,6 +264,8 @@ class EnginePlan:
     """The URL of the metastore, which has the ledger."""
     settings: Settings = field(default_factory=Settings)
     """The project's settings."""
+    directory: str | None = None
+    """The project's root, in which the engine works; None for the directory of the command."""
 
 
 @dataclass(frozen=True)

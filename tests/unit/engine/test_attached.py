@@ -59,7 +59,7 @@ class Resident:
         self.heard.put(None)
 
     def attach(self) -> AttachedEngine:
-        wanted = Attach("token", PLAN, "/logs", (), {}, "/", "1.0", "a test")
+        wanted = Attach("token", PLAN, "/logs", (), {}, "1.0", "a test")
         return AttachedEngine.attach(wanted, self.door, lambda _, said: self.said.put(said))
 
     def hang_up(self) -> None:

@@ -16,8 +16,8 @@ LAKE = Depot("lake", "iceberg", "/lake", Catalog("jdbc", properties={"user": "a"
 FILES = Depot("files", "files", "/files")
 PLAN = EnginePlan("default", Engine("default", conf={"spark.a": "1"}), {"spark.a": "1"}, depots=(FILES, LAKE))
 START = Start(PLAN, ("a.jar",), "/logs", "/scratch", ("hunter2", "other"))
-RESIDENCE = Residence("/socket", "token", {"HOME": "/home/me"}, "/work", "1.0", None)
-WANTED = Attach("token", PLAN, "/run", ("hunter2",), {"HOME": "/home/me"}, "/work", "1.0", "a test")
+RESIDENCE = Residence("/socket", "token", {"HOME": "/home/me"}, "1.0", None)
+WANTED = Attach("token", PLAN, "/run", ("hunter2",), {"HOME": "/home/me"}, "1.0", "a test")
 
 
 def why(**changes: object) -> list[str]:
@@ -49,6 +49,7 @@ def test_a_line_of_the_project_file_does_not_matter() -> None:
         ({"engine": replace(PLAN.engine, packages=("a:b:1",))}, "another definition of the engine"),
         ({"conf": {"spark.a": "2"}}, "other Spark settings"),
         ({"envs": {"A": "1"}}, "other variables of jobs"),
+        ({"directory": "/elsewhere"}, "another directory"),
         ({"metastore": "sqlite:///elsewhere"}, "another metastore"),
         ({"settings": Settings(linger=1.0)}, "other settings of the project"),
         ({"depots": (replace(LAKE, conf={"spark.x": "2"}),)}, "other depots (lake)"),
@@ -61,11 +62,6 @@ def test_another_engine_does_not_fit(changed: dict[str, object], reason: str) ->
 
 def test_another_environment_does_not_fit_and_no_value_is_told() -> None:
     assert why(environment={"HOME": "/home/me", "AWS_KEY": "hunter2"}) == ["other environment variables (AWS_KEY)"]
-
-
-def test_another_directory_does_not_fit() -> None:
-    """Spark takes relative paths from the directory that it was started in."""
-    assert why(directory="/elsewhere") == ["another working directory (/work)"]
 
 
 def test_other_secrets_do_not_fit() -> None:

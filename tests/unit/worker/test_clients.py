@@ -37,7 +37,7 @@ from catchment.worker.clients import Client, Door
 from catchment.worker.worker import Worker
 
 PLAN = EnginePlan("default", Engine("default"))
-WANTED = Attach("right", PLAN, "/logs", ("hunter2",), {}, "/", "1.0", "a test")
+WANTED = Attach("right", PLAN, "/logs", ("hunter2",), {}, "1.0", "a test")
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Lab:
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, idle: float | None = None) -> None:
         self.address = Address(str(directory / "socket"), "right", directory / "engine.log")
-        residence = Residence(self.address.socket, "right", {}, "/", "1.0", idle)
+        residence = Residence(self.address.socket, "right", {}, "1.0", idle)
         start = Start(PLAN, (), "/logs", "/scratch", ("hunter2",), residence=residence)
         self._replies, writing = os.pipe()
         self.worker, self.application = Worker(Channel(cast(Any, None), writing)), Application()
@@ -277,8 +277,8 @@ def test_work_that_was_cancelled_just_now_is_not_stuck(lab: Lab) -> None:
 
 
 def test_a_client_elsewhere_is_told_that_the_engine_is_not_outdated(lab: Lab) -> None:
-    with pytest.raises(Differs, match="another working directory") as found:
-        lab.attach(replace(WANTED, directory="/elsewhere"))
+    with pytest.raises(Differs, match="other secrets") as found:
+        lab.attach(replace(WANTED, secrets=("T0K3N",)))
     assert not found.value.is_outdated
 
 

@@ -14,12 +14,13 @@ from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from catchment.errors import RequestError
+from catchment.own_program import own_program
 from catchment.project.model import Hook, HookEvent, Project
 from catchment.project.secrets import Redactor
 from catchment.run.notify.message import Message
 from catchment.spec.validation import did_you_mean
 
-COMMAND = (sys.executable, "-m", "catchment.run.notify.delivery")
+COMMAND = own_program("catchment.run.notify.delivery")
 LOG = "notify.log"
 
 log = logging.getLogger(__name__)

@@ -196,7 +196,7 @@ class _Choice:
         alone = load(self.project.file or self.project.root, environment=self.project.environment)
         plan = resident_plan(alone, self.engine.engine, more)
         wanted = self._request("")
-        there = Residence("", "", wanted.environment, wanted.directory, wanted.code, None)
+        there = Residence("", "", wanted.environment, wanted.code, None)
         return not differences(Start(plan, (), "", "", alone.secrets), there, wanted)
 
     def _attach(self, resident: Resident | None) -> Process | None:
@@ -222,8 +222,7 @@ class _Choice:
 
     def _request(self, token: str) -> Attach:
         who = f"{Path(sys.argv[0]).name} {' '.join(sys.argv[1:2])} (process {os.getpid()})"
-        place = variables(self.engine), str(Path.cwd())
-        return Attach(token, self.engine, str(self.log_dir), self.secrets, *place, code(), who)
+        return Attach(token, self.engine, str(self.log_dir), self.secrets, variables(self.engine), code(), who)
 
     def _check(self) -> None:
         if self.given_up.is_set():

@@ -269,7 +269,7 @@ def _fitting(
 def _request(project: Project, engine: Engine, who: str) -> Attach:
     """What a client of a resident engine of this definition asks for; its token is still missing."""
     plan = resident_plan(project, engine)
-    return Attach("", plan, "", project.secrets, variables(plan), str(Path.cwd()), code(), who)
+    return Attach("", plan, "", project.secrets, variables(plan), code(), who)
 
 
 def _end_unwanted(project: Project, resident: Resident, why: str, tell: Tell) -> None:

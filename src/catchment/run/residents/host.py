@@ -6,7 +6,6 @@ import secrets
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from catchment import process_identity
 from catchment.engine.launcher import EngineProcess
@@ -49,7 +48,7 @@ def host(
     log = str(directory / f"engine-{plan.key}.log")
     resident = Resident(service, engine, directory, secrets.token_hex(32), process_identity.identity(), log)
     places.announce(resident)
-    residence = Residence(str(directory / SOCKET), resident.token, variables(plan), str(Path.cwd()), code(), idle)
+    residence = Residence(str(directory / SOCKET), resident.token, variables(plan), code(), idle)
     with Preloaded(directory) as commands:
         while (ending := _Engine(project, plan, residence, resident, commands, stop, tell).ends()) is not None:
             if ending.reason == "idle":

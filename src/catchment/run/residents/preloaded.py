@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import IO, cast
 
 from catchment import handover, private_files
+from catchment.own_program import own_program
 
-PROGRAM = (sys.executable, "-m", "catchment.cli.preloaded_server")
+PROGRAM = own_program("catchment.cli.preloaded_server")
 LOG = "commands.log"
 
 

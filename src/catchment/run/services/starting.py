@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,13 +14,14 @@ from typing import IO, Any, cast
 
 from catchment import private_files
 from catchment.errors import RequestError, SetupError
+from catchment.own_program import own_program
 from catchment.project.model import Project
 from catchment.run.notify.sending import Notifier
 from catchment.run.services.supervisor_process import Instructions, NameInUse
 from catchment.store import read_store
 from catchment.store.services import RestartPolicy, ServiceOrder
 
-COMMAND = (sys.executable, "-m", "catchment.run.services.supervisor_process")
+COMMAND = own_program("catchment.run.services.supervisor_process")
 LOG = "service.log"
 LONGEST_NAME = 48
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

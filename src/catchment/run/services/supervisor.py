@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import IO, cast
 
 from catchment.engine.pipes import LogFile, LogPump
 from catchment.errors import LeaseLost, MetastoreUnavailable
+from catchment.own_program import own_program
 from catchment.project.secrets import Redactor
 from catchment.run.notify.dead_services import DeadServices
 from catchment.run.notify.message import about_service
@@ -27,7 +27,7 @@ from catchment.store.holding import HeldLease, Repeated
 from catchment.store.leases import Lease
 from catchment.store.services import Outcome, ServiceOrder
 
-PROGRAM = (sys.executable, "-m", "catchment.cli.supervised")
+PROGRAM = own_program("catchment.cli.supervised")
 LOOK_SECONDS = 0.2
 """How often the child is looked at."""
 ASKED_SECONDS = 1.0

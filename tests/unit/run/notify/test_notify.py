@@ -106,9 +106,9 @@ def test_who_asks_for_a_run_that_cannot_begin_hears_it_alone(
     failed = hooked(lab, receiver).run(job("a", "fail job")).run_id
     monkeypatch.setattr(Notifier, "send", lambda _, message, hooks: told.append(message))
     lab = hooked(lab, receiver, "run-failed")
-    with open_store(lab.project.metastore) as store, held_lease(store, failed, 60.0):
-        with pytest.raises(RequestError if asked == "wrongly" else LeaseHeld):
-            run.resume("nobody" if asked == "wrongly" else failed, lab.project)
+    refusal = RequestError if asked == "wrongly" else LeaseHeld
+    with open_store(lab.project.metastore) as store, held_lease(store, failed, 60.0), pytest.raises(refusal):
+        run.resume("nobody" if asked == "wrongly" else failed, lab.project)
     assert told == []
 
 

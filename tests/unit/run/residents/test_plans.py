@@ -22,9 +22,9 @@ def test_a_resident_engine_fits_the_runs_and_questions_of_its_project(tmp_path: 
     (tmp_path / "w.yaml").write_text(projects.workflow("w", projects.job("one", "SELECT trip_id FROM trips")))
     project, plan = prepare(tmp_path / "w.yaml").require()
     resident = resident_plan(project, project.engines["default"])
-    wanted = Attach("t", plan.engines[0], "", project.secrets, {}, "/", "1", "a run")
+    wanted = Attach("t", plan.engines[0], "", project.secrets, {}, "1", "a run")
     start = Start(resident, (), "", "", project.secrets)
-    assert differences(start, Residence("", "t", {}, "/", "1", None), wanted) == []
+    assert differences(start, Residence("", "t", {}, "1", None), wanted) == []
 
 
 def test_depots_that_nobody_configured_are_named(tmp_path: Path) -> None:
