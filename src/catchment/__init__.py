@@ -146,6 +146,7 @@ class Project:
         self,
         run_id: str,
         *,
+        notify: Iterable[str] = (),
         jobs: int | None = None,
         sinks: Sequence[Sink] = (),
         stop: threading.Event | None = None,
@@ -153,7 +154,7 @@ class Project:
         """Resume an earlier run: run the jobs that did not succeed in it."""
         from catchment import run
 
-        return run.resume(run_id, self.settings, jobs=jobs, sinks=sinks, stop=stop)
+        return run.resume(run_id, self.settings, jobs=jobs, sinks=sinks, stop=stop, notify=tuple(notify))
 
     def _prepare(
         self,

@@ -134,7 +134,7 @@ class Server:
             connection.sendall(handover.ACCEPTED)
             if connection.recv(1) != handover.GO:
                 return None
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
         connection.settimeout(None)
         return Command(connection, tuple(streams), request)

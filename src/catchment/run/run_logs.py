@@ -35,7 +35,7 @@ def follow(project: Project, run_id: str, job: str | None = None) -> Iterator[tu
         while True:
             ended = read_run(store, run_id).status != "running"  # asked before the last reading: nothing is left out
             for file in _files(directory, job):
-                if text := _lines_after(file, read.get(file, 0)):
+                if text := _text_after(file, read.get(file, 0), whole_lines=not ended):
                     read[file] = read.get(file, 0) + len(text)
                     yield file, text.decode("utf-8", errors="replace")
             if ended:
@@ -50,9 +50,9 @@ def _files(directory: Path, job: str | None) -> list[Path]:
     return sorted(directory.glob("*.log"), key=lambda path: (path in of_engines, path.stat().st_mtime))
 
 
-def _lines_after(file: Path, offset: int) -> bytes:
-    """The whole lines of a file after so many bytes."""
+def _text_after(file: Path, offset: int, *, whole_lines: bool) -> bytes:
+    """What a file has after so many bytes."""
     with file.open("rb") as opened:
         opened.seek(offset)
         text = opened.read()
-    return text[: text.rfind(b"\n") + 1]
+    return text[: text.rfind(b"\n") + 1] if whole_lines else text

@@ -127,7 +127,7 @@ class Door:
             first = next(channel.commands(), None)
         except ValidationError:
             first = None
-        if not isinstance(first, Attach | AskStatus) or not hmac.compare_digest(first.token, self._residence.token):
+        if not isinstance(first, Attach | AskStatus) or not self._knows_token(first):
             channel.send(failure(RequestError(OTHER_VERSION, code=OUTDATED)))
         elif isinstance(first, AskStatus):
             channel.send(self._described(first))
@@ -139,6 +139,9 @@ class Door:
             channel.send(failure(RequestError("; ".join(why), code=OTHER_SURROUNDINGS)))
         else:
             self._admit(channel, first)
+
+    def _knows_token(self, first: Attach | AskStatus) -> bool:
+        return hmac.compare_digest(first.token.encode(), self._residence.token.encode())
 
     def _described(self, question: AskStatus) -> Facts:
         with self._lock:

@@ -37,7 +37,10 @@ def test_logs_are_followed_through_new_files_until_the_run_has_ended(lab: Lab) -
         with (logs / "a.1.log").open("a") as file:
             file.write(" a line\n")
         assert [(file.name, text) for file, text in [next(pieces)]] == [("a.1.log", "half a line\n")]
-    assert [file.name for file, _ in pieces if not file.name.startswith("engine")] == []
+        with (logs / "b.1.log").open("a") as file:
+            file.write("killed in the mid")
+    last = [(file.name, text) for file, text in pieces if not file.name.startswith("engine")]
+    assert last == [("b.1.log", "killed in the mid")]
 
 
 def test_only_the_logs_of_one_job(lab: Lab) -> None:

@@ -122,8 +122,9 @@ def test_a_client_is_let_in_and_counted(lab: Lab) -> None:
 def test_a_client_without_the_token_is_not_let_in(lab: Lab) -> None:
     with pytest.raises(Differs):
         lab.attach(replace(WANTED, token="wrong"))
-    with pytest.raises(NotThere):
-        status(replace(lab.address, token="wrong"))
+    for token in ("wrong", "größe"):
+        with pytest.raises(NotThere):
+            status(replace(lab.address, token=token))
 
 
 def test_a_client_that_needs_another_engine_is_told_why(lab: Lab) -> None:

@@ -32,7 +32,7 @@ from catchment.run.services.liveness import current
 from catchment.run.services.processes import is_elsewhere
 from catchment.run.services.supervisor_process import NameInUse
 from catchment.store import read_store
-from catchment.store.services import ENGINE, RestartPolicy, ServiceRecord
+from catchment.store.services import ENGINE, RestartPolicy, ServiceRecord, service_lease
 
 IDLE_SECONDS = 600.0
 """How long an engine stays that a command on a terminal has left behind."""
@@ -196,7 +196,9 @@ def _names_elsewhere(project: Project) -> set[str]:
 def _may_appear(project: Project, service: str) -> bool:
     """Whether the engine of a service that cannot be found yet may still be announced here."""
     with read_store(project.metastore) as store:
-        record = store.services.find(service)
+        record, holder = store.services.find(service), store.leases.holder(service_lease(service))
+        if holder is not None and (record is None or record.supervisor.owner != holder.owner):
+            return True  # somebody has taken the name a moment ago, and is about to record for what
         return record is not None and current(store, record).is_active and _is_within_reach(project, record)
 
 
@@ -242,7 +244,10 @@ def _staying(project: Project, engine: Engine, tell: Tell) -> str | None:
     found = _fitting(project, engine, end)
     if found is None:
         return None
-    status(found.door, stay=True)
+    try:
+        status(found.door, stay=True)
+    except NotThere:  # it has ended just now
+        return None
     return found.service
 
 

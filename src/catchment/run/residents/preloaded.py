@@ -14,7 +14,7 @@ LOG = "commands.log"
 
 
 class Preloaded:
-    """Such a process: started at most once, and needed until the context ends."""
+    """Such a process, which is needed until the context ends."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -22,7 +22,7 @@ class Preloaded:
 
     def start(self) -> None:
         """Let commands find it in the directory as soon as it has loaded everything."""
-        if self._process is not None:
+        if self._process is not None and self._process.poll() is None:
             return
         log = self._directory / LOG
         private_files.make_file(log)

@@ -80,6 +80,13 @@ def test_an_engine_of_this_project_is_waited_for_until_it_is_announced(project: 
         control.wait_for(project, NAME, Patience(3))
 
 
+def test_an_engine_whose_supervisor_has_only_its_name_yet_is_waited_for(project: Project) -> None:
+    with running(project):
+        pass
+    with open_store(project.metastore) as store, take_lease(store, NAME), pytest.raises(Cancelled):
+        control.wait_for(project, NAME, Patience(3))
+
+
 def test_a_service_that_nobody_has_recorded_is_not_waited_for(project: Project) -> None:
     assert control.wait_for(project, NAME, Patience(3)) is None
 
