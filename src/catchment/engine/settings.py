@@ -46,11 +46,21 @@ S3_PATIENCE = {
     "spark.hadoop.fs.s3a.retry.interval": f"{S3_PAUSE_MS}ms",
 }
 
+# Spark remembers the plans and tasks of a thousand queries for its web pages. An engine that stays would grow with them.
+SHORT_HISTORY = {
+    "spark.sql.ui.retainedExecutions": "50",
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+}
+
 
 def spark_settings(start: Start) -> dict[str, str]:
     """Every setting of the application: the defaults, overridden by the depots', overridden by the user's."""
     engine = start.engine
     settings = {**_defaults(engine), **lake_settings(engine)}
+    if settings["spark.ui.enabled"] == "false":
+        settings = {**SHORT_HISTORY, **settings}
     settings.pop(PACKAGES_SETTING, None)  # these packages are already among the jars
     extensions = [traits.extension for traits in _formats(engine) if traits.extension]
     _append(settings, "spark.sql.extensions", ",", extensions)

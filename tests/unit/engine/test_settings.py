@@ -121,6 +121,13 @@ def test_defaults_give_way_to_the_user_and_lists_are_joined() -> None:
     assert "spark.jars.packages" not in found  # they are resolved before Spark starts
 
 
+def test_spark_remembers_little_where_nobody_looks_at_its_pages() -> None:
+    kept = "spark.sql.ui.retainedExecutions"
+    assert settings()[kept] == "50"
+    assert settings(**{kept: "7"})[kept] == "7"
+    assert kept not in settings(**{"spark.ui.enabled": "true"})
+
+
 def test_delta_takes_the_place_of_sparks_own_catalog_where_it_is_needed_and_leaves_the_others_alone() -> None:
     lake, events = Depot("lake", "iceberg", "/lake", Catalog(database="/c.db")), Depot("events", "delta", "/events")
     own, partitions = "spark.sql.catalog.spark_catalog", "spark.databricks.delta.snapshotPartitions"
