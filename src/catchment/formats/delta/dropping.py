@@ -23,7 +23,7 @@ def droppable(spark: SparkSession, dataset: Dataset) -> Droppable:
     head = require_head(spark, here)
     if dataset.named:
         _require_own_directory(spark, dataset, str(here.path))
-    return Droppable(f"{head.id}@{here.path}")
+    return Droppable(f"{head.id}@{here.path}", head.id)
 
 
 def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> None:
