@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from catchment.formats.registry import traits_of
-from catchment.plan.model import Dataset, Rewrite
+from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.run.compaction.compactor import APPLY_DELETES, WORTH_IT
-from tests.spark.lake import LENIENT, SMALL, LiveEngine, maintaining, writing
+from tests.spark.lake import LENIENT, SMALL, LiveEngine, by, clause, maintaining, writing
 
 pytestmark = pytest.mark.slow
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -63,6 +64,22 @@ def test_files_that_have_lost_a_row_are_rewritten_whatever_their_size(
     newest = after.head
     assert engine.maintain(target, asked)["rewritten_files"] == 0
     assert engine.health(target).head == newest
+
+
+def test_vectors_of_other_partitions_are_no_reason_to_rewrite_anything(here: LiveEngine, target: Dataset) -> None:
+    sql = "SELECT id, CAST(id % 2 AS INT) AS part, 'gone' AS gone FROM range(0, 10, 1, 1)"
+    properties = {**VECTORS, "delta.columnMapping.mode": "name"}
+    here.run(writing(sql, target, mode="append", partitions=(by("identity", "part"),), properties=properties))
+    here.ask(f"ALTER TABLE {target.identifier} DROP COLUMN gone")  # what is rewritten for the vectors loses it, too
+    here.ask(f"DELETE FROM {target.identifier} WHERE id = 4")
+    asked = Rewrite(properties=as_the_compactor_asks())
+    before = here.health(target)
+    for other in (replace(asked, partitions=(Partition({"part": "1"}),)), replace(asked, condition=clause("part = 1"))):
+        assert here.maintain(target, other)["rewritten_files"] == 0
+    assert here.health(target).head == before.head
+    assert here.maintain(target, replace(asked, condition=clause("part < 1")))["rewritten_files"] == 1
+    after = here.health(target)
+    assert (after.files, after.delete_files) == (before.files, 0)
 
 
 def test_a_threshold_that_no_file_reaches_is_refused(here: LiveEngine, target: Dataset) -> None:

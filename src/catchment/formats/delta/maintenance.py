@@ -174,8 +174,11 @@ class MaintainedTable:
         for condition in self._conditions(operation):
             where = f" WHERE {condition}" if condition else ""
             yield self._run(operation, f"OPTIMIZE {self.dataset.identifier}{where}{sorting}")
-            if VECTORS in operation.properties and has_vectors(self.spark, require_head(self.spark, self.dataset)):
+            if VECTORS in operation.properties and self._has_vectors(condition):
                 yield self._run(operation, f"REORG TABLE {self.dataset.identifier}{where} APPLY (PURGE)")
+
+    def _has_vectors(self, condition: str | None) -> bool:
+        return has_vectors(self.spark, require_head(self.spark, self.dataset), condition)
 
     def _run(self, operation: Rewrite, statement: str) -> Any:
         """Run a statement, and again after each conflict; overwrites and merges under way go first."""
