@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Partition, Rewrite
@@ -29,6 +30,24 @@ def test_files_are_merged_along_a_z_order(here: LiveEngine, target: Dataset) -> 
     assert len(here.inspect("files", target)["files"]) == 1
     assert sorted(here.rows(f"SELECT a, b FROM {target.identifier}")) == [(0, 9), (1, 8), (2, 7)]
     assert here.fail(maintaining(target, Rewrite("sort", "a DESC"))).code == "unsupported-option"
+
+
+@pytest.mark.parametrize("line", ["4.1", "3.5"])
+def test_files_become_as_large_as_the_table_says(request: pytest.FixtureRequest, target: Dataset, line: str) -> None:
+    engine = request.getfixturevalue("here") if line == "4.1" else request.getfixturevalue("start_spark_3")()
+    for number in range(6):
+        engine.run(writing(f"SELECT {number}L AS id", target, name=f"w{number}", mode="append"))
+    [size] = {each["bytes"] for each in engine.inspect("files", target)["files"]}
+    # Delta itself does not know this property, nor does it accept it; tables that others write have it.
+    says = {"delta.targetFileSize": str(int(2.5 * size))}
+    DeltaTable(str(target.path)).alter.set_table_properties(says, raise_if_not_exists=False)
+    assert engine.health(target).target_file_bytes == int(2.5 * size)
+    looked = engine.maintain(target, Rewrite(), dry_run=True)
+    assert (looked["rewritten_files"], looked["expected_files"]) == (6, 3)
+    assert engine.maintain(target, Rewrite())["added_files"] == 3
+    larger = Rewrite(properties={"target-file-size-bytes": str(100 * size)})
+    assert engine.maintain(target, larger)["added_files"] == 1
+    assert engine.value(f"SELECT sum(id) FROM {target.identifier}") == 15
 
 
 def as_the_compactor_asks() -> Mapping[str, str]:
