@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.run.compaction.compactor import APPLY_DELETES, WORTH_IT
+from tests.matrices import exhaustive
 from tests.spark.lake import LENIENT, SMALL, LiveEngine, by, clause, maintaining, writing
 
 pytestmark = pytest.mark.slow
@@ -32,7 +33,7 @@ def test_files_are_merged_along_a_z_order(here: LiveEngine, target: Dataset) -> 
     assert here.fail(maintaining(target, Rewrite("sort", "a DESC"))).code == "unsupported-option"
 
 
-@pytest.mark.parametrize("line", ["4.1", "3.5"])
+@pytest.mark.parametrize("line", ["4.1", *exhaustive("3.5")])
 def test_files_become_as_large_as_the_table_says(request: pytest.FixtureRequest, target: Dataset, line: str) -> None:
     engine = request.getfixturevalue("here") if line == "4.1" else request.getfixturevalue("start_spark_3")()
     for number in range(6):
