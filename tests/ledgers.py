@@ -34,12 +34,13 @@ def intent(
     dataset: Dataset = DATASET,
     buffered: bool = True,
     place: str | None = None,
+    table_uuid: str = "uuid",
 ) -> Intent:
     """A write as an engine opens it."""
     return Intent(
         *(write_id, "flow", target, branch, mode, "last-wins", owner),
         buffer=buffer or f"/lake/data/{write_id.replace('/', '.')}",
-        base=Base("uuid", 0, 1, None),
+        base=Base(table_uuid, 0, 1, None),
         dataset=asdict(dataset),
         buffered=buffered,
         place=place,

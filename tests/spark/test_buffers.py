@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from catchment.plan.model import JobPlan
 from tests.concurrency.invariants import check, ids
-from tests.spark.lake import LiveEngine, by, job, output, step, table, writing
+from tests.spark.lake import LiveEngine, by, job, lake_depot, output, step, table, writing
 
 
 def appending(name: str, first: int, count: int = 5, **more: Any) -> JobPlan:
@@ -39,6 +41,28 @@ def test_a_commit_reads_no_list_that_its_engine_has_just_written(engine: LiveEng
     away.rename(written)
     assert ids(engine, fresh) == list(range(10))
     check(engine, fresh)
+
+
+@pytest.mark.slow
+def test_manifests_that_iceberg_is_told_to_cache_are_read_once_by_all_commits(
+    start_engine: Callable[..., LiveEngine], root: Path, fresh: str
+) -> None:
+    def replacing(*parts: int) -> JobPlan:
+        sql = f"SELECT explode(array({', '.join(map(str, parts))})) AS part"
+        return writing(sql, table(fresh), mode="overwrite-partitions", partitions=(by("identity", "part"),))
+
+    depot = lake_depot(root)
+    assert depot.catalog
+    caching = replace(depot.catalog, properties={"io.manifest.cache-enabled": "true"})
+    engine = start_engine(replace(depot, catalog=caching))
+    engine.run(replacing(1, 3))
+    [location] = engine.value(f"SELECT collect_list(path) FROM lake.raw.{fresh}.manifests")
+    engine.run(replacing(2))  # by its bounds, the manifest may have this partition
+    written = Path(str(location).removeprefix("file:"))
+    away = written.rename(written.with_suffix(".away"))
+    engine.run(replacing(2))
+    away.rename(written)
+    assert engine.rows(f"SELECT part FROM lake.raw.{fresh} ORDER BY part") == [(1,), (2,), (3,)]
 
 
 def test_a_branch_gets_what_is_written_to_it_and_main_does_not(engine: LiveEngine, fresh: str) -> None:

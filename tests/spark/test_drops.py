@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.concurrency.waiting import await_pending, held
 from tests.ledgers import Filled
 from tests.spark.lake import LiveEngine, changing, table, writing
 
@@ -32,6 +33,23 @@ def test_a_table_with_unfinished_writes_stays(engine: LiveEngine, fresh: str, fi
     assert engine.value(f"SELECT count(*) FROM lake.raw.{fresh}") == 1
     filled.ledger.abandon(sealed, {"code": "given-up", "message": "no", "hint": None})
     engine.drop(place)
+
+
+def test_a_table_with_unfinished_writes_stays_under_its_new_name_too(
+    engine: LiveEngine, fresh: str, filled: Filled
+) -> None:
+    old, new = table(fresh), table(f"{fresh}_new")
+    engine.run(writing("SELECT 1L AS id", old))
+    with held(filled.store, fresh):
+        pending = engine.start_job(writing("SELECT 2L AS id", old, mode="append"))
+        await_pending(filled, fresh, 1)
+        engine.ask(f"ALTER TABLE {old.identifier} RENAME TO raw.{new.table}")
+        refused = engine.start_drop(new).failed()
+        assert (refused.code, f"(to {old.address})" in refused.message) == ("table-in-use", True)
+        engine.ask(f"ALTER TABLE {new.identifier} RENAME TO raw.{old.table}")
+    pending.done()
+    assert engine.value(f"SELECT count(*) FROM {old.identifier}") == 2
+    assert engine.drop(old)["dropped"] is True
 
 
 def test_a_table_whose_files_have_to_stay_is_not_dropped(engine: LiveEngine, fresh: str, root: Path) -> None:

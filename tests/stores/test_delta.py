@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,9 +37,9 @@ def older(on_s3: Lake, store: S3Server, tmp_path_factory: pytest.TempPathFactory
     gate.stop()
 
 
-def appending(target: Dataset, number: int) -> JobPlan:
-    sql = f"SELECT id FROM range({10 * number}, {10 * number + 10})"
-    return writing(sql, target, name=f"job-{number}", mode="append")
+def appending(target: Dataset, number: int, **more: Any) -> JobPlan:
+    sql = f"SELECT id FROM range({10 * number}, {10 * number + 10}, 1, 1)"
+    return writing(sql, target, name=f"job-{number}", mode="append", **more)
 
 
 def ids(engine: LiveEngine, target: Dataset) -> list[int]:
@@ -58,12 +59,12 @@ def test_two_engines_append_at_once_and_a_third_is_killed(on_s3: Lake, tmp_path:
     assert ids(there, target) == list(range(10 * (JOBS + 1)))
 
 
-def compact_while_leased(lake: Lake, engine: LiveEngine, target: Dataset) -> None:
+def compact_while_leased(lake: Lake, engine: LiveEngine, target: Dataset, asked: Rewrite) -> None:
     """Compact a table whose lease somebody holds: the files are rewritten, and the commit waits."""
     many = len(lake.files(str(target.path)))
     with lake.ledger() as filled:
         lease = filled.store.leases.acquire(f"table/{target.path}", "a writer who takes his time", 600.0)
-        waiting = engine.start_maintenance(target, Rewrite())
+        waiting = engine.start_maintenance(target, asked)
         until(lambda: len(lake.files(str(target.path))) > many)
         assert not waiting.is_answered()
         filled.store.leases.release(lease)
@@ -80,7 +81,7 @@ def test_where_the_store_refuses_nothing_a_compaction_takes_the_lease_for_its_co
     for number, engine in enumerate((here, older[0])):
         here.run(appending(target, 2 * number))
         here.run(appending(target, 2 * number + 1))
-        compact_while_leased(on_s3, engine, target)
+        compact_while_leased(on_s3, engine, target, Rewrite())
         assert here.health(target).files == 1
     for fault in ("before-swap", "swap-applied"):
         there.run(appending(target, 4))
@@ -89,6 +90,22 @@ def test_where_the_store_refuses_nothing_a_compaction_takes_the_lease_for_its_co
         here.maintain(target, Rewrite())
         assert here.health(target).files == 1
     assert ids(here, target) == sorted([*range(60), *range(40, 60)])
+
+
+@pytest.mark.slow
+def test_where_the_store_refuses_nothing_a_compaction_takes_the_lease_to_apply_deletion_vectors(
+    on_s3: Lake, tmp_path: Path
+) -> None:
+    target = Dataset("dataos://lenient:raw/less", "lenient", "delta", "raw", "less", "s3a://lenient/events/raw/less")
+    here, asked = on_s3.here, Rewrite(properties={"delete-file-threshold": "1", "min-file-size-bytes": "1"})
+    here.run(appending(target, 0, properties={"delta.enableDeletionVectors": "true"}))
+    here.ask(f"DELETE FROM {target.identifier} WHERE id = 7")
+    assert here.health(target).delete_files == 1
+    # OPTIMIZE finds nothing to do here, so that only REORG can come to this point, which is under the lease.
+    on_s3.kill("before-swap", maintaining(target, asked), run="dies", logs=tmp_path)
+    compact_while_leased(on_s3, here, target, asked)
+    assert here.health(target).delete_files == 0
+    assert ids(here, target) == [0, 1, 2, 3, 4, 5, 6, 8, 9]
 
 
 @pytest.mark.slow

@@ -250,7 +250,7 @@ class Needs(Protocol):
         ...
 
     def writes(self, table_uuid: str | None = None) -> InFlight:
-        """What unfinished writes need; with the table's uuid, also those under another name of its depot."""
+        """What unfinished writes need; with the table's uuid, also those under another name of it."""
         ...
 
     def readers_since(self) -> float | None:

@@ -18,6 +18,8 @@ class Droppable:
 
     id: str
     """Its identity: a table that is created again under the same name has another one."""
+    uuid: str
+    """What the ledger calls it, whatever its name and its depot."""
     is_published: bool = False
     """Whether readers of the published catalog see a version of it."""
 

@@ -62,12 +62,11 @@ def _expire_after(spark: SparkSession, expiry: Expiry, compaction: Write, writer
 
     What fails is told and left to the next compaction: this one is done, and a retry of the job would not come here.
     """
-    if not _table(spark, compaction.output.dataset, writer, listener).write_only:
-        return
     before = None if expiry.retention is None else int((time.time() - expiry.retention) * 1000)
     output = replace(compaction.output, name=f"expire_snapshots-{compaction.output.name}")
     try:
-        _perform_once(spark, Expire(before), replace(compaction, output=output), writer, listener)
+        if _table(spark, compaction.output.dataset, writer, listener).write_only:
+            _perform_once(spark, Expire(before), replace(compaction, output=output), writer, listener)
     except (Cancelled, EngineLost, LeaseLost):
         raise
     except Exception as error:

@@ -43,7 +43,7 @@ def drop_table(
             table = format.droppable(spark, dataset, published)
             _require_same(table, expected)
             there = open_format(dataset.format, Inspects).inspect(spark, "table", dataset, published)
-            _require_unused(writer, dataset)
+            _require_unused(writer, dataset, table)
             if not dry_run:
                 format.drop(spark, dataset, published, writer, listener)
                 writer.forget(dataset.target)
@@ -65,10 +65,14 @@ def _require_same(table: Droppable, expected: str | None) -> None:
         )
 
 
-def _require_unused(writer: Writer, dataset: Dataset) -> None:
-    """Raise if a live engine writes the table, or if a sealed write waits to be published to it."""
-    here = [write for write in writer.store.activity.writes() if write.target == dataset.target]
-    busy = [write.write_id for write in here if write.state == "sealed" or write.alive]
+def _require_unused(writer: Writer, dataset: Dataset, table: Droppable) -> None:
+    """Raise if a live engine writes the table, or if a sealed write waits to be published to it, under any name."""
+    here = writer.store.activity.of_table(dataset.target, table.uuid)
+    unfinished = (write for write in here if write.state == "sealed" or write.alive)
+    busy = [
+        write.write_id if write.target == dataset.target else f"{write.write_id} (to {write.target})"
+        for write in unfinished
+    ]
     if busy:
         more = f" and {len(busy) - 3} more" if len(busy) > 3 else ""
         raise JobError(

@@ -24,7 +24,7 @@ class Retention:
         return replace(self, target=target)
 
     def writes(self, table_uuid: str | None = None) -> InFlight:
-        """What unfinished writes need; with the table's uuid, also those under another name of its depot."""
+        """What unfinished writes need; with the table's uuid, also those under another name of it."""
         return self.store.ledger.in_flight(self.target, table_uuid)
 
     def readers_since(self) -> float | None:

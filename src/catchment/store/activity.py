@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, RowMapping, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, case, func, select
 
 from catchment.store.database import Database, database_time, now, repeatable
 from catchment.store.engines import not_gone
-from catchment.store.in_flight import is_unused
+from catchment.store.in_flight import by_any_name, is_unused
 from catchment.store.leases import Holder, is_held
 from catchment.store.schema import UNFINISHED, leases, leftovers, writes
 from catchment.store.writes import NO_BRANCH
@@ -76,6 +76,12 @@ class Activity:
             return _active_writes(connection)
 
     @repeatable
+    def of_table(self, target: str, table_uuid: str) -> tuple[ActiveWrite, ...]:
+        """The open and sealed writes of one table, also those under another name of it."""
+        with self._database.reading() as connection:
+            return _active_writes(connection, by_any_name(target, table_uuid))
+
+    @repeatable
     def tables(self) -> tuple[TableActivity, ...]:
         """Every table with an active write, a held lease, leftovers or a commit in the last minutes."""
         with self._database.reading() as connection:
@@ -113,7 +119,7 @@ def _tables(connection: Connection) -> tuple[TableActivity, ...]:
     )
 
 
-def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
+def _active_writes(connection: Connection, *which: ColumnElement[bool]) -> tuple[ActiveWrite, ...]:
     since = case((writes.c.state == "sealed", writes.c.sealed), else_=writes.c.opened)
     # Not the whole row: only publishers need the descriptors.
     found = (
@@ -128,7 +134,7 @@ def _active_writes(connection: Connection) -> tuple[ActiveWrite, ...]:
             (database_time() - since).label("seconds"),
             writes.c.error,
         )
-        .where(UNFINISHED)
+        .where(UNFINISHED, *which)
         .order_by(writes.c.opened, writes.c.write_id)
     )
     return tuple(_active(row) for row in connection.execute(found).mappings())

@@ -29,18 +29,22 @@ class InFlight:
     """Seconds since 1970: files written after this may belong to a write although nothing refers to them yet."""
 
 
-def in_flight(connection: Connection, target: str, table_uuid: str | None = None) -> InFlight:
-    """What the writes of a table need that are open, sealed or of unknown fate.
+def by_any_name(target: str, table_uuid: str | None) -> ColumnElement[bool]:
+    """Selects the writes of a table, with its uuid also those under another name of it.
 
-    With the uuid of the table, also those that another project has begun under another name of the depot.
+    The table may have been renamed since they began, or its depot may have another name in another project.
     """
     by_name = writes.c.target == target
-    by_any_name = or_(by_name, writes.c.table_uuid == table_uuid) if table_uuid else by_name
+    return or_(by_name, writes.c.table_uuid == table_uuid) if table_uuid else by_name
+
+
+def in_flight(connection: Connection, target: str, table_uuid: str | None = None) -> InFlight:
+    """What the writes of a table need that are open, sealed or of unknown fate."""
     columns = (writes.c.state, writes.c.mode, writes.c.buffer, writes.c.buffered, writes.c.base_sequence)
     found = select(*columns, writes.c.base_snapshot, writes.c.opened)
     fate_unknown = and_(writes.c.state == "abandoned", writes.c.error["code"].as_string() == FATE_UNKNOWN)
     # Of unknown fate are only files that the table has, or that a new attempt writes again: their own name is enough.
-    wanted = ((UNFINISHED, by_any_name), (fate_unknown, by_name))
+    wanted = ((UNFINISHED, by_any_name(target, table_uuid)), (fate_unknown, writes.c.target == target))
     rows = [row for which in wanted for row in connection.execute(found.where(*which)).mappings()]
     waiting = [row for row in rows if row["state"] != "abandoned"]
     # Maintenance changes no rows: if its outcome is unknown, it is simply done again.
@@ -56,8 +60,8 @@ def in_flight(connection: Connection, target: str, table_uuid: str | None = None
 def is_used(connection: Connection, target: str, table_uuid: str) -> bool:
     """Whether a table has open or sealed writes, or committed ones that went to this table and not a predecessor."""
     committed = and_(writes.c.state == "committed", writes.c.table_uuid == table_uuid)
-    found = select(writes.c.write_id).where(writes.c.target == target, or_(UNFINISHED, committed)).limit(1)
-    return connection.scalar(found) is not None
+    wanted = ((UNFINISHED, by_any_name(target, table_uuid)), (committed, writes.c.target == target))
+    return any(connection.scalar(select(writes.c.write_id).where(*which).limit(1)) is not None for which in wanted)
 
 
 def is_unused() -> ColumnElement[bool]:

@@ -256,7 +256,7 @@ class Ledger:
 
     @repeatable
     def in_flight(self, target: str, table_uuid: str | None = None) -> InFlight:
-        """What the writes of a table need that are open, sealed or of unknown fate, under any name of its depot."""
+        """What the writes of a table need that are open, sealed or of unknown fate; with its uuid, under any name."""
         with self._database.reading() as connection:
             return in_flight(connection, target, table_uuid)
 

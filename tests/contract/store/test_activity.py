@@ -33,6 +33,17 @@ def test_buffers_have_rows_bytes_age_and_an_engine(filled: Filled) -> None:
     assert (sealed.workflow, sealed.mode, sealed.branch) == ("flow", "append", "main")
 
 
+def test_the_writes_of_a_table_are_found_under_each_of_its_names(filled: Filled) -> None:
+    renamed, other = "dataos://lake:raw/renamed", "dataos://lake:raw/other"
+    filled.open("r/j/here", target=renamed)
+    filled.seal("r/j/before", target=TARGET)
+    filled.commit("r/j/done", snapshot=1)
+    filled.open("r/j/elsewhere", target=other, table_uuid="another")
+    found = filled.store.activity.of_table(renamed, "uuid")
+    assert [(write.write_id, write.target) for write in found] == [("r/j/here", renamed), ("r/j/before", TARGET)]
+    assert [write.write_id for write in filled.store.activity.of_table(other, "another")] == ["r/j/elsewhere"]
+
+
 def test_the_holder_of_a_tables_lease_is_named(filled: Filled) -> None:
     filled.engine()
     filled.store.leases.acquire(f"table/{TARGET}", ALIVE, 600.0)

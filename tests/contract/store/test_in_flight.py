@@ -80,8 +80,9 @@ def test_a_reader_that_was_taken_for_dead_counts_again_as_the_old_one_it_is(stor
 def test_a_table_is_used_by_whoever_writes_it_or_has_committed_to_it(filled: Filled) -> None:
     mine, replaced = "uuid", "another table of the same name"
     filled.abandon("r/j/failed")
-    filled.open("r/j/elsewhere", target="dataos://lake:raw/other")
+    filled.open("r/j/elsewhere", target="dataos://lake:raw/other", table_uuid="another")
     assert not filled.ledger.is_used(TARGET, mine)
+    assert filled.ledger.is_used(TARGET, "another")
     filled.commit("r/j/done", snapshot=None)
     assert (filled.ledger.is_used(TARGET, mine), filled.ledger.is_used(TARGET, replaced)) == (True, False)
     filled.open("r/j/begun")

@@ -15,6 +15,7 @@ from catchment.engine import packages
 from catchment.plan.model import Dataset, InputPlan, JobPlan
 from catchment.project.model import Catalog, Depot
 from catchment.store import open_store
+from tests.concurrency.waiting import until
 from tests.ledgers import Filled
 from tests.servers import hive
 from tests.spark.lake import HERE, LiveEngine, by, delta_depot, engine_plan, job, merging, output, writing
@@ -184,6 +185,24 @@ def test_a_named_table_is_dropped_with_its_directory(
     assert not Path(str(target.path)).exists()
     assert here.start_drop(renamed).failed().code == "table-not-found"
     assert ids(here, f"shop.eu.{fresh}b") == list(range(5))
+
+
+def test_a_sealed_write_keeps_a_table_that_was_renamed_meanwhile(
+    engines: tuple[LiveEngine, LiveEngine], shop: Depot, ledger: Filled, fresh: str
+) -> None:
+    here, there = engines
+    target, renamed = (named(shop, f"{fresh}{more}") for more in ("", "a"))
+    here.run(appending(target, 0))
+    lease = ledger.store.leases.acquire(f"table/{target.path}", "somebody who takes his time", 600.0)
+    pending = there.start_job(appending(target, 5))
+    until(lambda: ledger.ledger.count_pending(target.address) == 1)
+    here.ask(f"ALTER TABLE eu.{fresh} RENAME TO eu.{fresh}a")
+    for dry_run in (True, False):
+        assert here.start_drop(renamed, dry_run=dry_run).failed().code == "table-in-use"
+    ledger.store.leases.release(lease)
+    pending.done()
+    assert ids(here, f"shop.eu.{fresh}a") == list(range(10))
+    assert here.drop(renamed)["dropped"] is True
 
 
 @pytest.mark.parametrize("where", ["{elsewhere}", "{shop}", "{shop}/eu", "{shop}/eu/{name}"])

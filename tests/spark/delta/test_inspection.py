@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from catchment.formats.metadata_reading import NeedsEngine
 from catchment.plan.model import Rewrite
 from tests import both_ways
 from tests.spark.inspecting import looked_at, refusal
-from tests.spark.lake import LiveEngine, delta_table, writing
+from tests.spark.lake import LiveEngine, delta_depot, delta_table, writing
 
 EVERYTHING = ("table", "snapshots", "files")
 ROWS = (
@@ -73,6 +74,18 @@ def test_what_only_an_engine_can_tell(engine: LiveEngine, root: Path, fresh: str
         with pytest.raises(NeedsEngine):
             both_ways.read_health(engine.plan, each, None)
     assert engine.health(place).delete_files == 1
+
+
+@pytest.mark.slow
+def test_tables_of_a_depot_whose_location_looks_like_a_pattern(
+    start_engine: Callable[..., LiveEngine], tmp_path: Path
+) -> None:
+    depot = delta_depot(tmp_path, "odd[1]{2,3}*")
+    place = delta_table("t", tmp_path, depot.name)
+    engine = start_engine(depot)
+    engine.run(writing("SELECT 1 AS id", place, mode="append"))
+    [found] = engine.inspect("tables", place)["tables"]
+    assert (found["namespace"], found["table"]) == ("raw", "t")
 
 
 def test_a_table_that_is_not_there(engine: LiveEngine, root: Path, fresh: str) -> None:

@@ -63,11 +63,12 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
         return table.getFileSystem(conf).makeQualified(table).toString();
     }
 
+    /** Whether a compaction makes this commit. Others take the lease themselves, and would wait here for it forever. */
     private static boolean isCompaction(List lines) {
         for (Iterator all = lines.iterator(); all.hasNext();) {
             String line = (String) all.next();
-            if (line.startsWith("{\"commitInfo\"") && line.contains("\"operation\":\"OPTIMIZE\"")) {
-                return true;
+            if (line.startsWith("{\"commitInfo\"")) {
+                return line.contains("\"operation\":\"OPTIMIZE\"") || line.contains("\"operation\":\"REORG\"");
             }
         }
         return false;

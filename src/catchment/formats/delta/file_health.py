@@ -19,7 +19,7 @@ MOST_COMMITS = 20
 def size_limits(properties: Mapping[str, str], small_file_bytes: int | None) -> tuple[int, int]:
     """The size that the table's files aim at, and the size below which a file counts as small."""
     given = properties.get(TARGET, "")
-    target = int(given) if given.isdecimal() else TARGET_DEFAULT
+    target = (int(given) if given.isdecimal() else 0) or TARGET_DEFAULT
     return target, small_limit(target, small_file_bytes)
 
 

@@ -31,10 +31,20 @@ def partition_columns(head: Head) -> list[PartitionColumn]:
     return [PartitionColumn(name, types[name]) for name in head.partitions]
 
 
-def has_vectors(spark: SparkSession, head: Head) -> bool:
-    """Whether a live file has a deletion vector."""
-    files = DataFrame(head.snapshot.allFiles().toDF(), spark)
-    return bool(files.where(F.col("deletionVector").isNotNull()).head(1))
+def has_vectors(spark: SparkSession, head: Head, condition: str | None) -> bool:
+    """Whether a live file of the partitions that meet a condition has a deletion vector."""
+    files = DataFrame(head.snapshot.allFiles().toDF(), spark).where("deletionVector IS NOT NULL")
+    if condition is not None:
+        names, types = _physical(head), {field.name: field.dataType for field in head.schema.fields}
+        values = ((name, F.col("partitionValues")[names[name]]) for name in head.partitions)
+        files = files.select(*(F.when(text != "", text).cast(types[name]).alias(name) for name, text in values))
+        files = files.where(condition)
+    return bool(files.head(1))
+
+
+def _physical(head: Head) -> dict[str, str]:
+    """The names that the columns have in the files, by their names."""
+    return {field.name: field.metadata.get(PHYSICAL, field.name) for field in head.schema.fields}
 
 
 def sizes_by_partition(
@@ -42,7 +52,7 @@ def sizes_by_partition(
 ) -> Iterator[PartitionHealth]:
     """Totals of the live files by partition; with `vectors`, files that have one count as small."""
     files = DataFrame(head.snapshot.allFiles().toDF(), spark)
-    physical = {field.name: field.metadata.get(PHYSICAL, field.name) for field in head.schema.fields}
+    physical = _physical(head)
     small = (F.col("size") < limit) | (F.lit(vectors) & F.col("deletionVector").isNotNull())
     values = (
         F.array(*(F.col("partitionValues")[physical[name]] for name in head.partitions))

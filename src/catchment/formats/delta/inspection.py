@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timezone
 from typing import Any
@@ -17,6 +18,9 @@ from catchment.formats.facts import Facts, listed_tables
 from catchment.jvm.classes import Jvm
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
+
+_PATTERNS = re.compile(r"[\\?*\[\]{}]")
+"""What means something in the patterns of Hadoop, and may be part of a location."""
 
 
 def inspect(spark: SparkSession, what: str, dataset: Dataset) -> Facts:
@@ -37,7 +41,8 @@ def tables(spark: SparkSession, depot: Depot) -> list[Facts]:
 
 def tables_by_path(spark: SparkSession, location: str) -> Iterator[tuple[str, str]]:
     """Collection and name of every directory of a depot that has a log."""
-    place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(f"{location.rstrip('/')}/*/*/_delta_log")
+    plain = _PATTERNS.sub(r"\\\g<0>", location.rstrip("/"))
+    place = Jvm.of(spark)("org.apache.hadoop.fs.Path")(f"{plain}/*/*/_delta_log")
     files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     for found in files.globStatus(place) or ():
         namespace, table = str(found.getPath().toString()).split("/")[-3:-1]

@@ -7,7 +7,7 @@ by REORG, which costs more: it reads the footers of all files, and rewrites thos
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from catchment.errors import CommitConflict, JobError
 from catchment.formats.backoff import MAX_ATTEMPTS, attempts
 from catchment.formats.delta import log_store
 from catchment.formats.delta.conflicts import kind_of
+from catchment.formats.delta.file_health import size_limits
 from catchment.formats.delta.health import has_vectors, health_of, partition_columns, sizes_by_partition
 from catchment.formats.delta.log import BRANCH, Log, require_head
 from catchment.formats.delta.session_settings import set_for_now
@@ -39,16 +40,16 @@ from catchment.store.writes import Base, Entry
 from catchment.table_health import TableHealth
 
 SETTINGS = "spark.databricks.delta.optimize."
-SIZES = {"target-file-size-bytes": "maxFileSize", "min-file-size-bytes": "minFileSize"}
-"""The settings of OPTIMIZE, by the names of rewrite properties."""
+TARGET = ("target-file-size-bytes", f"{SETTINGS}maxFileSize")
+"""How large files become: the rewrite property, and the setting of OPTIMIZE."""
+SMALLEST = ("min-file-size-bytes", f"{SETTINGS}minFileSize")
+"""Smaller files are merged."""
 VECTORS = "delete-file-threshold"
 """The rewrite property that has deletion vectors applied, whatever the size of their files."""
 ANY_VECTOR = {f"{SETTINGS}maxDeletedRowsRatio": "0"}
 """By default, OPTIMIZE leaves a file alone that has lost less than a twentieth of its rows."""
 READ_ALL = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 """Whatever the engine's settings say: a version without a file that was not read would have lost its rows."""
-MIN_FILE_SIZE = 1024**3
-"""Delta's default: smaller files are merged."""
 WRITER_WAIT_SECONDS = 60.0
 """How long a compaction waits for overwrites and merges, which it would force to start again."""
 LOOK_SECONDS = 0.25
@@ -105,7 +106,7 @@ class MaintainedTable:
         return MaintenanceResult(sums["added_files"], sums["rewritten_bytes"], facts=sums)
 
     def preview(self, operation: Maintenance) -> MaintenanceResult:
-        """Report what would be removed, or the partitions whose small files a compaction would merge into one each."""
+        """Report what would be removed, or the partitions whose small files a compaction would merge."""
         if isinstance(operation, Expire):
             return MaintenanceResult(facts=self._vacuum(operation).facts())
         rewrite = self._checked(operation)
@@ -114,14 +115,14 @@ class MaintainedTable:
         columns = partition_columns(require_head(self.spark, self.dataset))
         check_partitions(self.dataset, [column.name for column in columns], rewrite.partitions)
         wanted = [dict(each.values) for each in rewrite.partitions]
-        limit = int(rewrite.properties.get("min-file-size-bytes", MIN_FILE_SIZE))
+        target, limit = self._sizes(rewrite)
         vectors = VECTORS in rewrite.properties
         parts: list[dict[str, Any]] = [
             {
                 "partition": "/".join(f"{name}={value}" for name, value in each.partition.items()),
                 "files": each.small_files,
                 "bytes": each.small_bytes,
-                "expected_files": 1,
+                "expected_files": -(-each.small_bytes // target),
             }
             for each in sizes_by_partition(self.spark, require_head(self.spark, self.dataset), limit, vectors=vectors)
             if each.partition is not None
@@ -129,7 +130,8 @@ class MaintainedTable:
             and (not wanted or dict(each.partition) in wanted)
         ]
         counts = {f"rewritten_{what}": sum(part[what] for part in parts) for what in ("files", "bytes")}
-        return MaintenanceResult(facts={**counts, "expected_files": len(parts), "partitions": parts})
+        expected = sum(part["expected_files"] for part in parts)
+        return MaintenanceResult(facts={**counts, "expected_files": expected, "partitions": parts})
 
     def health(self, small_file_bytes: int | None) -> TableHealth:
         """The live files by partition."""
@@ -160,6 +162,18 @@ class MaintainedTable:
             )
         return operation
 
+    def _sizes(self, operation: Rewrite) -> tuple[int, int]:
+        """How large files become, and which ones are merged: as asked, as the engine is set, or as the table says.
+
+        OPTIMIZE itself does not ask the table.
+        """
+        target, smallest = (
+            operation.properties.get(asked) or self.spark.conf.get(setting, None)
+            for asked, setting in (TARGET, SMALLEST)
+        )
+        size = int(target) if target else size_limits(require_head(self.spark, self.dataset).properties, None)[0]
+        return size, int(smallest) if smallest else size
+
     def _conditions(self, operation: Rewrite) -> tuple[str | None, ...]:
         """One condition per commit; None for the whole table."""
         given = operation.condition.sql if operation.condition else None
@@ -169,18 +183,23 @@ class MaintainedTable:
 
     def _compact(self, operation: Rewrite) -> Iterator[Any]:
         """Run the statements of a compaction, each with a commit of its own; returns Delta's metrics of each."""
-        along = zorder_columns(operation.order)
+        along, settings = zorder_columns(operation.order), self._settings(operation)
         sorting = f" ZORDER BY ({along})" if along else ""
         for condition in self._conditions(operation):
             where = f" WHERE {condition}" if condition else ""
-            yield self._run(operation, f"OPTIMIZE {self.dataset.identifier}{where}{sorting}")
-            if VECTORS in operation.properties and has_vectors(self.spark, require_head(self.spark, self.dataset)):
-                yield self._run(operation, f"REORG TABLE {self.dataset.identifier}{where} APPLY (PURGE)")
+            yield self._run(operation, f"OPTIMIZE {self.dataset.identifier}{where}{sorting}", settings)
+            if VECTORS in operation.properties and self._has_vectors(condition):
+                yield self._run(operation, f"REORG TABLE {self.dataset.identifier}{where} APPLY (PURGE)", settings)
 
-    def _run(self, operation: Rewrite, statement: str) -> Any:
+    def _has_vectors(self, condition: str | None) -> bool:
+        return has_vectors(self.spark, require_head(self.spark, self.dataset), condition)
+
+    def _settings(self, operation: Rewrite) -> dict[str, str]:
+        sizes = dict(zip((TARGET[1], SMALLEST[1]), map(str, self._sizes(operation)), strict=True))
+        return {**READ_ALL, **sizes, **(ANY_VECTOR if VECTORS in operation.properties else {})}
+
+    def _run(self, operation: Rewrite, statement: str, settings: Mapping[str, str]) -> Any:
         """Run a statement, and again after each conflict; overwrites and merges under way go first."""
-        sizes = {f"{SETTINGS}{SIZES[name]}": value for name, value in operation.properties.items() if name in SIZES}
-        settings = {**READ_ALL, **sizes, **(ANY_VECTOR if VECTORS in operation.properties else {})}
         for number in attempts():
             self.listener.check()
             self._wait_for_writers()

@@ -105,7 +105,7 @@ class Vacuum:
     def _limits(self, followers: tuple[Follower, ...]) -> Mapping[str, float]:
         """The moments since which files are needed, by who needs them."""
         readers = self.needs.readers_since()
-        limits = {"unfinished writes": self.needs.writes().oldest * 1000}
+        limits = {"unfinished writes": self.needs.writes(self.head.id).oldest * 1000}
         if readers is not None:
             limits["running jobs and queries"] = (readers - CLOCKS_APART_SECONDS) * 1000
         if followers:

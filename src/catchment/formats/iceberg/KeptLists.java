@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedList;
 import java.util.Map;
 
 import org.apache.iceberg.TableMetadata;
@@ -31,11 +32,32 @@ public final class KeptLists {
     private static final Map kept = new LinkedHashMap();
     private static int bytes = 0;
 
+    private static final int MOST_VIEWS = 8;
+    private static final LinkedList views = new LinkedList();
+
     private KeptLists() {}
 
     /** The operations of a table, for a transaction that reads kept lists from memory; an encrypted one keeps none. */
     public static TableOperations of(TableOperations operations) {
         return operations.encryption() instanceof PlaintextEncryptionManager ? new Keeping(operations) : operations;
+    }
+
+    /** The view of a store, which stays the same from commit to commit: Iceberg keeps the content of manifests by it. */
+    private static synchronized FileIO viewOf(FileIO store) {
+        KeepingIO view = null;
+        for (Iterator all = views.iterator(); view == null && all.hasNext();) {
+            KeepingIO known = (KeepingIO) all.next();
+            if (known.store == store) {
+                view = known;
+                all.remove();
+            }
+        }
+        view = view == null ? new KeepingIO(store) : view;
+        views.addFirst(view);
+        if (views.size() > MOST_VIEWS) {
+            views.removeLast();
+        }
+        return view;
     }
 
     private static synchronized void keep(String list, byte[] content) {
@@ -58,7 +80,6 @@ public final class KeptLists {
 
     private static final class Keeping implements TableOperations {
         private final TableOperations table;
-        private KeepingIO last;
 
         Keeping(TableOperations table) {
             this.table = table;
@@ -76,13 +97,8 @@ public final class KeptLists {
             table.commit(base, changed);
         }
 
-        /** The same one as long as the table has the same one: Iceberg keeps the content of manifests by it. */
-        public synchronized FileIO io() {
-            FileIO now = table.io();
-            if (last == null || last.store != now) {
-                last = new KeepingIO(now);
-            }
-            return last;
+        public FileIO io() {
+            return viewOf(table.io());
         }
 
         public EncryptionManager encryption() {

@@ -19,7 +19,8 @@ def droppable(spark: SparkSession, dataset: Dataset, published: str | None) -> D
     """The table that a drop would remove; raises if its files have to stay."""
     table = catalogs.require_table(spark, dataset)
     require_removable(table, dataset.address)
-    return Droppable(str(table.operations().current().uuid()), _is_published(spark, dataset, published))
+    uuid = str(table.operations().current().uuid())
+    return Droppable(uuid, uuid, _is_published(spark, dataset, published))
 
 
 def drop(spark: SparkSession, dataset: Dataset, published: str | None, writer: Writer, listener: Listener) -> None:

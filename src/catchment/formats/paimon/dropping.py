@@ -16,7 +16,8 @@ from catchment.plan.model import Dataset
 
 def droppable(spark: SparkSession, dataset: Dataset) -> Droppable:
     """The table that a drop would remove."""
-    return Droppable(require_table(spark, dataset).id)
+    id = require_table(spark, dataset).id
+    return Droppable(id, id)
 
 
 def drop(spark: SparkSession, dataset: Dataset, writer: Writer, listener: Listener) -> None:

@@ -148,7 +148,8 @@ class MaintainedTable:
 
     def _first_needed(self, known: list[Snapshot]) -> Mapping[str, int | None]:
         """The first snapshot that writes and readers need."""
-        waiting, readers = self.needs.writes(), self.needs.readers_since()
+        table = self.table
+        waiting, readers = self.needs.writes(table.id), self.needs.readers_since()
         seen = None
         if readers is not None:
             since = (readers - CLOCKS_APART_SECONDS) * 1000
@@ -158,7 +159,7 @@ class MaintainedTable:
         return {
             "writes": min((began, *waiting.snapshots), default=None) if began else None,
             "readers": seen,
-            "consumers": self.table.first_of_consumers(),
+            "consumers": table.first_of_consumers(),
         }
 
 

@@ -76,7 +76,7 @@ def planned_groups(
     maintained: MaintainedTable, operation: Rewrite, condition: str | None, properties: Mapping[str, str]
 ) -> Iterator[Any]:
     """The groups of files that a rewrite with these properties would rewrite."""
-    planner = _planner(maintained, _filter(maintained, operation.condition, condition))
+    planner = _planner(maintained, file_filter(maintained, operation.condition, condition))
     planner.init(dict(properties))
     yield from planner.plan().groups().iterator()
 
@@ -85,7 +85,7 @@ def bounded_properties(maintained: MaintainedTable, operation: Rewrite) -> Mappi
     """The properties of a rewrite, with limits to its groups if it may be committed in parts."""
     if not may_be_split(operation):
         return operation.properties
-    known = _planner(maintained, _filter(maintained, None, None)).validOptions()
+    known = _planner(maintained, file_filter(maintained, None, None)).validOptions()
     return bounded(operation.properties, by_files=bool(known.contains(GROUP_FILES)))
 
 
@@ -108,7 +108,8 @@ def _by_partition(maintained: MaintainedTable, operation: Rewrite) -> Iterator[d
     yield from sorted(found.values(), key=lambda part: (part["partition"] is None, part["partition"]))
 
 
-def _filter(maintained: MaintainedTable, clause: Clause | None, condition: str | None) -> Any:
+def file_filter(maintained: MaintainedTable, clause: Clause | None, condition: str | None) -> Any:
+    """Iceberg's expression for the condition of a rewrite; the clause is blamed for what is wrong with it."""
     jvm = Jvm.of(maintained.spark)
     if condition is None:
         return jvm.iceberg("expressions.Expressions").alwaysTrue()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from catchment.formats.iceberg.java import Jvm
+from catchment.formats.iceberg.maintenance.compaction_preview import file_filter
 from catchment.formats.iceberg.maintenance.model import MaintainedTable
 from catchment.formats.iceberg.maintenance.procedures import call
 
@@ -24,7 +28,7 @@ def rewrite_position_deletes(maintained: MaintainedTable, condition: str | None)
     """
     if not _has_delete_files(maintained):
         return NOTHING_DONE
-    deletes = _position_deletes(maintained)
+    deletes = _position_deletes(maintained, condition)
     options = EVERYTHING if _has_dangling(maintained, deletes) else {}
     # A delete file of a single data file cannot be merged with any other: it would only be copied.
     if not options and not deletes.where("data_file IS NULL").head(1):
@@ -49,9 +53,22 @@ def _has_delete_files(maintained: MaintainedTable) -> bool:
     return head is not None and str(head.summary().get("total-delete-files")) != "0"
 
 
-def _position_deletes(maintained: MaintainedTable) -> DataFrame:
+def _position_deletes(maintained: MaintainedTable, condition: str | None) -> DataFrame:
+    """The position delete files that a rewrite with this condition may rewrite, with the data file of each."""
     files = _metadata(maintained, "delete_files").where(POSITION_DELETES)
-    return files.select(_data_file(files).alias("data_file"))
+    found = files.select(F.col("file_path").alias("delete_file_path"), _data_file(files).alias("data_file"))
+    if condition is None:
+        return found
+    chosen = maintained.spark.createDataFrame(list(_chosen(maintained, condition)), "delete_file_path STRING")
+    return found.join(chosen, "delete_file_path", "left_semi")
+
+
+def _chosen(maintained: MaintainedTable, condition: str) -> Iterator[tuple[str]]:
+    planner = Jvm.of(maintained.spark).iceberg("actions.BinPackRewritePositionDeletePlanner")
+    plan = planner(maintained.table, file_filter(maintained, None, condition), False)  # noqa: FBT003
+    plan.init(EVERYTHING)
+    for group in plan.plan().groups().iterator():
+        yield from ((str(task.file().location()),) for task in group.fileScanTasks())
 
 
 def _data_file(files: DataFrame) -> Column:
@@ -63,12 +80,13 @@ def _data_file(files: DataFrame) -> Column:
 
 def _has_dangling(maintained: MaintainedTable, deletes: DataFrame) -> bool:
     live = _metadata(maintained, "data_files").select("file_path")
-    named = deletes.where("data_file IS NOT NULL").withColumnRenamed("data_file", "file_path")
+    named = deletes.where("data_file IS NOT NULL").select(F.col("data_file").alias("file_path"))
     if named.join(live, "file_path", "left_anti").head(1):
         return True
-    if not deletes.where("data_file IS NULL").head(1):
+    of_several = deletes.where("data_file IS NULL").select("delete_file_path")
+    if not of_several.head(1):
         return False
-    rows = _metadata(maintained, "position_deletes").select("file_path")
+    rows = _metadata(maintained, "position_deletes").join(of_several, "delete_file_path", "left_semi")
     return bool(rows.join(live, "file_path", "left_anti").head(1))
 
 
