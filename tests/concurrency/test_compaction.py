@@ -83,6 +83,7 @@ def test_an_overwrite_is_overtaken_by_changes_and_not_by_compaction(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # a compaction waits for a minute, in which another one has to end
 @pytest.mark.parametrize("format", ["iceberg", "delta"])
 def test_a_merge_under_way_goes_first_and_needs_one_attempt(
     engine: LiveEngine, elsewhere: Host, filled: Filled, root: Path, fresh: str, format: str
