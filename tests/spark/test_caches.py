@@ -8,7 +8,7 @@ import pytest
 
 from catchment.plan.model import Dataset, JobPlan, StepPlan
 from tests.concurrency.invariants import ids
-from tests.spark.lake import LiveEngine, delta_table, files, job, output, reading, step, table, writing
+from tests.spark.lake import LiveEngine, by, delta_table, files, job, output, reading, step, table, writing
 from tests.spark.overtaking import at_gate, gate
 
 KINDS = {
@@ -78,3 +78,20 @@ def test_outputs_of_what_is_cached_are_the_same_rows(engine: LiveEngine, fresh: 
     found = [set(engine.rows(f"SELECT id FROM lake.raw.{fresh}_{each}")) for each in sources]
     assert found == [found[0]] * 3
     assert len(found[0]) == 3
+
+
+@pytest.mark.parametrize(
+    "way", ["CACHE TABLE {0}", "CREATE OR REPLACE TEMP VIEW totals AS TABLE {0}; CACHE TABLE totals"]
+)
+def test_a_job_that_runs_again_after_a_conflict_caches_the_new_state(engine: LiveEngine, fresh: str, way: str) -> None:
+    target, partitions = table(fresh), (by("identity", "part"),)
+    engine.run(writing("SELECT 1L AS id, 0 AS part", target, partitions=partitions))
+    cached = [step(f"s{number}", sql.format(f"lake.raw.{fresh}")) for number, sql in enumerate(way.split("; "))]
+    totals = "totals" if len(cached) > 1 else f"lake.raw.{fresh}"
+    rows = step("rows", f"SELECT sum(id) + 10 AS id, 0 AS part FROM {totals}, gate WHERE seen > 0")
+    written = output("rows", target, mode="overwrite-partitions", partitions=partitions, conflict="rerun")
+    adding = engine.start_job(job(written, steps=[*cached, gate(target), rows]))
+    with at_gate(engine, target):
+        engine.run(writing("SELECT 5L AS id, 0 AS part", target, mode="append"))
+    adding.done()
+    assert ids(engine, fresh) == [16]
