@@ -28,6 +28,7 @@ ABOUT = "catchment.json"
 VERSION = 1
 _ANOTHER = "checkpoint-of-another-query"
 _DAMAGED = "checkpoint-damaged"
+_OF_ITS_OWN = "give each job a checkpoint of its own"
 _AFRESH = "give the job another `checkpointLocation`: it then begins anew, and reads everything again"
 
 
@@ -112,12 +113,11 @@ class Checkpoint:
         text = self._read(ABOUT)
         if text is None:
             self._clear()
-            self._write(ABOUT, json.dumps(asdict(now), indent=1, ensure_ascii=False))
-            return
+            text = self._write(ABOUT, json.dumps(asdict(now), indent=1, ensure_ascii=False))
         before = self._about(text)
         if (before.workflow, before.job) != (now.workflow, now.job):
             message = f"{self.place} is the checkpoint of job {before.job} of workflow {before.workflow}"
-            raise JobError(message, code=_ANOTHER, where=self.where, hint="give each job a checkpoint of its own")
+            raise JobError(message, code=_ANOTHER, where=self.where, hint=_OF_ITS_OWN)
         if changed := list(changes(before, now)):
             message = f"the stream has changed in a way that its checkpoint does not allow: {'; '.join(changed)}"
             raise JobError(message, code="stream-changed", where=self.where, hint=f"undo the change, or {_AFRESH}")
@@ -167,8 +167,11 @@ class Checkpoint:
         finally:
             stream.close()
 
-    def _write(self, name: str, text: str) -> None:
-        """Write a file under a temporary name and rename it, so that it appears whole or not at all."""
+    def _write(self, name: str, text: str) -> str:
+        """Write a file under a temporary name and rename it, so that it appears whole or not at all.
+
+        Returns what is there then, because another job may have been quicker.
+        """
         path, files = self._at(name)
         unfinished = self._at(f"{_unfinished(name)}{uuid.uuid4().hex}")[0]
         stream = files.create(unfinished)
@@ -176,8 +179,18 @@ class Checkpoint:
             stream.write(text.encode())
         finally:
             stream.close()
-        if not files.rename(unfinished, path):
-            raise OSError(f"{path} could not be written")
+        reason: Exception | None = None
+        try:
+            if files.exists(path):  # some file systems would replace it
+                files.delete(unfinished, False)  # noqa: FBT003
+            else:
+                files.rename(unfinished, path)
+        except Exception as error:
+            reason = error
+        if (found := self._read(name)) is None:
+            message = f"{path} could not be written; another job may be taking the directory"
+            raise JobError(message, code=_ANOTHER, where=self.where, hint=_OF_ITS_OWN) from reason
+        return found
 
     def _at(self, name: str | None) -> tuple[Any, Any]:
         """A path in the directory, and the file system that it is in."""
