@@ -1,7 +1,7 @@
 """The checkpoint of a stream: which job it belongs to, what may change while it is kept, and when its batches began.
 
 The directory of a job has a file that says which job it belongs to, and a Spark checkpoint for each view that outputs
-write.
+write. A checkpoint that was begun without the identities of its datasets has them in a second file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,7 +24,7 @@ from catchment.plan.model import JobPlan
 from catchment.run_model import RUN_TIME
 from catchment.sql_parser import parse
 
-ABOUT = "catchment.json"
+ABOUT, IDENTITIES = "catchment.json", "identities.json"
 VERSION = 1
 _ANOTHER = "checkpoint-of-another-query"
 _DAMAGED = "checkpoint-damaged"
@@ -121,9 +121,16 @@ class Checkpoint:
         if changed := list(changes(before, now)):
             message = f"the stream has changed in a way that its checkpoint does not allow: {'; '.join(changed)}"
             raise JobError(message, code="stream-changed", where=self.where, hint=f"undo the change, or {_AFRESH}")
-        for name in replaced(before, now):
+        for name in replaced(self._with_identities(before, now), now):
             message = f"input {name}: {now.inputs[name]} was deleted and created again since the stream has read it"
             raise JobError(message, code="source-history-gone", where=self.where, hint=READ_ANEW)
+
+    def _with_identities(self, before: About, now: About) -> About:
+        """What the checkpoint has said, with the identities of all datasets."""
+        if now.identities.keys() <= before.identities.keys():
+            return before
+        text = self._read(IDENTITIES) or self._write(IDENTITIES, json.dumps(now.identities))
+        return replace(before, identities={**json.loads(text), **before.identities})
 
     def identity(self, view: str, query: str, number: int) -> str:
         """The beginning of the write ids of a batch, which is the same whenever and wherever the batch runs.

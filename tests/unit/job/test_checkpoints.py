@@ -179,3 +179,13 @@ def test_of_two_first_claims_at_the_same_time_one_wins(files: Files, tmp_path: P
     assert has_created.wait(60)
     claims(checkpoint, other, outcomes)
     assert outcomes == ["checkpoint-of-another-query", "other"]
+
+
+def test_a_checkpoint_that_does_not_know_its_datasets_gets_to_know_them(files: Files, tmp_path: Path) -> None:
+    checkpoint = at(files, tmp_path / "c")
+    checkpoint.claim(replace(described(), identities={}))
+    checkpoint.claim(described())
+    checkpoint.claim(described())
+    with pytest.raises(JobError) as caught:
+        checkpoint.claim(replace(described(), identities={"source": "id-2"}))
+    assert caught.value.code == "source-history-gone"
