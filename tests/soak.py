@@ -6,7 +6,8 @@ write is tried until it is acknowledged, or until nothing moves any more. At the
 that was acknowledged must be there exactly once, and nothing may be left waiting. Exit code 1 if not.
 
 `--mixed`: engines of both lines of Spark; every third write arrives as a file that a stream picks up, and counts as
-acknowledged when the reader has seen it whole; and a compaction runs all the time, in an engine that is killed too.
+acknowledged when the reader has seen it whole; and a continuous compaction follows the table, with its lease and
+behind writers that wait; its engine is killed, too.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def answer(attempt: Pending) -> object:
         return "no answer"
 
 
-def kill_at_random(slots: list[Slot], tally: Tally, moments: list[int], chance: random.Random) -> None:
+def kill_at_random(slots: Sequence[Slot | Compaction], tally: Tally, moments: list[int], chance: random.Random) -> None:
     """Kill an engine each time that so many writes are acknowledged."""
     for moment in moments:
         while len(tally.known()) < moment and not tally.stands_still:
@@ -234,14 +235,14 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
     chance, table = random.Random(options.seed), TABLES[options.format](root)
     tally = Tally(deque(range(1, options.writes + 1)))
     moments = sorted(chance.sample(range(1, options.writes), options.kills))
-    names = ["reader", *map(str, range(options.engines)), *(["keeper"] if options.mixed else [])]
-    lines = [table.lines[0], *(_line(table, number, options) for number in range(options.engines)), table.lines[0]]
+    names = ["reader", *map(str, range(options.engines))]
+    lines = [table.lines[0], *(_line(table, number, options) for number in range(options.engines))]
     with ThreadPoolExecutor(len(names)) as pool:
-        reader, *slots = pool.map(lambda name, line: Slot(root, name, metastore.url, table, line), names, lines)
-    writers = slots[: options.engines]
+        reader, *writers = pool.map(lambda name, line: Slot(root, name, metastore.url, table, line), names, lines)
     writers[0].engine.run(write(0, table), run="soak-0")
     streams = [Stream(root, number, table.dataset, ROWS) for number in range(STREAMS if options.mixed else 0)]
-    compaction = Compaction(table.dataset)
+    compactions = [Compaction(root, table, metastore.url, table.lines[0])] if options.mixed else []
+    slots: list[Slot | Compaction] = [*writers, *compactions]
     troubles = planned(metastore, options.troubles, options.writes)
     began, over = time.monotonic(), threading.Event()
     watchers = [
@@ -250,7 +251,7 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
         threading.Thread(target=look_on, args=(reader.engine, table, tally, over, not options.mixed), daemon=True),
         threading.Thread(target=tell, args=(tally, options.writes, over), daemon=True),
         *(threading.Thread(target=each.run, args=(writers, chance, over), daemon=True) for each in streams),
-        *(threading.Thread(target=compaction.run, args=(slot, over), daemon=True) for slot in slots[options.engines :]),
+        *(threading.Thread(target=each.run, args=(over,), daemon=True) for each in compactions),
     ]
     for watcher in watchers:
         watcher.start()
@@ -269,7 +270,7 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
     for stream in streams:
         reader.engine.run(stream.job("available-now"), run=f"{stream.name}-last", wait=True)
     [recovered] = reader.engine.recover(table.dataset)
-    tally.compactions += compaction.done
+    tally.compactions += sum(each.done for each in compactions)
     result = verdict(reader.engine, table, tally, options) | {
         "seconds": round(elapsed),
         "recovery": recovered["error"],
@@ -281,7 +282,7 @@ def soak(root: Path, options: argparse.Namespace, metastore: Metastore) -> dict[
         result["lines_of_spark"] = [slot.spark for slot in writers]
         result["writes_of_streams"] = len(tally.sent)
         result["streams"] = {stream.name: {"begun": stream.begun, **stream.failures} for stream in streams}
-        result["compactions_failed"] = dict(compaction.failures)
+        result["compactions_begun_anew_after"] = dict(compactions[0].failures)
     for slot in (reader, *slots):
         slot.stop()
     return result

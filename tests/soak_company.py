@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import random
+import signal
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from catchment.engine.protocol import Facts, Failed
-from catchment.errors import EngineLost
-from catchment.plan.model import Dataset, InputPlan, JobPlan, Rewrite
-from tests.spark.lake import LiveEngine, by, files, output, reading
+from catchment.engine.launcher import EngineProcess
+from catchment.engine.protocol import Failed
+from catchment.errors import CatchmentError, EngineLost
+from catchment.plan.model import Dataset, InputPlan, JobPlan
+from catchment.project.model import Engine, Project, Thresholds, Upkeep
+from catchment.run.compaction import compactor
+from catchment.run.compaction.compaction_job import compact
+from tests.soak_tables import Soaked
+from tests.spark.lake import SMALL, LiveEngine, by, files, output, reading
 from tests.spark.streaming import streaming
 
 SCHEMA = "write INT, id BIGINT, lane INT"
 LOOK_SECONDS = 0.5
 PAUSE_SECONDS = 1.0
+YIELD_SECONDS = 3.0
+"""How long the compaction waits for writers that wait: here, some of them always do."""
 
 
 class Slot(Protocol):
@@ -83,21 +93,55 @@ class Stream:
 
 @dataclass
 class Compaction:
-    """A compaction that begins anew as soon as it has ended."""
+    """A continuous compaction with engines of its own, as `catchment compact --mode continuous` runs it."""
 
-    target: Dataset
+    root: Path
+    table: Soaked
+    metastore: str
+    spark: str
     done: int = 0
+    losses: list[str] = field(default_factory=list)
+    """What was told of engines that were lost."""
     failures: Counter[str] = field(default_factory=Counter)
+    """What has ended the compaction, which then began anew."""
+    _engine: EngineProcess | None = None
 
-    def run(self, slot: Slot, over: threading.Event) -> None:
-        """Compact until the soak is over; what is killed or overtaken is done by the next one."""
-        while not over.wait(PAUSE_SECONDS):
-            reply = slot.living().start_maintenance(self.target, Rewrite(properties=self._eager)).answer()
-            if isinstance(reply, Facts):
-                self.done += bool(reply.data["rewritten_files"])
-            elif isinstance(reply, EngineLost | Failed):
-                self.failures[reply.code] += 1
+    def run(self, over: threading.Event) -> None:
+        """Compact until the soak is over."""
+        compactor.YIELD_SECONDS = YIELD_SECONDS
+        eager = Upkeep(Thresholds(small_files=2, quiet=0.0))
+        depots, engines = {self.table.depot.name: self.table.depot}, {"default": self._default}
+        address = self.table.dataset.address
+        project = Project(self.root, None, self.metastore, depots, engines, maintain={address: eager})
+        while not over.is_set():
+            try:
+                compact(project, address, mode="continuous", stop=over, tell=self._hear, launch=self._launch)
+            except CatchmentError as ended:
+                self.failures[ended.code] += 1
+                over.wait(PAUSE_SECONDS)
+
+    def kill(self) -> bool:
+        """Kill the engine and its JVM; False where there is none, or where the last kill was not noticed yet."""
+        engine, self._engine = self._engine, None
+        if engine is None or engine._process is None:
+            return False
+        with suppress(ProcessLookupError):
+            os.killpg(engine._process.pid, signal.SIGKILL)
+            return True
+        return False
+
+    def stop(self) -> None:
+        """Nothing to stop: the compaction has ended its engines."""
 
     @property
-    def _eager(self) -> dict[str, str]:
-        return {"min-input-files": "2"} if self.target.format == "iceberg" else {}
+    def _default(self) -> Engine:
+        return Engine("default", spark=self.spark, master="local[2]", conf=SMALL)
+
+    def _launch(self, *plan: Any, **where: Any) -> EngineProcess:
+        self._engine = started = EngineProcess.start(*plan, **where)
+        return started
+
+    def _hear(self, text: str) -> None:
+        self.done += " files became " in text
+        if "engine is lost" in text:
+            self.losses.append(text)

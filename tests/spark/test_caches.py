@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from catchment.plan.model import Dataset, JobPlan, StepPlan
 from tests.concurrency.invariants import ids
-from tests.spark.lake import LiveEngine, delta_table, files, job, output, reading, step, table, writing
+from tests.spark.lake import LiveEngine, by, delta_table, files, job, output, reading, step, table, writing
 from tests.spark.overtaking import at_gate, gate
 
 KINDS = {
@@ -52,8 +53,9 @@ def test_a_table_is_cached_under_a_name_of_the_job(engine: LiveEngine, fresh: st
     source = KINDS[kind](root, fresh)
     engine.run(writing("SELECT id FROM range(5)", source, mode="append"))
     named = f"{'delta' if kind == 'delta' else 'parquet'}.`{source.path}`"
-    for effects in (False, True):
-        refused = engine.refused_query(f"CACHE TABLE {named}", write=effects)
+    names = [named, f"IDENTIFIER('{named}')"][: 1 if kind == "delta" else 2]  # Delta does not know paths by expression
+    for effects, name in itertools.product((False, True), names):
+        refused = engine.refused_query(f"CACHE TABLE {name}", write=effects)
         assert (refused.code, "AS SELECT" in (refused.hint or "")) == ("shared-cache", True)
     steps = step("cached", f"CACHE TABLE mine AS SELECT * FROM {named}"), step("rows", "SELECT sum(id) AS id FROM mine")
     engine.run(job(output("rows", table(f"{fresh}_sum")), steps=steps))
@@ -78,3 +80,75 @@ def test_outputs_of_what_is_cached_are_the_same_rows(engine: LiveEngine, fresh: 
     found = [set(engine.rows(f"SELECT id FROM lake.raw.{fresh}_{each}")) for each in sources]
     assert found == [found[0]] * 3
     assert len(found[0]) == 3
+
+
+def by_uuid(source: str) -> StepPlan:
+    """Rows that are other ones whenever they are computed."""
+    return step("rows", f"SELECT java_method('java.util.UUID', 'randomUUID') AS id FROM {source}")
+
+
+OTHERS = {
+    "clearing": ("CLEAR CACHE", "EXECUTE IMMEDIATE 'SELECT 1'"),
+    "uncaching": ("UNCACHE TABLE {files}", "UNCACHE TABLE {lake}", "UNCACHE TABLE IF EXISTS nothing"),
+    "caching": ("CACHE TABLE {lake}", "CREATE TEMP VIEW rows AS SELECT id FROM {lake}", "CACHE TABLE rows"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_a_job_has_cached_stays_whatever_others_do(engine: LiveEngine, fresh: str, root: Path, other: str) -> None:
+    source, both = files(root / "drop" / fresh, "parquet"), (table(fresh), table(f"{fresh}_late"))
+    engine.run(writing("SELECT id FROM range(3)", source, mode="append"))
+    engine.run(writing("SELECT id FROM range(3)", table(f"{fresh}_source"), mode="append"))
+    inputs = [reading("source", source), reading("more", table(f"{fresh}_source"))]
+    late = step("late", "SELECT rows.id FROM rows, gate WHERE seen > 0")
+    steps = (by_uuid("source JOIN more USING (id)"), step("cached", "CACHE TABLE rows"), gate(both[0]), late)
+    outputs = (output("rows", both[0], name="rows"), output("late", both[1], name="late"))
+    caching = engine.start_job(job(*outputs, inputs=inputs, steps=steps))
+    with at_gate(engine, both[0]):
+        places = {"files": f"parquet.`{source.path}`", "lake": f"lake.raw.{fresh}_source"}
+        statements = [step(f"s{number}", sql.format(**places)) for number, sql in enumerate(OTHERS[other])]
+        engine.start_job(job(steps=statements, side_effects=True)).answer()
+    caching.done()
+    early, late_rows = (set(engine.rows(f"SELECT id FROM {each.identifier}")) for each in both)
+    assert (len(early), late_rows) == (3, early)
+
+
+def test_what_others_may_have_cached_is_not_refreshed(engine: LiveEngine, fresh: str, root: Path) -> None:
+    engine.run(writing("SELECT 1 AS id", table(fresh)))
+    for statement in (f"REFRESH TABLE lake.raw.{fresh}", f"REFRESH '{root / 'drop'}'"):
+        assert engine.refused_query(statement).code == "side-effects"
+
+
+@pytest.mark.parametrize("hiding", ["BEGIN {}; END", "EXECUTE IMMEDIATE '{}'", "EXPLAIN EXECUTE IMMEDIATE '{}'"])
+def test_what_nobody_sees_before_it_runs_caches_nothing(engine: LiveEngine, hiding: str) -> None:
+    assert engine.refused_query(hiding.format("CACHE TABLE rows"), write=True).code == "shared-cache"
+
+
+def test_a_job_may_drop_what_it_has_cached(engine: LiveEngine, fresh: str) -> None:
+    for drop in ("UNCACHE TABLE rows", "CLEAR CACHE", "UNCACHE TABLE IF EXISTS ROWS"):
+        steps = (
+            by_uuid("range(3)"),
+            step("cached", "CACHE TABLE rows"),
+            step("again", "CACHE TABLE kept AS SELECT * FROM rows"),
+            step("dropped", drop),
+            step("both", "SELECT count(DISTINCT id) AS id FROM (TABLE rows UNION ALL TABLE kept)"),
+        )
+        engine.run(job(output("both", table(fresh)), steps=steps))
+        assert ids(engine, fresh) == [6], drop
+
+
+@pytest.mark.parametrize(
+    "way", ["CACHE TABLE {0}", "CREATE OR REPLACE TEMP VIEW totals AS TABLE {0}; CACHE TABLE totals"]
+)
+def test_a_job_that_runs_again_after_a_conflict_caches_the_new_state(engine: LiveEngine, fresh: str, way: str) -> None:
+    target, partitions = table(fresh), (by("identity", "part"),)
+    engine.run(writing("SELECT 1L AS id, 0 AS part", target, partitions=partitions))
+    cached = [step(f"s{number}", sql.format(f"lake.raw.{fresh}")) for number, sql in enumerate(way.split("; "))]
+    totals = "totals" if len(cached) > 1 else f"lake.raw.{fresh}"
+    rows = step("rows", f"SELECT sum(id) + 10 AS id, 0 AS part FROM {totals}, gate WHERE seen > 0")
+    written = output("rows", target, mode="overwrite-partitions", partitions=partitions, conflict="rerun")
+    adding = engine.start_job(job(written, steps=[*cached, gate(target), rows]))
+    with at_gate(engine, target):
+        engine.run(writing("SELECT 5L AS id, 0 AS part", target, mode="append"))
+    adding.done()
+    assert ids(engine, fresh) == [16]

@@ -79,12 +79,22 @@ def test_every_run_takes_the_next_window_until_there_is_nothing_new(
     check(engine, fresh)
 
 
-def test_every_window_caches_its_own_rows(engine: LiveEngine, fresh: str) -> None:
+def test_every_window_begins_in_a_session_of_its_own(engine: LiveEngine, fresh: str) -> None:
+    """What steps cache, declare, create and set in one window is not there in the next one."""
     arrive(engine, fresh, 1, 14)
-    work = reading_job(fresh, sql="SELECT id FROM kept")
-    cached = step("cached", "CACHE TABLE kept AS SELECT * FROM source")
-    engine.run(replace(work, steps=(cached, *work.steps)), windows=2)
-    assert ids(engine, fresh) == list(range(1, 15))
+    engine.run(writing("select 0L as id", table(fresh)))
+    steps = (
+        step("before", "SELECT '${spark.sql.session.timeZone}' AS zone"),
+        step("cached", "CACHE TABLE kept AS SELECT * FROM source"),
+        step("table", f"CACHE TABLE lake.raw.{fresh}"),
+        step("made", f"CREATE TEMPORARY VIEW seen AS SELECT count(*) AS n FROM lake.raw.{fresh}"),
+        step("declared", "DECLARE VARIABLE hundred BIGINT DEFAULT 100"),
+        step("set", "SET spark.sql.session.timeZone = Asia/Tokyo"),
+        step("used", "USE lake.raw"),
+        step("rows", "SELECT id + hundred * n AS id FROM kept, seen, before WHERE zone <> 'Asia/Tokyo'"),
+    )
+    engine.run(replace(reading_job(fresh), steps=steps), windows=2)
+    assert ids(engine, fresh) == [0, *range(101, 111), *range(1111, 1115)]
 
 
 def test_the_write_remembers_its_window(engine: LiveEngine, fresh: str, filled: Filled) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from catchment.plan.model import Merge
 from catchment.run_model import began_millis
+from catchment.spec.model import Sort, SortColumn
 from tests.concurrency.invariants import check, ids
 from tests.ledgers import Filled
 from tests.spark.lake import HERE, LiveEngine, by, clause, delta_table, files, output, reading, step, table, writing
@@ -149,6 +151,31 @@ def test_merges_run_per_batch(engine: LiveEngine, root: Path, fresh: str) -> Non
     engine.run(streaming(root, fresh, source, output("rows", table(fresh), mode="merge", merge=merge)))
     rows = engine.rows(f"select id, day from `lake`.raw.{fresh} order by id")
     assert rows == [(1, "d1"), (2, "d2"), (3, "d2")]
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("append", "append"),
+        pytest.param(("merge",), marks=pytest.mark.slow),
+        pytest.param(("sort",), marks=pytest.mark.slow),
+    ],
+)
+def test_a_batch_is_read_once(engine: LiveEngine, root: Path, fresh: str, kinds: Sequence[Any]) -> None:
+    merge = Merge(clause("old.id = new.id"), clause("MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"), HERE)
+    sort = Sort("global", (SortColumn("id"),))
+    more: Mapping[str, Any] = {"append": {}, "merge": {"mode": "merge", "merge": merge}, "sort": {"sort": sort}}
+    targets = [table(f"{fresh}_{number}") for number in range(len(kinds))]
+    outputs = [
+        output("rows", target, name=target.table, **{"mode": "append", **more[kind]})
+        for target, kind in zip(targets, kinds, strict=True)
+    ]
+    engine.run(writing("select 1L id, 'd0' day", targets[0], mode="append"))
+    source = arriving(root, fresh)
+    arrive(root, fresh, [1, 2, 3])
+    pending = engine.start_job(streaming(root, fresh, source, *outputs))
+    pending.done()
+    assert [batch["rows"] for batch in told(pending, "batch")] == [3]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any, Literal, TextIO
 
 from catchment.events.hub import Event, EventKind, Sink
 from catchment.events.job_progress import StageProgress, progressed
-from catchment.events.messages import sentence
+from catchment.events.messages import batch_words, sentence
 
 SILENT_SECONDS = 60.0
 """If nothing was printed about a job for this long, its progress is printed."""
@@ -148,7 +148,7 @@ def _noted(row: JobRow, data: Mapping[str, Any], at: datetime) -> JobRow:
     if what in {"waiting-for-memory", "admitted"}:
         return replace(row, doing="waiting for memory" if what == "waiting-for-memory" else "")
     if what == "batch":
-        return replace(row, doing=f"batch {data['batch']}, {data['rows_per_second']:,.0f} rows/s", progress=None)
+        return replace(row, doing=batch_words(data), progress=None)
     if what in {"input", "step", "writing"}:
         verb = {"input": "reading", "step": "step", "writing": "writing"}[what]
         return replace(row, doing=f"{verb} {name}".strip(), progress=None)

@@ -65,7 +65,7 @@ def _note(event: Event) -> str | None:
         case "admitted":
             return f"has memory now, after {seconds(event.data['seconds'])}"
         case "batch":
-            return _batch(event.data)
+            return batch_words(event.data)
         case "nothing-new":
             return f"nothing new since {event.data['since']}" if event.data["since"] else "nothing new"
     return None
@@ -76,7 +76,8 @@ def _waiting_for_memory(data: Mapping[str, Any]) -> str:
     return f"waiting for memory: {used} of {most} MB of heap are in use, {_count(data['running'], 'job')} at work"
 
 
-def _batch(data: Mapping[str, Any]) -> str:
+def batch_words(data: Mapping[str, Any]) -> str:
+    """What a stream tells of a batch."""
     lag = "".join(f", {name} {value}" for name, value in data["lag"].items())
     speed = f"{data['rows_per_second']:,.0f} rows/s"
     return f"{data['name']}: batch {data['batch']}: {_count(data['rows'], 'row')} in {data['seconds']} s, {speed}{lag}"

@@ -34,7 +34,7 @@ AT_ONCE = 4
 MAX_WINDOWS = 10_000
 POLL_SECONDS = 0.2
 
-RunWindow = Callable[[SparkSession, Story, Window], JobReport]
+RunWindow = Callable[[Window, Story], JobReport]
 Sessions = Callable[[], AbstractContextManager[SparkSession]]
 
 
@@ -136,8 +136,7 @@ class Backfiller:
     def _run_window(self, window: Window, wait_to_seal: Callable[[], None]) -> JobReport:
         for name, part in window.inputs.items():
             self.story.tell("window", f"input {name}: {described(part)}", name=name, values=dict(part.values))
-        with self.sessions() as session:
-            return self.run_window(session, self.story.sealing_after(wait_to_seal), window)
+        return self.run_window(window, self.story.sealing_after(wait_to_seal))
 
     @property
     def _states(self) -> States:

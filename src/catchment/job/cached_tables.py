@@ -8,45 +8,36 @@ the mark from the beginning, so that steps and outputs that were made of a view 
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from catchment.errors import JobError
 
 CACHES, CACHES_QUERY = "CacheTable", "CacheTableAsSelect"
 """The names of plans that cache a table or view, and the rows of a query under a new name."""
-MAY_CACHE = frozenset({"CompoundBody", "UnresolvedExecuteImmediate"})
-"""Plans with statements inside that nobody sees before they run."""
+UNCACHES, CLEARS = "UncacheTable", "ClearCacheCommand"
+"""The names of plans that drop a table or view from the cache, and everything."""
+_WORDS = re.compile(r"\b(un)?cache\b", re.IGNORECASE)
 
-
-@dataclass(frozen=True)
-class Cached:
-    """What one statement has cached."""
-
-    table: str | None
-    """None if nobody can tell."""
-    catalog: str
-    namespace: str
-    """Where the name was looked up."""
-    view: str | None = None
-    """The view that the statement makes."""
-
-
-_cached: WeakKeyDictionary[SparkSession, list[Cached]] = WeakKeyDictionary()
+_cached: WeakKeyDictionary[SparkSession, list[DataFrame]] = WeakKeyDictionary()
+"""What the statements of each session have cached; `uncache` forgets it."""
 _marks: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 
 
 def mark_views(spark: SparkSession, statements: Iterable[str]) -> None:
     """Mark the views of a session from now on if one of these statements may cache something."""
-    if any("cache" in sql.lower() for sql in statements):
+    if any(map(mentions, statements)):
         _mark(spark)
+
+
+def mentions(sql: str) -> bool:
+    """Whether a statement may have to do with the cache: a cheap test, because every such statement has the word."""
+    return bool(_WORDS.search(sql))
 
 
 def as_view(frame: DataFrame) -> DataFrame:
@@ -54,52 +45,69 @@ def as_view(frame: DataFrame) -> DataFrame:
     return _private(frame) if frame.sparkSession in _marks else frame
 
 
-def made_views(spark: SparkSession) -> Iterator[str]:
-    """The names of the views that statements of a session have made in order to cache a query."""
-    return (each.view for each in _cached.get(spark, []) if each.view is not None)
+def check_visible(sql: str) -> None:
+    """Raise if a statement whose parts nobody sees before they run may cache something."""
+    if mentions(sql):
+        raise JobError(
+            "what a script or EXECUTE IMMEDIATE caches would be read by all jobs of this engine",
+            code="shared-cache",
+            hint="cache it with a statement of its own",
+        )
 
 
-def remember(spark: SparkSession, parsed: Any, name: str) -> None:
-    """Note what a parsed statement caches, before it runs; `name` is the name of its plan."""
-    quoted = view = None
-    if name == CACHES_QUERY:
-        view = str(parsed.tempViewName())
-        quoted = _quoted([view])
-    elif name == CACHES:
-        quoted = _quoted(_parts(parsed))
-    elif name not in MAY_CACHE:
-        return
-    place = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
-    _cached.setdefault(spark, []).append(Cached(quoted, *place, view))
-
-
-def make_private(spark: SparkSession, parsed: Any, read: Iterable[Any]) -> None:
-    """See to it that what a parsed statement is about to cache has the mark of the session.
-
-    `read` are the relations in it. A table that all sessions share is refused.
-    """
-    parts = _parts(parsed)
+def cache_table(spark: SparkSession, sql: str, analysed: Any) -> DataFrame:
+    """Cache a table or view of an analysed statement, for this session only. What all sessions share is refused."""
+    parts = _listed(analysed.multipartIdentifier())
     views = spark._jsparkSession.sessionState().catalog()
     if len(parts) == 1 and views.getTempView(parts[0]).isDefined():
         view = spark.table(_quoted(parts))
         if (marked := _private(view)) is not view:
-            marked.createOrReplaceTempView(_quoted(parts))
-    elif not all(map(_is_of_session, read)):
+            views.dropTempView(parts[0])  # replaced in one go, Spark would drop what others have cached of such a name
+            marked.createTempView(_quoted(parts))
+    elif not all(map(_is_of_session, _listed(analysed.table().collectLeaves()))):
         raise JobError(
             f"what is cached of {'.'.join(parts)} would be read by all jobs of this engine",
             code="shared-cache",
             hint="cache a query of it under a new name: CACHE TABLE name AS SELECT ...",
         )
+    return _run(spark, sql, parts)
 
 
-def cache_query(spark: SparkSession, parsed: Any, query: DataFrame) -> DataFrame:
-    """Cache the rows of the query of a parsed statement, for this session only."""
-    name, options = _quoted([str(parsed.tempViewName())]), parsed.options().toSeq()
+def cache_query(analysed: Any, query: DataFrame) -> DataFrame:
+    """Cache the rows of the query of an analysed statement, for this session only."""
+    name, options = _quoted([str(analysed.tempViewName())]), _listed(analysed.options().toSeq())
     _private(query).createTempView(name)
-    pairs = (options.apply(index) for index in range(options.size()))
-    listed = ", ".join(f"{_text(pair._1())} = {_text(pair._2())}" for pair in pairs)
+    listed = ", ".join(f"{_text(pair._1())} = {_text(pair._2())}" for pair in options)
     told = f" OPTIONS ({listed})" if listed else ""
-    return spark.sql(f"CACHE {'LAZY ' if parsed.isLazy() else ''}TABLE {name}{told}")
+    lazy = "LAZY " if analysed.isLazy() else ""
+    return _run(query.sparkSession, f"CACHE {lazy}TABLE {name}{told}", [str(analysed.tempViewName())])
+
+
+def uncache_table(table: DataFrame) -> DataFrame:
+    """Drop a table or view from the cache if this session has cached it."""
+    if any(table.sameSemantics(each) for each in _cached.get(table.sparkSession, [])):
+        table.unpersist()
+    return _nothing(table.sparkSession)
+
+
+def uncache(spark: SparkSession) -> DataFrame:
+    """Drop from the cache what the statements of a session have put there.
+
+    Spark's own statements take names, and drop what other sessions have cached under them, or made of them.
+    """
+    for each in _cached.pop(spark, []):
+        each.unpersist()
+    return _nothing(spark)
+
+
+def _run(spark: SparkSession, sql: str, parts: Iterable[str]) -> DataFrame:
+    _cached.setdefault(spark, []).append(spark.table(_quoted(parts)))
+    return spark.sql(sql)
+
+
+def _nothing(spark: SparkSession) -> DataFrame:
+    """The result of a statement that has none."""
+    return spark.range(0).select()
 
 
 def _private(frame: DataFrame) -> DataFrame:
@@ -120,10 +128,8 @@ def _is_of_session(relation: Any) -> bool:
     return bool(catalog.isDefined()) and str(catalog.get().name()) != "spark_catalog"
 
 
-def _parts(parsed: Any) -> list[str]:
-    """The parts of the name of what is cached."""
-    identifier = parsed.multipartIdentifier()
-    return [str(identifier.apply(index)) for index in range(identifier.size())]
+def _listed(sequence: Any) -> list[Any]:
+    return [sequence.apply(index) for index in range(sequence.size())]
 
 
 def _quoted(parts: Iterable[str]) -> str:
@@ -134,17 +140,3 @@ def _text(value: object) -> str:
     """A literal of SQL."""
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def uncache(spark: SparkSession) -> None:
-    """Drop from the cache what the statements of a session have put there; the session is of no more use then."""
-    for each in _cached.pop(spark, []):
-        try:
-            if each.table is None:
-                spark.catalog.clearCache()
-                continue
-            spark.catalog.setCurrentCatalog(each.catalog)
-            spark.catalog.setCurrentDatabase(each.namespace)
-            spark.sql(f"UNCACHE TABLE IF EXISTS {each.table}")
-        except (PySparkException, Py4JError):  # the namespace may be gone
-            spark.catalog.clearCache()

@@ -1,7 +1,7 @@
 """The checkpoint of a stream: which job it belongs to, what may change while it is kept, and when its batches began.
 
 The directory of a job has a file that says which job it belongs to, and a Spark checkpoint for each view that outputs
-write.
+write. A checkpoint that was begun without the identities of its datasets has them in a second file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,10 +24,11 @@ from catchment.plan.model import JobPlan
 from catchment.run_model import RUN_TIME
 from catchment.sql_parser import parse
 
-ABOUT = "catchment.json"
+ABOUT, IDENTITIES = "catchment.json", "identities.json"
 VERSION = 1
 _ANOTHER = "checkpoint-of-another-query"
 _DAMAGED = "checkpoint-damaged"
+_OF_ITS_OWN = "give each job a checkpoint of its own"
 _AFRESH = "give the job another `checkpointLocation`: it then begins anew, and reads everything again"
 
 
@@ -112,18 +113,24 @@ class Checkpoint:
         text = self._read(ABOUT)
         if text is None:
             self._clear()
-            self._write(ABOUT, json.dumps(asdict(now), indent=1, ensure_ascii=False))
-            return
+            text = self._write(ABOUT, json.dumps(asdict(now), indent=1, ensure_ascii=False))
         before = self._about(text)
         if (before.workflow, before.job) != (now.workflow, now.job):
             message = f"{self.place} is the checkpoint of job {before.job} of workflow {before.workflow}"
-            raise JobError(message, code=_ANOTHER, where=self.where, hint="give each job a checkpoint of its own")
+            raise JobError(message, code=_ANOTHER, where=self.where, hint=_OF_ITS_OWN)
         if changed := list(changes(before, now)):
             message = f"the stream has changed in a way that its checkpoint does not allow: {'; '.join(changed)}"
             raise JobError(message, code="stream-changed", where=self.where, hint=f"undo the change, or {_AFRESH}")
-        for name in replaced(before, now):
+        for name in replaced(self._with_identities(before, now), now):
             message = f"input {name}: {now.inputs[name]} was deleted and created again since the stream has read it"
             raise JobError(message, code="source-history-gone", where=self.where, hint=READ_ANEW)
+
+    def _with_identities(self, before: About, now: About) -> About:
+        """What the checkpoint has said, with the identities of all datasets."""
+        if now.identities.keys() <= before.identities.keys():
+            return before
+        text = self._read(IDENTITIES) or self._write(IDENTITIES, json.dumps(now.identities))
+        return replace(before, identities={**json.loads(text), **before.identities})
 
     def identity(self, view: str, query: str, number: int) -> str:
         """The beginning of the write ids of a batch, which is the same whenever and wherever the batch runs.
@@ -167,8 +174,11 @@ class Checkpoint:
         finally:
             stream.close()
 
-    def _write(self, name: str, text: str) -> None:
-        """Write a file under a temporary name and rename it, so that it appears whole or not at all."""
+    def _write(self, name: str, text: str) -> str:
+        """Write a file under a temporary name and rename it, so that it appears whole or not at all.
+
+        Returns what is there then, because another job may have been quicker.
+        """
         path, files = self._at(name)
         unfinished = self._at(f"{_unfinished(name)}{uuid.uuid4().hex}")[0]
         stream = files.create(unfinished)
@@ -176,8 +186,18 @@ class Checkpoint:
             stream.write(text.encode())
         finally:
             stream.close()
-        if not files.rename(unfinished, path):
-            raise OSError(f"{path} could not be written")
+        reason: Exception | None = None
+        try:
+            if files.exists(path):  # some file systems would replace it
+                files.delete(unfinished, False)  # noqa: FBT003
+            else:
+                files.rename(unfinished, path)
+        except Exception as error:
+            reason = error
+        if (found := self._read(name)) is None:
+            message = f"{path} could not be written; another job may be taking the directory"
+            raise JobError(message, code=_ANOTHER, where=self.where, hint=_OF_ITS_OWN) from reason
+        return found
 
     def _at(self, name: str | None) -> tuple[Any, Any]:
         """A path in the directory, and the file system that it is in."""

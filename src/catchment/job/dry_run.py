@@ -27,7 +27,7 @@ from catchment.job.rows import first_rows
 from catchment.job.statements import Allowed
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
-from catchment.job.views import create_view
+from catchment.job.views import create_view, drop_views
 from catchment.plan.model import InputPlan, JobPlan, OutputPlan
 from catchment.project.model import Depot
 from catchment.store import Store
@@ -72,8 +72,7 @@ class DryRun:
                 self.story.check()  # a cancelled job fails in many ways
                 return {"views": shown, "error": _facts_of(self._problem(spark, job, error))}
             finally:
-                for name in views:
-                    spark.catalog.dropTempView(name)
+                drop_views(spark)
         return {"views": shown, "outputs": outputs}
 
     def _problem(self, spark: SparkSession, job: JobPlan, error: Exception) -> CatchmentError:

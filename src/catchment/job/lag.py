@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ MOST_OF_THE_TIME = 0.05
 class LagMeter:
     """Measures how far the streams of one job are behind.
 
-    Kafka tells Spark itself. The commits of a table that are still to be read are counted here: with every report, or
-    less often if the store is slow.
+    Kafka tells Spark itself; of several topics, the one that is furthest behind counts. The commits of a table that are
+    still to be read are counted here: with every report, or less often if the store is slow.
     """
 
     spark: SparkSession
@@ -34,7 +35,9 @@ class LagMeter:
     def read(self, progress: Mapping[str, Any]) -> dict[str, Any]:
         """What is still to be read, by the name of the figure."""
         sources = progress["sources"]
-        told = {name: value for source in sources for name, value in (source.get("metrics") or {}).items()}
+        told: dict[str, Any] = {}
+        for name, value in (each for source in sources for each in (source.get("metrics") or {}).items()):
+            told[name] = max(told.get(name, value), value, key=_number)
         behind = self._commits([source["endOffset"] for source in sources if isinstance(source.get("endOffset"), dict)])
         return told if behind is None else {**told, "commitsBehindLatest": behind}
 
@@ -55,3 +58,10 @@ class LagMeter:
     def _behind(self, source: InputPlan, offset: Mapping[str, Any]) -> int | None:
         format = find_format(source.dataset.format, CountsCommits)
         return format.commits_after(self.spark, source, offset) if format else None
+
+
+def _number(figure: Any) -> float:
+    try:
+        return float(figure)
+    except (TypeError, ValueError):
+        return -math.inf  # a source may tell what is no number

@@ -19,7 +19,7 @@ from catchment.formats.registry import open_format
 from catchment.formats.sql import published_catalogs
 from catchment.job.backfill import Backfiller, Sessions
 from catchment.job.bad_rows import BAD_ROWS, as_quarantined, explained, has_bad_rows, tell
-from catchment.job.cached_tables import made_views, mark_views
+from catchment.job.cached_tables import mark_views
 from catchment.job.earlier import input_versions, warn_changed_inputs
 from catchment.job.incremental import WindowLoop
 from catchment.job.inputs import open_input, reading
@@ -30,6 +30,7 @@ from catchment.job.statements import Allowed
 from catchment.job.steps import blame, run_step
 from catchment.job.story import Story
 from catchment.job.streams import StreamRun
+from catchment.job.views import drop_views
 from catchment.job.windows import check_outputs, described
 from catchment.maintain.actions import act
 from catchment.maintain.changes import make_change
@@ -76,9 +77,10 @@ def run_job(
     sessions: Sessions,
     depots: Sequence[Depot],
 ) -> JobReport:
-    """Run one attempt in the given session, and drop its views afterwards.
+    """Run one attempt in the given session.
 
-    `sessions` opens further sessions for windows that run at the same time.
+    `sessions` opens further sessions, for windows and for what runs again: what the steps of one have set, declared or
+    cached is not there in the next one.
     """
     try:
         return _run(_Attempt(spark, command, story, writer, depots), sessions)
@@ -91,11 +93,10 @@ def run_job(
 
 def _run(attempt: _Attempt, sessions: Sessions) -> JobReport:
     spark, command, story, writer = attempt.spark, attempt.command, attempt.story, attempt.writer
+    fresh = partial(_prepared, attempt, sessions)
+    run_window = partial(_run_window, attempt, fresh)
     if attempt.job.moves and command.request.backfill is not None:
-        filling = Backfiller(
-            partial(_prepared, attempt, sessions), command, story, writer, partial(_backfill_window, attempt)
-        )
-        return filling.run(command.request.backfill)
+        return Backfiller(fresh, command, story, writer, run_window).run(command.request.backfill)
     _prepare(attempt)
     if command.job.change is not None:
         return JobReport((_change(attempt, command.job.change),))
@@ -103,17 +104,8 @@ def _run(attempt: _Attempt, sessions: Sessions) -> JobReport:
         open_views, write_batch = partial(_views, attempt), partial(_write_batch, attempt)
         return StreamRun(spark, command, command.job.stream, story, writer, open_views, write_batch).run()
     if not attempt.job.moves:
-        return _run_with_reruns(attempt)
-    run_window, is_committed = (
-        (lambda window: _run_with_reruns(replace(attempt, window=window))),
-        partial(_is_committed, attempt),
-    )
-    return WindowLoop(spark, command, story, writer, run_window, is_committed).run()
-
-
-def _backfill_window(attempt: _Attempt, session: SparkSession, story: Story, window: Window) -> JobReport:
-    """Run one window of a backfill in its own session."""
-    return _run_with_reruns(replace(attempt, spark=session, story=story, window=window))
+        return _run_with_reruns(attempt, fresh)
+    return WindowLoop(spark, command, story, writer, run_window, partial(_is_committed, attempt)).run()
 
 
 @contextmanager
@@ -123,18 +115,23 @@ def _prepared(attempt: _Attempt, sessions: Sessions) -> Iterator[SparkSession]:
         yield session
 
 
-def _run_with_reruns(attempt: _Attempt) -> JobReport:
+def _run_window(attempt: _Attempt, fresh: Sessions, window: Window, story: Story | None = None) -> JobReport:
+    """Run one window in its own session."""
+    check_outputs(attempt.job, window)
+    with fresh() as session:
+        return _run_with_reruns(replace(attempt, spark=session, story=story or attempt.story, window=window), fresh)
+
+
+def _run_with_reruns(attempt: _Attempt, fresh: Sessions, left: int = MAX_RERUNS) -> JobReport:
     """Run the job once, and again after a conflict if an output asks for that (`conflict: rerun`)."""
-    if attempt.window is not None:
-        check_outputs(attempt.job, attempt.window)
-    for _ in range(MAX_RERUNS):
-        try:
-            return _run_once(attempt)
-        except CommitConflict as conflict:
-            if conflict.code != "partitions-changed" or not _reruns(attempt.job):
-                raise
-            attempt.story.warn(f"{conflict.message}; the job runs again on the new state")
-    return _run_once(attempt)
+    try:
+        return _run_once(attempt)
+    except CommitConflict as conflict:
+        if not left or conflict.code != "partitions-changed" or not _reruns(attempt.job):
+            raise
+        attempt.story.warn(f"{conflict.message}; the job runs again on the new state")
+    with fresh() as session:
+        return _run_with_reruns(replace(attempt, spark=session), fresh, left - 1)
 
 
 def _change(attempt: _Attempt, change: ChangePlan) -> OutputResult:
@@ -195,8 +192,7 @@ def _compute(
         writes = [replace(write, inputs=states, window=_window_record(attempt)) for write in begun]
         return {write.output.name: _write(attempt, write, views[write.output.source]) for write in writes}
     finally:
-        for name in (*views, *made_views(attempt.spark)):
-            attempt.spark.catalog.dropTempView(name)
+        drop_views(attempt.spark)
 
 
 def _views(attempt: _Attempt) -> Mapping[str, DataFrame]:

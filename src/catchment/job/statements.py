@@ -22,12 +22,11 @@ _READ = ("Show", "Describe", "Explain", "List")
 _LOCAL = frozenset(
     {
         *("SetCommand", "ResetCommand", "SetCatalogAndNamespace", "SetCatalogCommand", "SetNamespaceCommand"),
-        *(cached_tables.CACHES, cached_tables.CACHES_QUERY, "UncacheTable", "ClearCacheCommand"),
-        *("RefreshTable", "RefreshResource"),
+        *(cached_tables.CACHES, cached_tables.CACHES_QUERY, cached_tables.UNCACHES, cached_tables.CLEARS),
         *("CreateVariable", "SetVariable", "DropVariable", "DropTempViewCommand"),
     }
 )
-"""The names of commands that change nothing but their session."""
+"""The names of commands that change nothing but their session. To refresh what others have cached is more."""
 _LOCAL_IF: Mapping[str, Callable[[Any], bool]] = {
     "CreateViewCommand": lambda plan: str(plan.viewType().toString()) == "LocalTempView",
     "CreateTempViewUsing": lambda plan: not getattr(plan, "global")(),
@@ -36,7 +35,9 @@ _LOCAL_IF: Mapping[str, Callable[[Any], bool]] = {
 }
 """The names of commands that change nothing but their session if a condition holds."""
 _CALLS = frozenset({"Call", "CallStatement"})
-_OPAQUE = frozenset({*_CALLS, "UnresolvedExecuteImmediate", "CompoundBody"})
+_HIDING = frozenset({"UnresolvedExecuteImmediate", "CompoundBody"})
+"""The names of parsed statements with statements inside that nobody sees before they run."""
+_OPAQUE = _CALLS | _HIDING
 """The names of parsed statements that Spark runs while it analyses them, or whose effect no plan shows."""
 _RUNS_PROGRAM = "ScriptTransformation"
 _CALLS_JAVA = frozenset({"CallMethodViaReflection", "TryReflect"})
@@ -65,7 +66,8 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
     plans = _Plans(spark)
     parsed = plans.parse(sql)
     stated = _explained(parsed)
-    cached_tables.remember(spark, parsed, _name(parsed))
+    if allowed.side_effects and _name(stated) in _HIDING:
+        cached_tables.check_visible(sql)
     _check_published(plans, stated, allowed)
     if allowed.side_effects:
         return _run_guarded(plans, sql, parsed, allowed)
@@ -81,7 +83,7 @@ def run_statement(spark: SparkSession, sql: str, allowed: Allowed) -> DataFrame:
         return plans.frame(analysed)
     if not _is_harmless(analysed):
         raise _refusal(_name(analysed), allowed)
-    return _run(plans, sql, parsed)
+    return _run(plans, sql, analysed)
 
 
 def check_setting(key: str, published: Collection[str]) -> None:
@@ -222,18 +224,25 @@ def _called_catalog(plans: _Plans, call: Any) -> str | None:
     return names[0] if len(names) > 2 else plans.current_catalog()
 
 
-def _run(plans: _Plans, sql: str, parsed: Any) -> DataFrame:
-    """Run a statement; what it caches is kept from other sessions."""
-    if _name(parsed) == cached_tables.CACHES_QUERY:
-        return cached_tables.cache_query(plans.spark, parsed, plans.frame(plans.analyse(parsed.plan())))
-    if _name(parsed) == cached_tables.CACHES:
-        cached_tables.make_private(plans.spark, parsed, _listed(plans.analyse(parsed).table().collectLeaves()))
+def _run(plans: _Plans, sql: str, analysed: Any) -> DataFrame:
+    """Run a statement; what it caches is kept from other sessions, and what they have cached is left to them."""
+    match _name(analysed):
+        case cached_tables.CACHES:
+            return cached_tables.cache_table(plans.spark, sql, analysed)
+        case cached_tables.CACHES_QUERY:
+            return cached_tables.cache_query(analysed, plans.frame(analysed.plan()))
+        case cached_tables.UNCACHES:
+            return cached_tables.uncache_table(plans.frame(analysed.table()))
+        case cached_tables.CLEARS:
+            return cached_tables.uncache(plans.spark)
     return plans.spark.sql(sql)
 
 
 def _run_guarded(plans: _Plans, sql: str, parsed: Any, allowed: Allowed) -> DataFrame:
     try:
-        return _run(plans, sql, parsed)
+        # Spark runs opaque statements while it analyses them.
+        looked_at = cached_tables.mentions(sql) and _name(_explained(parsed)) not in _OPAQUE
+        return _run(plans, sql, plans.analyse(parsed) if looked_at else parsed)
     except Exception as error:
         if allowed.published and any(map(_is_read_only, causes(error))):
             raise _read_only("the database of the catalog refused to be written") from error
@@ -251,7 +260,7 @@ def _refusal(name: str, allowed: Allowed) -> JobError:
     return JobError(
         f"this is not a query: it may change more than its own session (Spark's plan is {name})",
         code="side-effects",
-        hint=allowed.hint,
+        hint="leave it out: every job reads tables as they are now" if name.startswith("Refresh") else allowed.hint,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from catchment.formats.registry import all_traits
 from catchment.jvm import java_source
 from catchment.jvm.causes import causes
 from catchment.jvm.classes import Jvm
-from catchment.plan.model import StreamPlan
+from catchment.plan.model import OutputPlan, StreamPlan
 
 CLASS = "catchment.streams.Batches"
 SOURCE = Path(__file__).with_name("Batches.java")
@@ -93,18 +93,23 @@ class Queries:
         return {view: json.loads(each.json()) for view, each in found.items() if each is not None}
 
     @contextmanager
-    def computing(self, batch: Batch) -> Iterator[DataFrame]:
-        """The rows of a batch; Spark jobs inside the context know that they belong to it."""
+    def computing(self, batch: Batch, outputs: Sequence[OutputPlan]) -> Iterator[DataFrame]:
+        """The rows of a batch for its outputs; Spark jobs inside the context know that they belong to it."""
         context = self._spark.sparkContext
         properties = {QUERY: self.id_of(batch.view), BATCH: str(batch.number)}
         for key, value in properties.items():
             context.setLocalProperty(key, value)
         try:
-            with _computed_once(batch.rows) if batch.view in self._stateful else nullcontext(batch.rows) as rows:
+            with self._read_once(batch, outputs) as rows:
                 yield rows
         finally:
             for key in properties:
                 context._jsc.setLocalProperty(key, None)
+
+    def _read_once(self, batch: Batch, outputs: Sequence[OutputPlan]) -> AbstractContextManager[DataFrame]:
+        if batch.view in self._stateful:
+            return _computed_once(batch.rows)
+        return _kept(batch.rows) if len(outputs) > 1 or any(map(_reads_twice, outputs)) else nullcontext(batch.rows)
 
     def stop(self) -> None:
         """End all queries; a batch that was not written is repeated by the next attempt."""
@@ -131,18 +136,30 @@ class Queries:
         return False
 
 
+def _reads_twice(output: OutputPlan) -> bool:
+    """Whether a write reads its rows more than once: to find what they match, or to find out how they are spread."""
+    return output.mode == "merge" or (output.sort is not None and output.sort.mode == "global")
+
+
+@contextmanager
+def _kept(rows: DataFrame) -> Iterator[DataFrame]:
+    """Rows that are read more than once. Otherwise Spark would read their source each time, and count all of it."""
+    kept = rows.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
 @contextmanager
 def _computed_once(rows: DataFrame) -> Iterator[DataFrame]:
     """The rows of a stateful view: computing them advances their state.
 
     They must be computed once, however many outputs there are, and even if an earlier attempt has written all of them.
     """
-    kept = rows.persist()
-    try:
+    with _kept(rows) as kept:
         kept.write.format("noop").mode("overwrite").save()
         yield kept
-    finally:
-        kept.unpersist()
 
 
 def _last_with_rows(reports: Any) -> Any:

@@ -131,7 +131,7 @@ class StreamRun:
             store.leases.confirm(lease, LEASE_SECONDS)
             identity = checkpoint.identity(batch.view, queries.id_of(batch.view), batch.number)
             self.story.log.info("batch %d of %s: %s", batch.number, batch.view, identity)
-            with reading(store, f"{job.name} on {self.writer.owner}"), queries.computing(batch) as rows:
+            with reading(store, f"{job.name} on {self.writer.owner}"), queries.computing(batch, outputs) as rows:
                 written = self.write_batch(identity, outputs, rows)
         except BaseException:
             batch.failed()

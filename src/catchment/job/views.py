@@ -1,8 +1,8 @@
-"""Creates the views of a job, whatever their names are."""
+"""Creates the views of a job, whatever their names are, and drops them."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from catchment.job.cached_tables import as_view
 
@@ -12,3 +12,8 @@ def create_view(frame: DataFrame, name: str) -> DataFrame:
     view = as_view(frame)
     view.createOrReplaceTempView(f"`{name}`")
     return view
+
+
+def drop_views(spark: SparkSession) -> None:
+    """Drop all views of a session; Spark's own command would also drop what others have cached of the same plan."""
+    spark._jsparkSession.sessionState().catalog().clearTempTables()

@@ -22,6 +22,9 @@ from catchment.spec.streaming import OutputMode, Streaming
 
 STREAMS = "streams"
 """The directory under `.catchment` for checkpoints that have no location in their workflow."""
+_PLACES = "write a path inside the project, or the address of a directory in a depot: dataos://depot:none/name"
+_S3 = "spark.hadoop.fs.s3.impl"
+"""The setting that tells Hadoop how to reach `s3://`."""
 _FITTING: dict[OutputMode, tuple[frozenset[str], str]] = {
     "append": (
         frozenset({"append", "overwrite-partitions", "merge"}),
@@ -162,16 +165,22 @@ def _checkpoint(workflow: str, job: Job, given: Streaming, engine: Engine, proje
         return Diagnostic("no-checkpoint", message, given.where, hint)
     where = given.checkpoint_where or given.where
     try:
-        return _place(given.checkpoint, project)
+        return _place(given.checkpoint, engine, project)
     except RequestError as error:
         return Diagnostic(error.code, error.message, where, error.hint)
 
 
-def _place(location: str, project: Project) -> str:
+def _place(location: str, engine: Engine, project: Project) -> str:
     if not is_path(location):
-        files = depots.find(project, parse(location).depot).files
-        if not (depots.is_uri(files) or files.startswith("/")):  # a name that only a catalog knows
+        depot = depots.find(project, parse(location).depot)
+        if not (depots.is_uri(depot.files) or depot.files.startswith("/")):  # a name that only a catalog knows
             raise _bad_checkpoint(f"the depot of `{location}` has no directory")
+        # A Spark installation of the user's may know it from its own settings.
+        if depot.files.startswith("s3://") and not (engine.spark_home or _S3 in {**engine.conf, **depot.conf}):
+            raise _bad_checkpoint(
+                f"Spark, which writes checkpoints, cannot write to {depot.files}: it knows S3 as s3a://",
+                f"name a directory in a depot whose location begins with s3a://, or set {_S3}",
+            )
         return datasets.of_file(location, project).path
     root = Path(realpath(project.root))
     path = Path(realpath(root / location.removeprefix("file://")))
@@ -180,8 +189,7 @@ def _place(location: str, project: Project) -> str:
     return str(path)
 
 
-def _bad_checkpoint(message: str) -> RequestError:
-    hint = "write a path inside the project, or the address of a directory in a depot: dataos://depot:none/name"
+def _bad_checkpoint(message: str, hint: str = _PLACES) -> RequestError:
     return RequestError(message, code="bad-checkpoint", hint=hint)
 
 

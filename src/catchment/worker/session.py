@@ -140,9 +140,10 @@ class Application:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[SparkSession]:
-        """A new session with its own views, settings and catalogs, active in the calling thread."""
+        """A new session with its own views, settings and catalogs, active in the calling thread until it ends."""
         session = self._spark.newSession()
         sessions = getattr(self.context._jvm, "org.apache.spark.sql.SparkSession")
+        outer = sessions.getActiveSession()
         sessions.setActiveSession(session._jsparkSession)
         try:
             yield session
@@ -150,7 +151,10 @@ class Application:
             uncache(session)
             for format in open_all({depot.kind for depot in self._start.engine.depots}, ClosesSessions):
                 format.close(session)
-            sessions.clearActiveSession()
+            if outer.isDefined():
+                sessions.setActiveSession(outer.get())
+            else:
+                sessions.clearActiveSession()
 
     def answers(self) -> bool:
         """Whether the JVM answers; does not return while the JVM hangs."""

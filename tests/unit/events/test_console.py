@@ -75,13 +75,18 @@ def test_waiting_for_memory_is_told() -> None:
 
 
 def test_batches_of_streams_are_told() -> None:
-    stream = io.StringIO()
+    stream, rows = io.StringIO(), JobRows()
     console = Console(stream)
-    console.emit(event("run-started", workflow="w", jobs=["a"], resumed=False))
     told: dict[str, Any] = {"name": "rows", "batch": 7, "rows": 1200, "seconds": 0.25, "rows_per_second": 4800.0}
-    console.emit(event("job-note", "a", event="batch", lag={"maxOffsetsBehindLatest": "3"}, **told))
+    for each in (
+        event("run-started", workflow="w", jobs=["a"], resumed=False),
+        event("job-note", "a", event="batch", lag={"maxOffsetsBehindLatest": "3"}, **told),
+    ):
+        console.emit(each)
+        rows.apply(each)
     [line] = stream.getvalue().splitlines()[1:]
-    assert line == "[1/1] a: rows: batch 7: 1,200 rows in 0.25 s, 4,800 rows/s, maxOffsetsBehindLatest 3"
+    assert rows.jobs["a"].doing == "rows: batch 7: 1,200 rows in 0.25 s, 4,800 rows/s, maxOffsetsBehindLatest 3"
+    assert line == f"[1/1] a: {rows.jobs['a'].doing}"
 
 
 def test_skipped_and_cancelled_jobs_are_told() -> None:

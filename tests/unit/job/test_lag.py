@@ -66,6 +66,14 @@ def test_what_a_source_says_itself_stays(tables: Tables) -> None:
     assert tables.asked == []
 
 
+def test_of_several_topics_the_one_that_is_furthest_behind_counts(tables: Tables) -> None:
+    told = [
+        {"metrics": {"avgOffsetsBehindLatest": lag, "of": name}}
+        for name, lag in (("a", "9.5"), ("b", "10"), ("c", "2"))
+    ]
+    assert meter("kafka", "kafka").read(progress(*told)) == {"avgOffsetsBehindLatest": "10", "of": "a"}
+
+
 def test_an_offset_of_no_table_says_nothing(tables: Tables) -> None:
     tables.after = {"one": None}
     assert meter("iceberg").read(progress({"endOffset": {"at": 1}}, {"endOffset": None})) == {}

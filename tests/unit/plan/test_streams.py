@@ -18,6 +18,10 @@ depots:
   lakehouse: {kind: iceberg, location: ./lake}
   toys: {kind: toy, location: ./toys}
   far: {kind: iceberg, location: warehouse, catalog: {type: rest, uri: "http://catalog"}}
+  own: {kind: iceberg, location: "s3://bucket/own", catalog: {type: jdbc, uri: "jdbc:postgresql://host/catalog"}}
+  emr:
+    {kind: iceberg, location: "s3://bucket/emr", catalog: {type: jdbc, uri: "jdbc:postgresql://host/catalog"},
+    conf: {spark.hadoop.fs.s3.impl: org.apache.hadoop.fs.s3a.S3AFileSystem}}
 settings: {linger: 5s}
 """
 STREAM = ", format: json, isStream: true"
@@ -64,12 +68,14 @@ def test_a_job_without_streams_has_none(tmp_path: Path) -> None:
         ("dataos://drop:none/state/a?acl=rw", "dropzone/state/a"),
         ("dataos://lakehouse:sys/state?acl=rw", "lake/sys/state"),
         ("./state", "state"),
+        ("dataos://emr:sys/state?acl=rw", "s3://bucket/emr/sys/state"),
     ],
 )
 def test_a_checkpoint_is_in_a_depot_or_in_the_project(tmp_path: Path, location: str, place: str) -> None:
     [job] = planned(tmp_path, stream(streaming=f'{ONCE}, checkpointLocation: "{location}"'))
     assert job.stream is not None
-    assert (job.stream.checkpoint, job.stream.endless) == (str(tmp_path / place), False)
+    expected = place if "://" in place else str(tmp_path / place)
+    assert (job.stream.checkpoint, job.stream.endless) == (expected, False)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,7 @@ def test_a_checkpoint_is_in_a_depot_or_in_the_project(tmp_path: Path, location: 
         ("dataos://drop:none/../state", "address-escapes-depot"),
         ("dataos://dorp:none/state", "unknown-depot"),
         ("dataos://far:none/state", "bad-checkpoint"),
+        ("dataos://own:sys/state", "bad-checkpoint"),  # only Iceberg reaches it
         ("state", "bad-address"),
         ("dataos://drop:none/trips/state", "bad-checkpoint"),  # Spark would read it as data
         ("dataos://drop:none/trips", "bad-checkpoint"),
@@ -170,7 +177,7 @@ def test_nobody_waits_for_a_stream_without_an_end(tmp_path: Path) -> None:
     ],
 )
 def test_two_jobs_have_no_directory_in_common(tmp_path: Path, one: str, other: str) -> None:
-    project = PROJECT.replace("warehouse", "s3://bucket")
+    project = PROJECT.replace("warehouse", "s3a://bucket")
     jobs = stream(streaming=checkpoint(one)), second(checkpoint(other))
     found = [each for each in prepare(tmp_path, flow(*jobs), project).diagnostics if each.is_error]
     assert [place(each)[:2] for each in found] == [("bad-checkpoint", (STREAMING if other else INPUT) + JOB_LINES)]
