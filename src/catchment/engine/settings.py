@@ -46,7 +46,7 @@ S3_PATIENCE = {
     "spark.hadoop.fs.s3a.retry.interval": f"{S3_PAUSE_MS}ms",
 }
 
-# Spark remembers the plans and tasks of a thousand queries for its web pages. An engine that stays would grow with them.
+# Spark remembers the plans and tasks of a thousand queries for its web pages. A resident engine would grow with them.
 SHORT_HISTORY = {
     "spark.sql.ui.retainedExecutions": "50",
     "spark.ui.retainedJobs": "200",
