@@ -85,7 +85,8 @@ class Task:
 
     failure: str
     """What to say if it fails."""
-    run: Callable[[], None]
+    run: Callable[[], bool]
+    """Does it; False if others were quicker, so that it comes again."""
 
 
 @dataclass
@@ -251,12 +252,14 @@ class TableCompactor:
 
     def tidy(self, task: Task) -> None:
         """Do something for the table as a whole; what fails is raised, and comes again after a pause that grows."""
+        is_done = False
         try:
-            task.run()
-        except CatchmentError:
-            self._untidied.failed(task.failure, self.clock())
-            raise
-        self._untidied.succeeded(task.failure)
+            is_done = task.run()
+        finally:
+            if is_done:
+                self._untidied.succeeded(task.failure)
+            else:
+                self._untidied.failed(task.failure, self.clock())
 
     def try_to_tidy(self, found: TableHealth, *, expire_now: bool) -> None:
         """Do everything for the table as a whole until it is stopped; what fails is told and keeps nothing else."""
@@ -275,21 +278,24 @@ class TableCompactor:
         """What there is to do for the table as a whole."""
         return tidying_of(self.table, found, self.upkeep, self._manifests_left)
 
-    def _merge_manifests(self, found: TableHealth) -> None:
+    def _merge_manifests(self, found: TableHealth) -> bool:
         """Merge manifests; if others are quicker, that is left to the next compaction."""
         self.yield_to_writers()
         self.check()
         try:
             facts = self.lake.maintain(self.table, RewriteManifests(), by=self.by, dry_run=False)
+        except EngineLost:
+            raise
         except Retryable as error:
             self.tell(f"{self.table.address}: the next compaction merges its manifests: {paragraph(error)}")
-            return
+            return False
         gone, new = int(facts.get("rewritten_manifests", 0)), int(facts.get("added_manifests", 0))
         self._manifests_left = (found.manifests or 0) - gone + new
         self.forget()
         self.tell(f"{self.table.address}: {gone} manifests became {new}")
+        return True
 
-    def _expire(self) -> None:
+    def _expire(self) -> bool:
         """Expire snapshots; what others still need stays."""
         self.check()
         now, retention = self.clock(), self.upkeep.retention
@@ -301,7 +307,7 @@ class TableCompactor:
                 raise
             self._expired = now
             self.tell(f"{self.table.address} keeps its snapshots: {paragraph(error)}")
-            return
+            return True
         self._expired = now
         gone, files = len(facts.get("snapshots", ())), int(facts.get("removed_files", 0))
         self.done.expired += gone
@@ -309,6 +315,7 @@ class TableCompactor:
             self.tell(f"{self.table.address}: {gone} snapshots expired")
         elif files:
             self.tell(f"{self.table.address}: {files} old files removed")
+        return True
 
     def forget(self) -> None:
         """Look at the table anew next time, whatever its newest commit is."""
