@@ -154,8 +154,9 @@ class TableCompactor:
                     break
                 done.add(need.name)  # once: whatever comes meanwhile is for the next compaction
             self.forget()
-            found, later = self.look()
-            needs = tuple(need for need in later if need.name not in done)
+            if not self.stop.is_set():
+                found, later = self.look()
+                needs = tuple(need for need in later if need.name not in done)
         self.try_to_tidy(found, expire_now=True)
         return self.done
 

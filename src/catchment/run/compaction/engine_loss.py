@@ -37,6 +37,8 @@ class EnduringLake:
     """Once it is set, no engine is replaced."""
     losses: int = 0
     """How many engines were lost."""
+    _lost: EngineLost | None = None
+    """The last of these losses."""
     _session: LakeSession | None = None
 
     def __enter__(self) -> EnduringLake:
@@ -73,15 +75,16 @@ class EnduringLake:
                 return question(self._opened())
             except EngineLost as lost:
                 self.__exit__(type(lost), lost, lost.__traceback__)
-                self.losses += 1
+                self.losses, self._lost = self.losses + 1, lost
                 # A new engine that ran out of memory had done nothing else: the next one would end in the same way.
                 if engines == MOST_ENGINES or (is_new and isinstance(lost, EngineOutOfMemory)):
                     raise
                 self.tell(f"an engine is lost: {paragraph(lost)}")
-                if self.stop.wait(PAUSE_SECONDS * 2 ** (engines - 1)):
-                    raise Retryable(lost.message, code=lost.code, hint=lost.hint, detail=lost.detail) from lost
+                self.stop.wait(PAUSE_SECONDS * 2 ** (engines - 1))
 
     def _opened(self) -> LakeSession:
         if self._session is None:
+            if (lost := self._lost) and self.stop.is_set():
+                raise Retryable(lost.message, code=lost.code, hint=lost.hint, detail=lost.detail) from lost
             self._session = self.open().__enter__()
         return self._session

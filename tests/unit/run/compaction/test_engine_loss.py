@@ -88,7 +88,7 @@ def enduring(pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> Enduring:
 def compact(lake: EnduringLake) -> TableCompactor:
     """The compaction of a table, which is done once."""
     with lake:
-        made = TableCompactor(lake, TABLE, Upkeep(), "somebody", clock=lambda: NOW)
+        made = TableCompactor(lake, TABLE, Upkeep(), "somebody", stop=lake.stop, clock=lambda: NOW)
         made.batch()
     return made
 
@@ -150,6 +150,24 @@ def test_whoever_is_stopped_starts_no_other_engine(enduring: Enduring) -> None:
         lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
     assert not isinstance(failed.value, EngineLost), "it does not end what is ending anyway"
     assert (failed.value.code, failed.value.hint, engines.started) == ("engine-lost", "read its log", 1)
+
+
+def test_a_compaction_that_is_stopped_while_it_replaces_its_engine_starts_no_other_one(enduring: Enduring) -> None:
+    engines, lake = enduring(LOST)
+    lake.tell = lambda _: lake.stop.set()
+    assert compact(lake).done.failed == 1
+    assert (engines.started, engines.ended) == (1, [EngineLost])
+
+
+def test_once_it_is_stopped_no_question_starts_another_engine(enduring: Enduring) -> None:
+    engines, lake = enduring(LOST)
+    lake.stop.set()
+    with lake:
+        for _ in range(2):
+            with pytest.raises(Retryable) as failed:
+                lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
+            assert not isinstance(failed.value, EngineLost)
+    assert engines.started == 1
 
 
 def test_an_error_is_an_answer(enduring: Enduring) -> None:
