@@ -258,7 +258,7 @@ def _log_directory(project: Project) -> Path:
 
 def _error(failure: Failed | EngineLost, redactor: Redactor) -> CatchmentError:
     if isinstance(failure, EngineLost):
-        kind: type[CatchmentError] = EngineLost
+        kind: type[CatchmentError] = type(failure)
     elif failure.retryable:
         kind = Retryable
     else:

@@ -157,6 +157,8 @@ def answer(command: dict[str, Any]) -> None:
         failed(attempt, "job")
     elif command.get("sql") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif command.get("sql") == "exhaust":
+        os._exit(52)
     elif command.get("sql") == "hang" or command.get("depot", {}).get("name") == "hang":
         cancelled[attempt], published[attempt] = threading.Event(), threading.Event()
         threading.Thread(target=hang, args=(command,), daemon=True).start()

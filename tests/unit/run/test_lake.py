@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import RequestError, SetupError
+from catchment.errors import EngineLost, EngineOutOfMemory, RequestError, SetupError
 from catchment.plan.model import EnginePlan
 from catchment.project.model import Catalog, Depot, Project, Settings
 from catchment.run import inspection, lake
@@ -55,6 +55,13 @@ def test_a_query_that_fails_is_an_error_without_secrets(project: Project, monkey
     with pytest.raises(RequestError) as caught:
         lake.query(project, "bad", limit=None, launch=launch)
     assert (caught.value.code, caught.value.message, caught.value.hint) == ("script-job", "it said no, ***", "mend it")
+
+
+@pytest.mark.parametrize(("sql", "kind"), [("die", EngineLost), ("exhaust", EngineOutOfMemory)])
+def test_whoever_asks_can_tell_how_the_engine_was_lost(project: Project, sql: str, kind: type[EngineLost]) -> None:
+    with pytest.raises(EngineLost) as caught:
+        lake.query(project, sql, limit=None, launch=launch)
+    assert (type(caught.value), caught.value.code) == (kind, kind.code)
 
 
 def test_an_engine_that_cannot_start_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
