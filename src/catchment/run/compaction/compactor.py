@@ -12,6 +12,7 @@ from catchment.errors import CatchmentError, EngineLost, LeaseHeld, RequestError
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
+from catchment.run.compaction.engine_loss import NoEngineLives
 from catchment.run.compaction.needs import Need, needs_of
 from catchment.run.compaction.postponed import Postponed
 from catchment.run.compaction.tidying import Tidying, tidying_of
@@ -217,6 +218,8 @@ class TableCompactor:
         self._tried[need.name] = _content(need.health)
         try:
             facts = self.lake.maintain(self.table, self._rewrite(need), by=self.by, dry_run=False)
+        except NoEngineLives:
+            raise
         except CatchmentError as error:  # also if it has cost several engines: the next one goes on with the others
             self._postpone(need)
             if not isinstance(error, RequestError):  # that is refused before anything is read

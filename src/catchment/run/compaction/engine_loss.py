@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
-from catchment.errors import EngineLost, EngineOutOfMemory, Retryable
+from catchment.errors import CatchmentError, EngineLost, EngineOutOfMemory, Retryable
 from catchment.plan.model import Dataset, Maintenance, Partition
 from catchment.project.model import Address
 from catchment.run.compaction.troubles import paragraph
@@ -18,10 +18,16 @@ from catchment.table_health import TableHealth
 
 MOST_ENGINES = 3
 """How many engines in a row one question may cost."""
+MOST_IN_A_ROW = 9
+"""How many engines in a row may be lost whatever they are asked; those that run out of memory say why themselves."""
 PAUSE_SECONDS = 2.0
 """Before the second engine; the pause doubles with each."""
 
 Answer = TypeVar("Answer")
+
+
+class NoEngineLives(EngineLost):
+    """Engines end whatever they are asked: the reason is not in the partition that they compact."""
 
 
 @dataclass
@@ -37,8 +43,10 @@ class EnduringLake:
     """Once it is set, no engine is replaced."""
     losses: int = 0
     """How many engines were lost."""
+    _in_a_row: int = 0
+    """How many of them since the last answer, apart from those that ran out of memory."""
     _lost: EngineLost | None = None
-    """The last of these losses."""
+    """The last of them."""
     _session: LakeSession | None = None
 
     def __enter__(self) -> EnduringLake:
@@ -72,15 +80,35 @@ class EnduringLake:
         while True:
             is_new, engines = self._session is None, engines + 1
             try:
-                return question(self._opened())
+                return self._answered(question)
             except EngineLost as lost:
-                self.__exit__(type(lost), lost, lost.__traceback__)
-                self.losses, self._lost = self.losses + 1, lost
+                self._lose(lost)
                 # A new engine that ran out of memory had done nothing else: the next one would end in the same way.
                 if engines == MOST_ENGINES or (is_new and isinstance(lost, EngineOutOfMemory)):
                     raise
                 self.tell(f"an engine is lost: {paragraph(lost)}")
                 self.stop.wait(PAUSE_SECONDS * 2 ** (engines - 1))
+
+    def _answered(self, question: Callable[[LakeSession], Answer]) -> Answer:
+        """The answer of the engine; an error is one too."""
+        try:
+            answer = question(self._opened())
+        except EngineLost:
+            raise
+        except CatchmentError:
+            self._in_a_row = 0
+            raise
+        self._in_a_row = 0
+        return answer
+
+    def _lose(self, lost: EngineLost) -> None:
+        """Leave an engine that is lost; raises `NoEngineLives` if that has happened too often."""
+        self.__exit__(type(lost), lost, lost.__traceback__)
+        self.losses, self._lost = self.losses + 1, lost
+        self._in_a_row += not isinstance(lost, EngineOutOfMemory)
+        if self._in_a_row >= MOST_IN_A_ROW:
+            message = f"{MOST_IN_A_ROW} engines in a row were lost, whatever they were asked. The last: {lost.message}"
+            raise NoEngineLives(message, code=lost.code, hint=lost.hint, detail=lost.detail) from lost
 
     def _opened(self) -> LakeSession:
         if self._session is None:

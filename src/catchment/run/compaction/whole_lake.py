@@ -21,7 +21,7 @@ from catchment.project.model import Address, Depot, Project
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, writers_waiting
 from catchment.run.compaction.compactor import LOOK_SECONDS, TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake
+from catchment.run.compaction.engine_loss import EnduringLake, NoEngineLives
 from catchment.run.compaction.needs import Need
 from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.run.engine_pool import Launch
@@ -253,6 +253,8 @@ class LakeUpkeep:
                 self._held.add(compactor.table.address)
                 self.tell(error.message)
             return False
+        except NoEngineLives:
+            raise
         except CatchmentError as error:
             compactor.done.failed += 1
             self._troubles.failed(compactor.table.address, error)

@@ -11,10 +11,11 @@ from catchment.errors import EngineLost, EngineOutOfMemory, RequestError, Retrya
 from catchment.plan.model import Partition, Rewrite
 from catchment.project.model import Address, Upkeep
 from catchment.run.compaction.compactor import TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake
+from catchment.run.compaction.engine_loss import EnduringLake, NoEngineLives
 from tests.unit.run.compaction.lakes import NOW, TABLE, FakeLake, part
 
 LOST = EngineLost("engine default was killed by SIGKILL", hint="read its log")
+FULL = EngineOutOfMemory("the engine ran out of memory")
 REWRITE = Rewrite(partitions=(Partition({"part": "a"}),))
 WHOLE = Address("lake", None, None, None)
 
@@ -122,17 +123,42 @@ def test_a_partition_that_costs_several_engines_has_failed_and_the_others_are_co
 
 
 def test_a_new_engine_that_runs_out_of_memory_is_not_followed_by_another_one(enduring: Enduring) -> None:
-    full = EngineOutOfMemory("the engine ran out of memory")
-    engines, lake = enduring(full)
+    engines, lake = enduring(FULL)
     with lake, pytest.raises(EngineOutOfMemory):
         lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
     assert engines.started == 1
-    engines, lake = enduring(None, full, full)
+    engines, lake = enduring(None, FULL, FULL)
     with lake:
         lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
         with pytest.raises(EngineOutOfMemory):  # the first of these two may have been worn out
             lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
     assert engines.started == 2
+
+
+def losing(times: int, lost: EngineLost) -> list[EngineLost]:
+    """So many losses of one kind, of engines that have done nothing else."""
+    return [lost] * times
+
+
+def test_engines_that_end_whatever_they_are_asked_end_the_compaction(enduring: Enduring) -> None:
+    engines, lake = enduring(*losing(100, LOST))
+    engines.lake.parts[TABLE.address] = [part(str(number), 6) for number in range(5)]
+    with pytest.raises(NoEngineLives) as ended:
+        compact(lake)
+    assert (engines.started, engines.lake.rewritten()) == (9, [])
+    assert (ended.value.code, ended.value.hint) == ("engine-lost", "read its log")
+
+
+@pytest.mark.parametrize("loss", [LOST, FULL])
+def test_engines_that_are_lost_now_and_then_or_for_want_of_memory_do_not_end_it(
+    enduring: Enduring, loss: EngineLost
+) -> None:
+    """Each answer is followed by two losses of the first kind, or nine partitions in a row cost what they may."""
+    of_one = [*losing(2, LOST), None] if loss is LOST else [FULL]
+    engines, lake = enduring(*of_one * 10)
+    engines.lake.parts[TABLE.address] = [part(str(number), 6) for number in range(11)]
+    done = compact(lake).done
+    assert (done.compactions, done.failed) == ((11, 0) if loss is LOST else (2, 9))
 
 
 def test_engines_that_cannot_live_end_the_compaction_with_their_error(enduring: Enduring) -> None:

@@ -13,6 +13,7 @@ from catchment.plan.model import Expire, Rewrite, RewriteManifests
 from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, dataset_of
+from catchment.run.compaction.engine_loss import NoEngineLives
 from catchment.run.compaction.whole_lake import LakeUpkeep
 from catchment.store import Store, open_store
 from tests.unit.run.compaction.lakes import NOW, FakeLake, part
@@ -265,6 +266,8 @@ def test_engines_that_cannot_live_end_it(project: Project, store: Store) -> None
     for unreadable in ({"dataos://lake:none": EngineLost("gone")}, {A: EngineLost("gone")}):
         with pytest.raises(EngineLost):
             upkeep(project, store, FakeLake({A: [part("a", 6)]}, unreadable=dict(unreadable))).once()
+    with pytest.raises(NoEngineLives):
+        upkeep(project, store, FakeLake({A: [part("a", 6)]}, trouble=NoEngineLives("gone"))).once()
 
 
 def test_a_partition_that_costs_its_engines_does_not_keep_the_others_from_being_compacted(
