@@ -61,7 +61,7 @@ def read(project: Project, what: What, address: Address) -> Mapping[str, Any]:
     try:
         return _reader(traits_of(dataset.format), project, depot).inspect(what, dataset)
     except JobError as error:
-        raise _request_error(error) from error
+        raise request_error(error) from error
 
 
 def health(project: Project, table: Dataset, small_file_bytes: int | None) -> TableHealth:
@@ -71,7 +71,7 @@ def health(project: Project, table: Dataset, small_file_bytes: int | None) -> Ta
     try:
         return reader.health(table, small_file_bytes, lambda: _compacted(project, table)).shortened()
     except JobError as error:
-        raise _request_error(error) from error
+        raise request_error(error) from error
 
 
 def asked_about(what: What, address: Address, project: Project) -> Dataset | None:
@@ -117,7 +117,7 @@ def _compacted(project: Project, table: Dataset) -> float | None:
         return store.activity.last_compaction(table.target)
 
 
-def _request_error(error: JobError) -> RequestError:
+def request_error(error: JobError) -> RequestError:
     """The error of whoever asked: no job has failed."""
     return RequestError(error.message, code=error.code, hint=error.hint, detail=error.detail)
 

@@ -33,7 +33,7 @@ from catchment.engine.protocol import (
     TryJobs,
     Work,
 )
-from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
+from catchment.errors import CatchmentError, EngineLost, JobError, RequestError, Retryable, SetupError
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance, Partition
@@ -54,6 +54,7 @@ QUESTION = "question"
 STOP_SECONDS = 5.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
+Kind = type[CatchmentError]
 _HEALTH = TypeAdapter(TableHealth)
 
 
@@ -161,8 +162,9 @@ class LakeSession:
         return self._facts(DropTable(self._next(), table, published, expected, dry_run))
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
-        """Look after a table, or look what that would mean."""
-        return self._facts(Maintain(self._next(), table, operation, by, dry_run))
+        """Look after a table, or look what that would mean; raises `JobError` if it fails at work."""
+        question = Maintain(self._next(), table, operation, by, dry_run)
+        return self._facts(question, failed=RequestError if dry_run else JobError)
 
     def health(
         self,
@@ -191,18 +193,19 @@ class LakeSession:
         """An id that no question has had: the engine may still be tidying up after the one before."""
         return f"{QUESTION}-{next(self._numbers)}"
 
-    def _facts(self, question: Work) -> Mapping[str, Any]:
+    def _facts(self, question: Work, *, failed: Kind = RequestError) -> Mapping[str, Any]:
         with self._replies.replies_to(question.attempt) as replies:
             self._process.send(question)
-            return self._await(replies, Facts).data
+            return self._await(replies, Facts, failed).data
 
-    def _await(self, replies: Replies, answer: type[Answer]) -> Answer:
+    def _await(self, replies: Replies, answer: type[Answer], failed: Kind = RequestError) -> Answer:
+        """The answer to a question; a failure of the work itself is an error of the kind `failed`."""
         while True:
             reply = replies.get()
             if isinstance(reply, answer):
                 return reply
             if isinstance(reply, Failed | EngineLost):
-                raise _error(reply, Redactor(self._project.secrets))
+                raise _error(reply, Redactor(self._project.secrets), failed)
             if isinstance(reply, Preparing):
                 self._tell(reply.message)
             elif isinstance(reply, Note) and reply.event == "warning":
@@ -256,12 +259,12 @@ def _log_directory(project: Project) -> Path:
     return Path(tempfile.mkdtemp(prefix="catchment-"))
 
 
-def _error(failure: Failed | EngineLost, redactor: Redactor) -> CatchmentError:
+def _error(failure: Failed | EngineLost, redactor: Redactor, failed: Kind) -> CatchmentError:
     if isinstance(failure, EngineLost):
-        kind: type[CatchmentError] = type(failure)
+        kind: Kind = type(failure)
     elif failure.retryable:
         kind = Retryable
     else:
-        kind = SetupError if failure.setup else RequestError
+        kind = SetupError if failure.setup else failed
     message, hint, detail = redactor.data([failure.message, failure.hint, failure.detail])
     return kind(message, code=failure.code, hint=hint, where=failure.where, detail=detail)

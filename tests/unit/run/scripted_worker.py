@@ -166,6 +166,8 @@ def answer(command: dict[str, Any]) -> None:
         head = {"attempt": attempt, "columns": ["a"], "types": ['"string"']}
         say("rows", **head, rows=[json.dumps([command["sql"]])], more=True)
         say("rows", **head, rows=[json.dumps([command["limit"]])])
+    elif command["kind"] == "maintain":
+        failed(attempt, command["by"])
     elif command["kind"] == "try-jobs":
         nothing: dict[str, Any] = {"reason": None, "error": None, "views": [], "outputs": []}
         jobs = [{**nothing, "name": job["name"], "sample": command["sample"]} for job in command["jobs"]]

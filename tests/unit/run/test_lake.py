@@ -10,10 +10,18 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import EngineLost, EngineOutOfMemory, RequestError, SetupError
-from catchment.plan.model import EnginePlan
+from catchment.errors import (
+    CatchmentError,
+    EngineLost,
+    EngineOutOfMemory,
+    JobError,
+    RequestError,
+    Retryable,
+    SetupError,
+)
+from catchment.plan.model import Dataset, EnginePlan, RewriteManifests
 from catchment.project.model import Catalog, Depot, Project, Settings
-from catchment.run import inspection, lake
+from catchment.run import inspection, lake, tables
 from catchment.run.engine_pool import Launch, Process
 from tests.unit.formats import choosy
 from tests.unit.formats.choosy import NEW, OLD
@@ -62,6 +70,31 @@ def test_whoever_asks_can_tell_how_the_engine_was_lost(project: Project, sql: st
     with pytest.raises(EngineLost) as caught:
         lake.query(project, sql, limit=None, launch=launch)
     assert (type(caught.value), caught.value.code) == (kind, kind.code)
+
+
+TABLE = Dataset("dataos://lake:raw/t", "lake", "iceberg", "raw", "t")
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_work", "in_advance"),
+    [("job", JobError, RequestError), ("setup", SetupError, SetupError), ("transient", Retryable, Retryable)],
+)
+def test_maintenance_that_fails_at_work_is_no_wrong_request(
+    project: Project, kind: str, at_work: type[CatchmentError], in_advance: type[CatchmentError]
+) -> None:
+    with lake.LakeSession(project, tables={"lake"}, launch=launch) as session:
+        for dry_run, expected in ((False, at_work), (True, in_advance)):
+            with pytest.raises(CatchmentError) as caught:
+                session.maintain(TABLE, RewriteManifests(), by=kind, dry_run=dry_run)
+            assert (type(caught.value), caught.value.code) == (expected, f"script-{kind}")
+
+
+def test_maintenance_by_hand_that_fails_is_reported_like_other_questions(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "who", lambda: "job")
+    with pytest.raises(RequestError):
+        tables.maintain(project, TABLE.address, RewriteManifests(), launch=launch)
 
 
 def test_an_engine_that_cannot_start_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from catchment.engine.launcher import BackgroundProcess
-from catchment.errors import LeaseHeld
+from catchment.errors import JobError, LeaseHeld
 from catchment.plan.datasets import upkeep_of
 from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.project.model import Project
@@ -19,6 +19,7 @@ from catchment.run.compaction.health import dataset_of as dataset_of
 from catchment.run.compaction.needs import Need
 from catchment.run.engine_pool import Launch
 from catchment.run.identity import owner
+from catchment.run.inspection import request_error
 from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store
 from catchment.store.holding import HeldLease
@@ -76,7 +77,10 @@ def compact(
 def rewrite_once(compactor: TableCompactor, rewrite: Rewrite, *, dry_run: bool) -> Mapping[str, Any]:
     """Rewrite what somebody asks for, and do what the table needs as a whole; returns the report."""
     found = compactor.measure()
-    facts = compactor.lake.maintain(compactor.table, rewrite, by=compactor.by, dry_run=dry_run)
+    try:
+        facts = compactor.lake.maintain(compactor.table, rewrite, by=compactor.by, dry_run=dry_run)
+    except JobError as error:
+        raise request_error(error) from error
     if dry_run:
         return {**facts, **asdict(compactor.tidying(found))}
     compactor.try_to_tidy(found, expire_now=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from catchment.errors import CatchmentError, EngineLost, LeaseHeld, RequestError, Retryable
+from catchment.errors import CatchmentError, EngineLost, LeaseHeld, RequestError, Retryable, SetupError
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
@@ -35,6 +35,8 @@ APPLY_DELETES = {"delete-file-threshold": "1", "remove-dangling-deletes": "true"
 NOT_MERGED, NOT_EXPIRED = "manifests are not merged", "snapshots are not expired"
 PROTECTED = "table-protected"
 """The code of the error for a table whose files have to stay; there is nothing wrong with its compaction."""
+NO_PERMISSION = "no-permission"
+"""The code of the error for the first file that may not be written."""
 
 
 class Lake(Protocol):
@@ -222,8 +224,7 @@ class TableCompactor:
             raise
         except CatchmentError as error:  # also if it has cost several engines: the next one goes on with the others
             self._postpone(need)
-            if not isinstance(error, RequestError):  # that is refused before anything is read
-                self.wasted_bytes += need.cost
+            self.wasted_bytes += 0 if _is_refusal(error) else need.cost
             if not isinstance(error, Retryable):
                 raise
             self.done.failed += 1
@@ -342,6 +343,11 @@ class TableCompactor:
 def _content(each: PartitionHealth) -> tuple[int, int, int]:
     """Data files, their bytes, and delete files: deletes come and go beside the same data files."""
     return each.files, each.bytes, each.delete_files
+
+
+def _is_refusal(error: CatchmentError) -> bool:
+    """Whether a compaction has failed before it had read anything worth counting."""
+    return isinstance(error, RequestError | SetupError) or error.code == NO_PERMISSION
 
 
 def _told(table: Dataset, need: Need, facts: Mapping[str, Any]) -> str:

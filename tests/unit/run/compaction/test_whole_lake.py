@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import CommitConflict, EngineLost, JobError, Position, RequestError
+from catchment.errors import CatchmentError, CommitConflict, EngineLost, JobError, Position, RequestError, SetupError
 from catchment.plan.model import Expire, Rewrite, RewriteManifests
 from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
 from catchment.run.compaction.budget import Budget
@@ -81,10 +81,12 @@ def test_the_budget_of_an_hour(project: Project, store: Store) -> None:
         (CommitConflict("overtaken"), 2),
         (JobError("broken"), 2),
         (RequestError("refused"), 9),  # before anything was read: as often as the growing pauses allow
+        (SetupError("refused"), 9),
+        (JobError("read-only", code="no-permission"), 9),
     ],
 )
 def test_what_was_read_in_vain_is_spent_too(
-    project: Project, store: Store, trouble: CommitConflict | JobError | RequestError, attempts: int
+    project: Project, store: Store, trouble: CatchmentError, attempts: int
 ) -> None:
     """Each attempt reads 60 bytes of the 100 that may be read in an hour."""
     lake, now = FakeLake({A: [part("a", 6)]}, trouble=trouble), [NOW]
