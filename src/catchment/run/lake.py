@@ -52,6 +52,7 @@ from catchment.table_health import TableHealth
 
 QUESTION = "question"
 STOP_SECONDS = 5.0
+DAY_SECONDS = 86400.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
 Kind = type[CatchmentError]
@@ -109,9 +110,10 @@ class LakeSession:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None or isinstance(error, GeneratorExit):  # whoever watches has seen enough
             self._process.stop(STOP_SECONDS)
-            shutil.rmtree(self._log_dir, ignore_errors=True)
         else:
-            self._process.kill()  # its log stays: it may have something to explain
+            self._process.kill()
+        if not isinstance(error, EngineLost):  # its log explains what has happened
+            shutil.rmtree(self._log_dir, ignore_errors=True)
         self._replies.deliver(EngineLost(f"engine {self._plan.key} was left before it had answered"))
 
     def query(self, sql: str, *, limit: int | None = None, published: bool = False, write: bool = False) -> QueryResult:
@@ -255,8 +257,17 @@ def _log_directory(project: Project) -> Path:
     if project.home.is_dir():
         with contextlib.suppress(OSError):
             private_files.make_directory(parent)
+            _prune(parent, time.time() - project.settings.keep_days * DAY_SECONDS)
             return Path(tempfile.mkdtemp(prefix="", dir=parent))
     return Path(tempfile.mkdtemp(prefix="catchment-"))
+
+
+def _prune(parent: Path, before: float) -> None:
+    """Remove the logs of engines that were lost so long ago."""
+    for place in parent.iterdir():
+        with contextlib.suppress(OSError):  # another process may remove it at the same time
+            if max(each.stat().st_mtime for each in (place, *place.iterdir())) < before:
+                shutil.rmtree(place)
 
 
 def _error(failure: Failed | EngineLost, redactor: Redactor, failed: Kind) -> CatchmentError:

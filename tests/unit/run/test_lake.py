@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -56,6 +57,37 @@ def test_a_question_that_was_answered_leaves_no_log(project: Project) -> None:
     project.home.mkdir()
     lake.query(project, "select 1", limit=None, launch=launch)
     assert list((project.home / "questions").iterdir()) == []
+
+
+def test_only_an_engine_that_was_lost_or_did_not_start_leaves_a_log(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.home.mkdir()
+    questions = project.home / "questions"
+    with pytest.raises(RequestError):
+        lake.query(project, "bad", limit=None, launch=launch)
+    with pytest.raises(KeyboardInterrupt), lake.LakeSession(project, launch=launch):
+        raise KeyboardInterrupt
+    assert list(questions.iterdir()) == []
+    with pytest.raises(EngineLost):
+        lake.query(project, "die", limit=None, launch=launch)
+    assert len(list(questions.iterdir())) == 1
+    monkeypatch.setenv("REFUSES", "setup")
+    with pytest.raises(SetupError):
+        lake.query(project, "select 1", limit=None, launch=launch)
+    assert len(list(questions.iterdir())) == 2
+
+
+def test_logs_of_engines_that_were_lost_long_ago_are_removed(project: Project) -> None:
+    old, recent = (project.home / "questions" / name for name in ("old", "recent"))
+    for place, days in ((old, 4), (recent, 2)):
+        place.mkdir(parents=True)
+        (place / "engine-default.log").write_text("the end\n")
+        for each in (place / "engine-default.log", place):
+            os.utime(each, (time.time() - days * 86400,) * 2)
+    kept = replace(project, settings=replace(project.settings, keep_days=3))
+    lake.query(kept, "select 1", limit=None, launch=launch)
+    assert list((project.home / "questions").iterdir()) == [recent]
 
 
 def test_a_query_that_fails_is_an_error_without_secrets(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
