@@ -14,8 +14,8 @@ from catchment.plan.datasets import upkeep_of
 from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.project.model import Project
 from catchment.run.compaction.compactor import Done, TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake
 from catchment.run.compaction.health import dataset_of as dataset_of
+from catchment.run.compaction.lake_engines import EnduringLake
 from catchment.run.compaction.needs import Need
 from catchment.run.engine_pool import Launch
 from catchment.run.identity import owner
@@ -90,6 +90,7 @@ def rewrite_once(compactor: TableCompactor, rewrite: Rewrite, *, dry_run: bool) 
 def look(project: Project, table: Dataset, tell: Tell, launch: Launch | None) -> tuple[TableHealth, tuple[Need, ...]]:
     """How well the files of a table serve its readers, and what it needs, by the answer of an engine."""
     with open_lake(project, table, tell, launch or BackgroundProcess.start, threading.Event()) as lake:
+        lake.project = None
         return TableCompactor(lake, table, upkeep_of(project, table), who()).look()
 
 
@@ -99,7 +100,9 @@ def open_lake(
     """Engines that can compact a dataset, one after the other."""
     depots = {table.depot}
     tables, files = (depots, ()) if table.is_table else ((), depots)
-    return EnduringLake(lambda: LakeSession(project, tables=tables, files=files, tell=tell, launch=launch), tell, stop)
+    return EnduringLake(
+        lambda: LakeSession(project, tables=tables, files=files, tell=tell, launch=launch), tell, stop, project
+    )
 
 
 @contextmanager

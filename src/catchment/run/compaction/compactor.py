@@ -12,7 +12,7 @@ from catchment.errors import CatchmentError, EngineLost, LeaseHeld, RequestError
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
-from catchment.run.compaction.engine_loss import NoEngineLives
+from catchment.run.compaction.lake_engines import NoEngineLives
 from catchment.run.compaction.needs import Need, needs_of
 from catchment.run.compaction.postponed import Postponed
 from catchment.run.compaction.tidying import Tidying, tidying_of

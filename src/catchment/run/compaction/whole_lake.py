@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from catchment.engine.launcher import BackgroundProcess
@@ -21,7 +22,7 @@ from catchment.project.model import Address, Depot, Project
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, writers_waiting
 from catchment.run.compaction.compactor import LOOK_SECONDS, TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake, NoEngineLives
+from catchment.run.compaction.lake_engines import EnduringLake, NoEngineLives
 from catchment.run.compaction.needs import Need
 from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.run.engine_pool import Launch
@@ -65,7 +66,8 @@ class Engines:
         # An engine knows the depots with tables from its start on; those of files are its own affair.
         key = engine if depots.holds_tables(depots.find(self.project, depot)) else f"{engine} {depot}"
         if key not in self._lakes:
-            self._lakes[key] = EnduringLake(lambda: self._session(engine, depot), self.tell, self.stop)
+            start = partial(self._session, engine, depot)
+            self._lakes[key] = EnduringLake(start, self.tell, self.stop, self.project)
             self.opened.enter_context(self._lakes[key])
         return self._lakes[key]
 

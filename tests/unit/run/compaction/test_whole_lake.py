@@ -13,7 +13,7 @@ from catchment.plan.model import Expire, Rewrite, RewriteManifests
 from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, dataset_of
-from catchment.run.compaction.engine_loss import NoEngineLives
+from catchment.run.compaction.lake_engines import NoEngineLives
 from catchment.run.compaction.whole_lake import LakeUpkeep
 from catchment.store import Store, open_store
 from tests.unit.run.compaction.lakes import NOW, FakeLake, part

@@ -11,7 +11,7 @@ from catchment.errors import EngineLost, EngineOutOfMemory, RequestError, Retrya
 from catchment.plan.model import Partition, Rewrite
 from catchment.project.model import Address, Upkeep
 from catchment.run.compaction.compactor import TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake, NoEngineLives
+from catchment.run.compaction.lake_engines import EnduringLake, NoEngineLives
 from tests.unit.run.compaction.lakes import NOW, TABLE, FakeLake, part
 
 LOST = EngineLost("engine default was killed by SIGKILL", hint="read its log")

@@ -1,16 +1,19 @@
-"""What a compaction does when it loses its engine: another one is started and asked the same."""
+"""The engines of a compaction: started when one is needed, ended when none is, and replaced when one is lost."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
 from catchment.errors import CatchmentError, EngineLost, EngineOutOfMemory, Retryable
+from catchment.formats.metadata_reading import NeedsEngine
 from catchment.plan.model import Dataset, Maintenance, Partition
-from catchment.project.model import Address
+from catchment.project.model import Address, Project
+from catchment.run import inspection
 from catchment.run.compaction.troubles import paragraph
 from catchment.run.inspection import Tell, What
 from catchment.run.lake import LakeSession
@@ -23,6 +26,9 @@ MOST_IN_A_ROW = 9
 PAUSE_SECONDS = 2.0
 """Before the second engine; the pause doubles with each."""
 
+IDLE_SECONDS = 600.0
+"""An engine that nothing was asked of for so long ends; the next question that needs one starts another."""
+
 Answer = TypeVar("Answer")
 
 
@@ -32,7 +38,7 @@ class NoEngineLives(EngineLost):
 
 @dataclass
 class EnduringLake:
-    """Sessions with the lake, from `with` to its end: the first question starts an engine, and a loss the next one.
+    """Sessions with the lake, from `with` to its end: a question that needs an engine starts it, and a loss the next.
 
     Whatever a compaction asks may be asked again: what an engine did before it was lost is found done.
     """
@@ -41,6 +47,8 @@ class EnduringLake:
     tell: Tell
     stop: threading.Event = field(default_factory=threading.Event)
     """Once it is set, no engine is replaced."""
+    project: Project | None = None
+    """Given if how tables are is read from their metadata; then engines answer only what cannot be read."""
     losses: int = 0
     """How many engines were lost."""
     _in_a_row: int = 0
@@ -48,6 +56,8 @@ class EnduringLake:
     _lost: EngineLost | None = None
     """The last of them."""
     _session: LakeSession | None = None
+    _needed: float = 0.0
+    """When the engine has last answered."""
 
     def __enter__(self) -> EnduringLake:
         return self
@@ -59,7 +69,10 @@ class EnduringLake:
 
     def inspect(self, what: What, address: Address) -> Mapping[str, Any]:
         """Facts about a depot (`tables`) or a table; raises `EngineLost` if it costs several engines."""
-        return self._ask(lambda session: session.inspect(what, address))
+        return self._read(
+            lambda project: inspection.read(project, what, address),
+            lambda session: session.inspect(what, address),
+        )
 
     def health(
         self,
@@ -69,11 +82,29 @@ class EnduringLake:
         wanted: Sequence[Partition] = (),
     ) -> TableHealth | None:
         """How well the files of a table serve its readers; raises `EngineLost` if it costs several engines."""
-        return self._ask(lambda session: session.health(table, small_file_bytes, known, wanted))
+
+        def read(project: Project) -> TableHealth | None:
+            if known is not None and inspection.head(project, table) == known:
+                return None
+            return inspection.health(project, table, small_file_bytes, wanted)
+
+        return self._read(read, lambda session: session.health(table, small_file_bytes, known, wanted))
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
         """Run one maintenance action; raises `EngineLost` if it costs several engines."""
         return self._ask(lambda session: session.maintain(table, operation, by=by, dry_run=dry_run))
+
+    def _read(self, read: Callable[[Project], Answer], question: Callable[[LakeSession], Answer]) -> Answer:
+        """The answer without an engine, or else that of one; an engine that was not needed for long ends meanwhile."""
+        if self.project is None:
+            return self._ask(question)
+        try:
+            answer = read(self.project)
+        except NeedsEngine:
+            return self._ask(question)
+        if self._session is not None and time.monotonic() - self._needed > IDLE_SECONDS:
+            self.__exit__(None, None, None)
+        return answer
 
     def _ask(self, question: Callable[[LakeSession], Answer]) -> Answer:
         engines = 0
@@ -96,9 +127,9 @@ class EnduringLake:
         except EngineLost:
             raise
         except CatchmentError:
-            self._in_a_row = 0
+            self._in_a_row, self._needed = 0, time.monotonic()
             raise
-        self._in_a_row = 0
+        self._in_a_row, self._needed = 0, time.monotonic()
         return answer
 
     def _lose(self, lost: EngineLost) -> None:
