@@ -16,7 +16,7 @@ from catchment.run.compaction.lake_engines import NoEngineLives
 from catchment.run.compaction.needs import Need, needs_of
 from catchment.run.compaction.postponed import Postponed
 from catchment.run.compaction.tidying import Tidying, tidying_of
-from catchment.run.compaction.troubles import paragraph
+from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.table_health import PartitionHealth, TableHealth
 
 LOOK_SECONDS = 10.0
@@ -32,9 +32,11 @@ WORTH_IT = {"min-input-files": "2"}
 """The thresholds decide that a partition is compacted; the format then need not hesitate any more."""
 APPLY_DELETES = {"delete-file-threshold": "1", "remove-dangling-deletes": "true"}
 """Rewrite the data files that deletes belong to, and remove those that belong to none any more."""
-NOT_MERGED, NOT_EXPIRED = "manifests are not merged", "snapshots are not expired"
+LOOK, NOT_MERGED, NOT_EXPIRED = "look", "manifests are not merged", "snapshots are not expired"
 PROTECTED = "table-protected"
 """The code of the error for a table whose files have to stay; there is nothing wrong with its compaction."""
+GONE = "table-not-found"
+"""The code of the error for a table that does not exist."""
 NO_PERMISSION = "no-permission"
 """The code of the error for the first file that may not be written."""
 
@@ -119,6 +121,10 @@ class TableCompactor:
     """Partitions whose last compaction failed, or left files over."""
     _untidied: Postponed = field(default_factory=Postponed)
     """What has failed for the table as a whole."""
+    _was_read: bool = False
+    """Whether the table could be looked at once."""
+    _troubles: Troubles = field(default_factory=Troubles)
+    """What keeps the table from being looked at."""
     _expired: float | None = None
     """When snapshots were last expired."""
     _manifests_left: int = 0
@@ -143,7 +149,7 @@ class TableCompactor:
         found = self.lake.health(self.table, limit, known, self.wanted) or self._last
         if found is None:
             raise AssertionError("a table is known from the first look on")
-        self._last = found
+        self._last, self._was_read = found, True
         return found
 
     def batch(self) -> Done:
@@ -170,18 +176,29 @@ class TableCompactor:
             self.tell(f"{self.table.address} {each} has no files: nothing to compact")
 
     def continuous(self, every: float = LOOK_SECONDS) -> Done:
-        """Follow the table until somebody stops it; partitions that are being written come later."""
+        """Follow the table until somebody stops it, or it is gone; partitions that are being written come later."""
         while not self.stop.is_set():
-            try:
-                worked = self._step()
-            except EngineLost:  # several in a row, and not because of one partition
-                raise
-            except Retryable as error:
-                self.tell(f"{self.table.address} is looked at again later: {paragraph(error)}")
-                worked = False
-            if not worked:
+            if not (self._untidied.is_due(LOOK, self.clock()) and self._tried_step()):
                 self.stop.wait(every)
         return self.done
+
+    def _tried_step(self) -> bool:
+        """A step; what keeps the table from being looked at is told once, unless it will never go away."""
+        try:
+            worked = self._step()
+        except (EngineLost, LeaseHeld):  # several engines in a row, and not because of one partition
+            raise
+        except CatchmentError as error:
+            if not isinstance(error, Retryable):
+                if not self._was_read or error.code == GONE:
+                    raise
+                self._untidied.failed(LOOK, self.clock())
+            if self._troubles.unreadable(self.table.address, error):
+                self.tell(f"{self.table.address} is looked at again later: {paragraph(error)}")
+            return False
+        self._untidied.succeeded(LOOK)
+        self._troubles.readable(self.table.address)
+        return worked
 
     def _step(self) -> bool:
         """Compact the partition that needs it most; False if there is none, or if it failed.

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
+from catchment.errors import RequestError
 from catchment.plan.model import Dataset, Partition
 from catchment.project.model import Address, Catalog, Depot, Engine, Project
 from catchment.run.compaction import lake_engines, whole_lake
 from catchment.run.compaction.compaction_job import compact
 from catchment.run.compaction.lake_engines import EnduringLake
 from catchment.table_health import TableHealth, table_health
+from tests.unit.run.compaction.lakes import NOW, compactor, part
+from tests.unit.run.compaction.lakes import TABLE as FAKE
+from tests.unit.run.compaction.lakes import lake_of as lake_of_parts
 
 ADDRESS = "dataos://lake:raw/t"
 TABLE = Dataset(ADDRESS, "lake", "iceberg", "raw", "t")
@@ -119,3 +124,48 @@ def test_where_there_is_nothing_to_compact_no_engine_is_started(project: Project
     assert (looked_after["address"], looked_after["compactions"]) == (ADDRESS, 0)
     shown = compact(replace(project, maintain={}), ADDRESS, dry_run=True, launch=no_engine)
     assert shown["partitions"] == []
+
+
+REFUSED = RequestError("the credentials are wrong", code="inspection-failed")
+GONE = RequestError("there is no such table", code="table-not-found")
+
+
+def test_continuous_outlives_what_keeps_it_from_looking_and_tells_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, told, looks, now = lake_of_parts(part("a")), list[str](), list[float](), [NOW]
+    work = compactor(lake, tell=told.append)
+    work.clock = lambda: now[0]
+
+    def pause(seconds: float) -> bool:
+        if lake.looks > len(looks):
+            looks.append(now[0])
+        now[0] += seconds
+        lake.unreadable = {FAKE.address: REFUSED} if now[0] < NOW + 200 else {}
+        lake.parts[FAKE.address] = [part("a", 6)]
+        lake.commits += 1
+        if lake.rewritten():
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    assert work.continuous().compactions == 1
+    assert [later - earlier for earlier, later in pairwise(looks[:6])] == [10, 10, 20, 40, 80]
+    [line] = [each for each in told if "inspection-failed" in each]
+    assert line == f"{FAKE.address} is looked at again later: error[inspection-failed]: the credentials are wrong"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_continuous_ends_if_it_never_could_look_or_the_table_is_gone(
+    monkeypatch: pytest.MonkeyPatch, *, first: bool
+) -> None:
+    lake = lake_of_parts(part("a"))
+    work = compactor(lake)
+    lake.unreadable = {FAKE.address: REFUSED} if first else {}
+
+    def pause(_: float) -> bool:
+        lake.unreadable = {FAKE.address: GONE}
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    with pytest.raises(RequestError) as ended:
+        work.continuous()
+    assert ended.value is (REFUSED if first else GONE)
