@@ -97,6 +97,8 @@ class LakeUpkeep:
     """Tables that exist and that cannot be looked after: no address can name them, for example."""
     _held: set[str] = field(default_factory=set)
     """Tables that somebody else compacts, which has been told."""
+    _waits: bool = False
+    """Whether something waits for the budget."""
     _rewritten_bytes: int = 0
     """Of all tables, also of those that are gone."""
 
@@ -126,10 +128,17 @@ class LakeUpkeep:
         """Compact one partition of each table that needs it, those with the most to do first; False if none does."""
         worked = False
         for compactor, need in self._ranked(once=once):
-            if self.stop.is_set() or self.budget.is_spent(self.clock()):
+            if self.stop.is_set() or self._waits_for_budget(once=once):
                 break
             worked |= self._compact(compactor, need, once=once)
         return worked
+
+    def _waits_for_budget(self, *, once: bool) -> bool:
+        """Whether what is due has to wait for the budget; that is told when it begins."""
+        waited, self._waits = self._waits, self.budget.is_spent(self.clock())
+        if self._waits and not (waited or once):
+            self.tell("the budget of this hour is spent; what is due waits for it")
+        return self._waits
 
     def tidy(self) -> None:
         """Merge the manifests and expire the snapshots of tables for which that is due."""

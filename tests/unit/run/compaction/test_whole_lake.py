@@ -75,6 +75,22 @@ def test_the_budget_of_an_hour(project: Project, store: Store) -> None:
     assert not Budget().is_spent(NOW)
 
 
+def test_that_continuous_waits_for_its_budget_is_told_once_each_time(project: Project, store: Store) -> None:
+    lake, told, now = FakeLake({A: [part("a1", 7), part("a2", 6)]}), list[str](), [NOW]
+    work = upkeep(project, store, lake, told, budget=10, clock=lambda: now[0])
+    work.find_tables()
+    for turns in (1, 2):
+        assert work.turn(once=False)
+        lake.parts[A], lake.commits = [part("a1", 7), part(f"a{turns}", 6)], lake.commits + 1
+        for _ in range(3):
+            assert not work.turn(once=False)
+        assert sum("budget" in line for line in told) == turns
+        now[0] += 3600
+    lake.parts[A], lake.commits = [], lake.commits + 1
+    work.turn(once=False)
+    assert sum("budget" in line for line in told) == 2, "nothing waits"
+
+
 @pytest.mark.parametrize(
     ("trouble", "attempts"),
     [
