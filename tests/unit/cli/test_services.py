@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from catchment import process_identity
 from catchment.cli import detaching
 from catchment.cli.program import program
 from catchment.run.services import control, processes
@@ -140,6 +142,18 @@ def test_a_service_that_does_not_end_is_not_waited_for_forever(
     answer = invoke("services", "stop", "busy", "-o", "json")
     assert (answer.exit_code, json.loads(answer.stdout)["error"]["code"]) == (1, "service-still-stopping")
     assert "status: stopping\n" in invoke("services", "show", "busy").stdout
+
+
+def test_only_somebody_who_stops_a_service_again_insists(
+    invoke: Invoke, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(root, "busy")
+    sent = list[int]()
+    monkeypatch.setattr(process_identity, "send", lambda _, number: sent.append(number))
+    monkeypatch.setattr(control, "STOP_SECONDS", 0.0)
+    for _ in range(2):
+        invoke("services", "stop", "busy")
+    assert sent == [signal.SIGTERM, signal.SIGINT]
 
 
 def test_what_does_not_run_cannot_be_stopped(invoke: Invoke, root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -130,7 +131,7 @@ def _check_place(record: ServiceRecord) -> None:
 def _stop(store: Store, record: ServiceRecord) -> ServiceReport:
     """Ask a service to stop and wait until it has ended; it may have ended meanwhile."""
     # First the signal: read in the metastore before, it would count as a second request, to stop at once.
-    process_identity.terminate(record.supervisor)
+    process_identity.send(record.supervisor, signal.SIGINT if record.status == "stopping" else signal.SIGTERM)
     store.services.request_stop(record)
     return _await_end(store, record.order.name)
 
