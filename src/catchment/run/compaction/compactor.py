@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from catchment.errors import CatchmentError, EngineLost, LeaseHeld, RequestError, Retryable, SetupError
+from catchment.errors import Cancelled, CatchmentError, EngineLost, LeaseHeld, RequestError, Retryable, SetupError
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
@@ -189,7 +189,7 @@ class TableCompactor:
         except (EngineLost, LeaseHeld):  # several engines in a row, and not because of one partition
             raise
         except CatchmentError as error:
-            if not isinstance(error, Retryable):
+            if not isinstance(error, Retryable | Cancelled):
                 if not self._was_read or error.code == GONE:
                     raise
                 self._untidied.failed(LOOK, self.clock())

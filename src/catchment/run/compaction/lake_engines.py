@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
-from catchment.errors import CatchmentError, EngineLost, EngineOutOfMemory, Retryable
+from catchment.errors import Cancelled, CatchmentError, EngineLost, EngineOutOfMemory, Retryable
 from catchment.formats.metadata_reading import NeedsEngine
 from catchment.plan.model import Dataset, Maintenance, Partition
 from catchment.project.model import Address, Project
@@ -28,6 +29,10 @@ PAUSE_SECONDS = 2.0
 
 IDLE_SECONDS = 600.0
 """An engine that nothing was asked of for so long ends; the next question that needs one starts another."""
+FINISH_SECONDS = 45.0
+"""How long what is under way may go on after the request to stop: `services stop` waits for a minute."""
+LOOK_SECONDS = 1.0
+"""How often it is looked whether that has passed."""
 
 Answer = TypeVar("Answer")
 
@@ -56,13 +61,24 @@ class EnduringLake:
     _lost: EngineLost | None = None
     """The last of them."""
     _session: LakeSession | None = None
+    _asked: LakeSession | None = None
+    """The session while it is asked something."""
     _needed: float = 0.0
     """When the engine has last answered."""
 
+    _left: threading.Event = field(default_factory=threading.Event)
+    """Set at the end of `with`."""
+
     def __enter__(self) -> EnduringLake:
+        threading.Thread(target=self._cancel_if_late, name="to stop", daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._left.set()
+        self._leave(kind, error, at)
+
+    def _leave(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """End the engine."""
         session, self._session = self._session, None
         if session is not None:
             session.__exit__(kind, error, at)
@@ -103,7 +119,7 @@ class EnduringLake:
         except NeedsEngine:
             return self._ask(question)
         if self._session is not None and time.monotonic() - self._needed > IDLE_SECONDS:
-            self.__exit__(None, None, None)
+            self._leave(None, None, None)
         return answer
 
     def _ask(self, question: Callable[[LakeSession], Answer]) -> Answer:
@@ -122,24 +138,42 @@ class EnduringLake:
 
     def _answered(self, question: Callable[[LakeSession], Answer]) -> Answer:
         """The answer of the engine; an error is one too."""
+        session = self._opened()
+        self._asked = session
         try:
-            answer = question(self._opened())
+            answer = question(session)
         except EngineLost:
             raise
-        except CatchmentError:
+        except CatchmentError as error:
             self._in_a_row, self._needed = 0, time.monotonic()
+            if error.code == Cancelled.code and self.stop.is_set():
+                raise Cancelled(error.message, hint="what was not finished is left for the next compaction") from error
             raise
+        finally:
+            self._asked = None
         self._in_a_row, self._needed = 0, time.monotonic()
         return answer
 
     def _lose(self, lost: EngineLost) -> None:
         """Leave an engine that is lost; raises `NoEngineLives` if that has happened too often."""
-        self.__exit__(type(lost), lost, lost.__traceback__)
+        self._leave(type(lost), lost, lost.__traceback__)
         self.losses, self._lost = self.losses + 1, lost
         self._in_a_row += not isinstance(lost, EngineOutOfMemory)
         if self._in_a_row >= MOST_IN_A_ROW:
             message = f"{MOST_IN_A_ROW} engines in a row were lost, whatever they were asked. The last: {lost.message}"
             raise NoEngineLives(message, code=lost.code, hint=lost.hint, detail=lost.detail) from lost
+
+    def _cancel_if_late(self) -> None:
+        """Cancel what has not ended long after somebody wanted it to stop."""
+        until, told = math.inf, False
+        while not self._left.wait(LOOK_SECONDS):
+            if self.stop.is_set():
+                until = min(until, time.monotonic() + FINISH_SECONDS)
+            if time.monotonic() >= until and (asked := self._asked):
+                if not told:
+                    self.tell(f"what has not ended {FINISH_SECONDS:.0f} s after the request to stop is cancelled")
+                told = True
+                asked.cancel()  # again and again: the engine may not have heard of the question yet
 
     def _opened(self) -> LakeSession:
         if self._session is None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import EngineLost, EngineOutOfMemory, RequestError, Retryable
+from catchment.errors import Cancelled, EngineLost, EngineOutOfMemory, JobError, RequestError, Retryable
 from catchment.plan.model import Partition, Rewrite
 from catchment.project.model import Address, Upkeep
+from catchment.run.compaction import lake_engines
 from catchment.run.compaction.compactor import TableCompactor
 from catchment.run.compaction.lake_engines import EnduringLake, NoEngineLives
 from tests.unit.run.compaction.lakes import NOW, TABLE, FakeLake, part
@@ -194,6 +195,41 @@ def test_once_it_is_stopped_no_question_starts_another_engine(enduring: Enduring
                 lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
             assert not isinstance(failed.value, EngineLost)
     assert engines.started == 1
+
+
+@pytest.mark.parametrize("asked", ["maintain", "health"])
+def test_what_takes_too_long_once_it_is_to_stop_is_cancelled(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setattr(lake_engines, "FINISH_SECONDS", 0.0)
+    monkeypatch.setattr(lake_engines, "LOOK_SECONDS", 0.01)
+    engines, told, cancelled = Engines(FakeLake({TABLE.address: [part("a", 6)]}), []), list[str](), threading.Event()
+    lake = EnduringLake(engines.open, told.append, threading.Event())
+
+    def endless(*_: Any, **__: Any) -> Any:
+        """Work that goes on until it is cancelled, and somebody who stops it meanwhile."""
+        lake.stop.set()
+        assert cancelled.wait(30)
+        raise JobError("the job was cancelled", code="cancelled")
+
+    monkeypatch.setattr(Engine, "cancel", lambda _: cancelled.set(), raising=False)
+    monkeypatch.setattr(Engine, asked, endless)
+    if asked == "maintain":
+        assert compact(lake).done.failed == 1
+    else:
+        with pytest.raises(Cancelled):
+            compact(lake)
+    assert engines.ended == [Cancelled if asked == "health" else None]
+    assert [line for line in told if "is cancelled" in line] == told[:1]
+
+
+def test_nobody_is_cancelled_who_is_not_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else may have cancelled what is asked, which is an error like others."""
+    engines = Engines(FakeLake({TABLE.address: [part("a", 6)]}), [])
+    lake = EnduringLake(engines.open, lambda _: None, threading.Event())
+    refused = RequestError("cancelled", code="cancelled")
+    engines.lake.unreadable = {TABLE.address: refused}
+    with lake, pytest.raises(RequestError) as raised:
+        lake.health(TABLE)
+    assert raised.value is refused
 
 
 def test_an_error_is_an_answer(enduring: Enduring) -> None:
