@@ -1,7 +1,7 @@
 """Writers beside a compaction: three engines write small appends to one table, and somebody merges the files, or not.
 
     .venv/bin/python bench/compaction.py --quick                    about six minutes, one round
-    .venv/bin/python bench/compaction.py --save docs/benchmarks/compaction.json
+    .venv/bin/python bench/compaction.py --save compaction.json
 
 Ways:
 - `none` never compacts.

@@ -1,7 +1,7 @@
 """One new month in 12, 60 and 240 months of orders: read incrementally, and by a full reload, side by side.
 
     .venv/bin/python bench/incremental.py --quick      a few minutes
-    .venv/bin/python bench/incremental.py --save docs/benchmarks/incremental.json
+    .venv/bin/python bench/incremental.py --save incremental.json
 
 Both ways run as jobs of one real engine, interleaved. `incremental` reads the last month through a window and
 overwrites it; `reload` reads everything and replaces the table. Rows read are Spark's own count, from its event

@@ -1,7 +1,7 @@
 """One and eight streams into one Iceberg table: through Catchment, and by Structured Streaming's own sink.
 
     .venv/bin/python bench/streaming.py --quick        about four minutes
-    .venv/bin/python bench/streaming.py --save docs/benchmarks/streaming.json
+    .venv/bin/python bench/streaming.py --save streaming.json
 
 `backlog`: every stream has its files already, one in each batch; the figure is batches per second, of all streams
 together. `paced`: a file for each stream at an interval; the figure is the time between the arrival of a file and the

@@ -40,6 +40,12 @@ def read_health(
     return _reader(plan, depot, dataset.format).health(dataset, small_file_bytes, compacted).shortened(wanted)
 
 
+def read_head(plan: EnginePlan, dataset: Dataset) -> str | None:
+    """The newest commit of a table without the engine of a plan."""
+    depot = next(each for each in plan.depots if each.name == dataset.depot)
+    return _reader(plan, depot, dataset.format).head(dataset)
+
+
 def check(answer: Callable[[], Facts], without_engine: Callable[[], Facts]) -> Facts:
     """The answer of an engine, which is that without one, too, unless others change the table in between."""
     found = answer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import subprocess
@@ -18,7 +19,6 @@ HERE = Path(__file__).parent
 MARK = ".catchment-demo"
 TODAY, YESTERDAY = "2026-03-02", "2026-03-01"
 PER_FILE, CORRECTIONS = 20, 50
-SECONDS = 60.0
 PATIENCE_SECONDS = 300.0
 """How long the streams, and then the compaction, may need to catch up at the end, on a busy machine."""
 TABLES = {"iceberg": "lakehouse.live.readings", "delta": "events.live.readings", "paimon": "pond.live.readings"}
@@ -77,10 +77,10 @@ def put(path: Path, rows: Sequence[dict[str, object]]) -> None:
     hidden.rename(path)
 
 
-def live(root: Path, project: catchment.Project) -> tuple[int, int]:
-    """Let readings arrive and nights pass for a minute; returns the numbers of files and of nights."""
+def live(root: Path, project: catchment.Project, seconds: float) -> tuple[int, int]:
+    """Let readings arrive and nights pass for so long; returns the numbers of files and of nights."""
     files = nights = 0
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         correct(root, nights)
         arrive(root, files)
@@ -123,12 +123,12 @@ def await_compactions(root: Path) -> dict[str, str | None]:
         time.sleep(1)
 
 
-def main(root: Path) -> int:
+def main(root: Path, seconds: float) -> int:
     """Let everything run beside each other, and compare; 1 if a number is wrong or a compaction is missing."""
     lay_out(root)
     project = catchment.open(root)
     with service(root, "day", "run", "day.yaml"), service(root, "compactor", "maintain"):
-        files, nights = live(root, project)
+        files, nights = live(root, project, seconds)
         rows, last = files * PER_FILE, float(nights - 1)
         expected = (rows, rows, CORRECTIONS, last, last)
         end = time.monotonic() + PATIENCE_SECONDS
@@ -160,4 +160,8 @@ def main(root: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-live")))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", nargs="?", type=Path, default=Path("demo-live"))
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long readings arrive (default: %(default)s)")
+    asked = parser.parse_args()
+    sys.exit(main(asked.directory, asked.seconds))

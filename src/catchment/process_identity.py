@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +40,11 @@ def is_gone(process: ProcessIdentity) -> bool:
     return is_here(process) and _born(process.pid) != process.born
 
 
-def terminate(process: ProcessIdentity) -> None:
-    """Send SIGTERM to the process if it is on this machine and alive."""
+def send(process: ProcessIdentity, number: int) -> None:
+    """Send a signal to the process if it is on this machine and alive."""
     if is_here(process) and not is_gone(process):
         with suppress(ProcessLookupError, PermissionError):  # owned by another user: the metastore asks it to stop
-            os.kill(process.pid, signal.SIGTERM)
+            os.kill(process.pid, number)
 
 
 def _machine() -> str | None:

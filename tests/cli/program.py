@@ -86,7 +86,12 @@ class Running:
 
     def family(self) -> dict[int, str]:
         """Every living process that this program started, itself included: pid -> command line."""
-        return {pid: _read(pid, "cmdline") for pid in _pids() if f"{MARK}={self.mark}" in _read(pid, "environ")}
+        return family(self.mark)
+
+
+def family(mark: str) -> dict[int, str]:
+    """Every living process whose environment has a mark: pid -> command line."""
+    return {pid: _read(pid, "cmdline") for pid in _pids() if f"{MARK}={mark}" in _read(pid, "environ")}
 
 
 def begin(*arguments: str | Path, cwd: Path, java: Host | None = None) -> Running:

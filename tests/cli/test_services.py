@@ -198,6 +198,36 @@ def test_a_signal_to_the_supervisor_and_a_request_in_the_metastore_are_a_clean_e
 
 
 @pytest.mark.slow
+def test_a_signal_to_every_process_of_a_service_at_once_is_a_clean_end(shop: Shop) -> None:
+    """As a machine sends it that shuts down. What is sealed is published, by an engine that is not killed."""
+    shop, mark = Shop(shop.root, {program.MARK: shop.root.name}), shop.root.name
+    (shop.root / "catchment.yaml").write_text(f"{projects.SETTINGS}settings: {{linger: 1h}}\n")
+    slow = (
+        "SELECT max(id) AS trip_id FROM range(0, 1000000000000000, 1, 1)"  # of one task: a core is left for the other
+    )
+    jobs = projects.job("fast", "SELECT trip_id FROM trips"), projects.job("slow", slow)
+    (shop.root / "both.yaml").write_text(projects.workflow("both", *jobs))
+    service = shop.data("run", "both.yaml", "--detach")
+    wait_until(lambda: "sealed" in states(shop), "a write is sealed", PATIENCE)
+    everybody = program.family(mark)
+    assert any("java" in command for command in everybody.values())
+    for pid in everybody:
+        os.kill(pid, signal.SIGTERM)
+    ended = shop.await_end(service["name"])
+    assert (ended["status"], ended["exit_code"]) == ("stopped", 130)
+    assert program.family(mark) == {}
+    (run,) = shop.data("runs")["runs"]
+    jobs_of_run = {job["name"]: job["status"] for job in shop.data("runs", run["run_id"])["jobs"]}
+    assert (run["status"], jobs_of_run) == ("cancelled", {"fast": "succeeded", "slow": "cancelled"})
+    assert shop.data("table", "show", "dataos://lakehouse:raw/trips")["rows"] == 20
+
+
+def states(shop: Shop) -> set[str]:
+    """The states of the unfinished writes of every table."""
+    return {write["state"] for table in shop.data("writers")["tables"] for write in table["writes"]}
+
+
+@pytest.mark.slow
 def test_a_command_that_dies_is_started_again_if_asked_for(shop: Shop) -> None:
     service = shop.detach("--restart", "on-failure")
     first = shop.child(service["name"])

@@ -16,7 +16,8 @@ import pytest
 from catchment.engine.protocol import Done, Facts, Failed
 from catchment.errors import EngineLost
 from catchment.plan.model import Dataset, JobPlan, Rewrite, RewriteManifests
-from catchment.project.model import Engine, Project, Thresholds, Upkeep
+from catchment.project.model import Depot, Engine, Project, Thresholds, Upkeep
+from catchment.run.compaction import lake_engines
 from catchment.run.compaction.compaction_job import compact
 from tests.concurrency.invariants import check
 from tests.concurrency.test_lost_engines import Launching
@@ -266,13 +267,48 @@ def test_a_compaction_whose_engine_is_killed_in_mid_write_goes_on_with_another_o
     target = delta_table(fresh, root)
     for mark, part in (("a", 0), ("b", 0), ("a", 1), ("b", 1)):
         elsewhere.run(put(target, mark, part, mode="append"))
-    upkeep = {target.address: Upkeep(Thresholds(small_files=2))}
-    engines = {"default": Engine("default", master="local[2]")}
-    depots = {target.depot: delta_depot(root)}
-    project = Project(tmp_path, None, elsewhere.plan.metastore, depots, engines, maintain=upkeep)
+    project = of_guests(elsewhere, target, delta_depot(root), tmp_path)
     launch, told = Launching(elsewhere, f"{point}:kill"), list[str]()
     done = compact(project, target.address, tell=told.append, launch=launch)
     assert (launch.started, done["failed"], done["compactions"]) == (2, 0, 2)
     assert any("error[engine-lost]" in line for line in told)
     assert elsewhere.health(target).files == 2
     assert marks(elsewhere, target) == [(0, "a", 3), (0, "b", 3), (1, "a", 3), (1, "b", 3)]
+
+
+@pytest.mark.slow
+def test_a_compaction_that_cannot_finish_soon_after_it_is_stopped_is_cancelled(
+    elsewhere: Host, filled: Filled, root: Path, tmp_path: Path, fresh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real engine, in a rewrite that waits for a merge which does not end."""
+    monkeypatch.setattr(lake_engines, "FINISH_SECONDS", 0.0)
+    monkeypatch.setattr(lake_engines, "LOOK_SECONDS", 0.05)
+    target = table(fresh)
+    for mark in ("a", "b"):
+        elsewhere.run(put(target, mark, 0, mode="append"))
+    before = elsewhere.health(target)
+    project = of_guests(elsewhere, target, lake_depot(root), tmp_path)
+    stop, told = Event(), list[str]()
+    merging_elsewhere = filled.store.leases.acquire(f"rows/{target.address}", "a merge", 600.0)
+    with ThreadPoolExecutor() as pool:
+        launch = Launching(elsewhere, "")
+        compacting = pool.submit(compact, project, target.address, stop=stop, tell=told.append, launch=launch)
+        until(lambda: target.target in filled.ledger.unfinished())
+        stop.set()
+        done = compacting.result(60)
+    assert (done["failed"], done["compactions"]) == (1, 0)
+    assert [("is cancelled" in line, "error[cancelled]" in line) for line in told[-2:]] == [
+        (True, False),
+        (False, True),
+    ]
+    assert filled.store.leases.holder(f"compact/{target.target}") is None
+    assert target.target not in filled.ledger.unfinished()
+    filled.store.leases.release(merging_elsewhere)
+    assert elsewhere.health(target) == before
+
+
+def of_guests(host: Host, target: Dataset, depot: Depot, place: Path) -> Project:
+    """A project that compacts a table as soon as it has two small files."""
+    upkeep = {target.address: Upkeep(Thresholds(small_files=2))}
+    engines = {"default": Engine("default", master="local[2]")}
+    return Project(place, None, host.plan.metastore, {target.depot: depot}, engines, maintain=upkeep)

@@ -26,7 +26,9 @@ def looked_at(
     assert both_ways.text(listed) == both_ways.text(engine.asked_alone("tables", place))
     assert place.address in [each["address"] for each in listed["tables"]]
     for limit in (None, 1500) if health else ():
-        assert both_ways.read_health(engine.plan, place, limit) == engine.health(place, limit)
+        found_health = engine.health(place, limit)
+        assert both_ways.read_health(engine.plan, place, limit) == found_health
+        assert both_ways.read_head(engine.plan, place) == found_health.head
     return found
 
 

@@ -43,14 +43,19 @@ def refused() -> RequestError:
 
 @contextmanager
 def stop_on_signal() -> Iterator[threading.Event]:
-    """An event that SIGINT or SIGTERM sets; the second signal raises KeyboardInterrupt."""
+    """An event that SIGINT or SIGTERM sets; a SIGINT after that raises KeyboardInterrupt.
+
+    A second SIGTERM insists on nothing: a machine that shuts down sends one to every process, and those that get it
+    pass it on.
+    """
     stop = threading.Event()
 
-    def handle(_: int, __: FrameType | None) -> None:
-        if stop.is_set():
+    def handle(number: int, _: FrameType | None) -> None:
+        if not stop.is_set():
+            stop.set()
+            click.echo("stopping (press again to stop at once)", err=True)
+        elif number == signal.SIGINT:
             raise KeyboardInterrupt
-        stop.set()
-        click.echo("stopping (press again to stop at once)", err=True)
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

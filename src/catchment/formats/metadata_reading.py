@@ -40,6 +40,10 @@ class MetadataReader(Protocol):
         """Answer one question about a table."""
         ...
 
+    def head(self, dataset: Dataset) -> str | None:
+        """The newest commit of a table, by the name that its health has it by; None if it has none."""
+        ...
+
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]
     ) -> TableHealth:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from catchment.errors import JobError
+from catchment.errors import RequestError
 from catchment.formats.epoch_days import date_text, days_of
 from catchment.plan.model import Dataset, Partition
 from catchment.timestamps import as_written
@@ -35,21 +35,21 @@ def check_partitions(dataset: Dataset, columns: Sequence[str], wanted: Sequence[
     """Raise unless each partition names every partition column, and nothing else."""
     for each in wanted:
         if not columns:
-            raise JobError(
+            raise RequestError(
                 f"{dataset.address} has no partitions, and {each} names one",
                 code="not-partitioned",
                 where=each.where,
                 hint="leave the partition out: the whole table is one",
             )
         if unknown := [name for name in each.values if name not in columns]:
-            raise JobError(
+            raise RequestError(
                 f"{dataset.address} is not partitioned by {', '.join(unknown)}",
                 code="unknown-partition-column",
                 where=each.where,
                 hint=f"its partition columns are {', '.join(columns)}",
             )
         if missing := [name for name in columns if name not in each.values]:
-            raise JobError(
+            raise RequestError(
                 f"{each} is not a partition of {dataset.address}: it does not say {', '.join(missing)}",
                 code="partition-incomplete",
                 where=each.where,
@@ -116,7 +116,7 @@ def _conditions(dataset: Dataset, columns: Sequence[PartitionColumn], wanted: Pa
         try:
             yield _condition(column, value)
         except ValueError as error:
-            raise JobError(
+            raise RequestError(
                 f"`{value}` is not a value of the partition column {column.name} of {dataset.address}, "
                 f"whose type is {column.type}",
                 code="partition-value-invalid",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from catchment.formats.traits import Traits
 from catchment.plan.datasets import of_input
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
-from catchment.plan.model import Dataset
+from catchment.plan.model import Dataset, Partition
 from catchment.project import depots
 from catchment.project.address import parse
 from catchment.project.model import Address, Depot, Project
@@ -61,17 +61,34 @@ def read(project: Project, what: What, address: Address) -> Mapping[str, Any]:
     try:
         return _reader(traits_of(dataset.format), project, depot).inspect(what, dataset)
     except JobError as error:
-        raise _request_error(error) from error
+        raise request_error(error) from error
 
 
-def health(project: Project, table: Dataset, small_file_bytes: int | None) -> TableHealth:
-    """How well the files of a dataset serve its readers; raises `NeedsEngine` if only an engine can tell."""
-    depot = depots.find(project, table.depot)
-    reader = _reader(traits_of(table.format), project, depot, files=not table.is_table)
+def health(
+    project: Project, table: Dataset, small_file_bytes: int | None, wanted: Sequence[Partition] = ()
+) -> TableHealth:
+    """How well the files of a dataset serve its readers; raises `NeedsEngine` if only an engine can tell.
+
+    Of very many partitions, those with the most to do are listed, and the wanted ones.
+    """
+    reader = _reader_of(project, table)
     try:
-        return reader.health(table, small_file_bytes, lambda: _compacted(project, table)).shortened()
+        return reader.health(table, small_file_bytes, lambda: _compacted(project, table)).shortened(wanted)
     except JobError as error:
-        raise _request_error(error) from error
+        raise request_error(error) from error
+
+
+def head(project: Project, table: Dataset) -> str | None:
+    """The newest commit of a dataset, None if it has none; raises `NeedsEngine` if only an engine can tell."""
+    try:
+        return _reader_of(project, table).head(table)
+    except JobError as error:
+        raise request_error(error) from error
+
+
+def _reader_of(project: Project, table: Dataset) -> MetadataReader:
+    depot = depots.find(project, table.depot)
+    return _reader(traits_of(table.format), project, depot, files=not table.is_table)
 
 
 def asked_about(what: What, address: Address, project: Project) -> Dataset | None:
@@ -117,7 +134,7 @@ def _compacted(project: Project, table: Dataset) -> float | None:
         return store.activity.last_compaction(table.target)
 
 
-def _request_error(error: JobError) -> RequestError:
+def request_error(error: JobError) -> RequestError:
     """The error of whoever asked: no job has failed."""
     return RequestError(error.message, code=error.code, hint=error.hint, detail=error.detail)
 

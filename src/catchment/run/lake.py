@@ -33,7 +33,7 @@ from catchment.engine.protocol import (
     TryJobs,
     Work,
 )
-from catchment.errors import CatchmentError, EngineLost, RequestError, Retryable, SetupError
+from catchment.errors import CatchmentError, EngineLost, JobError, RequestError, Retryable, SetupError
 from catchment.plan.engines import reading_engine
 from catchment.plan.fitting import choose_reader
 from catchment.plan.model import ChangePlan, Dataset, EnginePlan, JobPlan, Maintenance, Partition
@@ -52,8 +52,10 @@ from catchment.table_health import TableHealth
 
 QUESTION = "question"
 STOP_SECONDS = 5.0
+DAY_SECONDS = 86400.0
 
 Answer = TypeVar("Answer", Ready, Rows, Facts)
+Kind = type[CatchmentError]
 _HEALTH = TypeAdapter(TableHealth)
 
 
@@ -108,9 +110,10 @@ class LakeSession:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None or isinstance(error, GeneratorExit):  # whoever watches has seen enough
             self._process.stop(STOP_SECONDS)
-            shutil.rmtree(self._log_dir, ignore_errors=True)
         else:
-            self._process.kill()  # its log stays: it may have something to explain
+            self._process.kill()
+        if not isinstance(error, EngineLost):  # its log explains what has happened
+            shutil.rmtree(self._log_dir, ignore_errors=True)
         self._replies.deliver(EngineLost(f"engine {self._plan.key} was left before it had answered"))
 
     def query(self, sql: str, *, limit: int | None = None, published: bool = False, write: bool = False) -> QueryResult:
@@ -161,8 +164,9 @@ class LakeSession:
         return self._facts(DropTable(self._next(), table, published, expected, dry_run))
 
     def maintain(self, table: Dataset, operation: Maintenance, *, by: str, dry_run: bool) -> Mapping[str, Any]:
-        """Look after a table, or look what that would mean."""
-        return self._facts(Maintain(self._next(), table, operation, by, dry_run))
+        """Look after a table, or look what that would mean; raises `JobError` if it fails at work."""
+        question = Maintain(self._next(), table, operation, by, dry_run)
+        return self._facts(question, failed=RequestError if dry_run else JobError)
 
     def health(
         self,
@@ -191,18 +195,19 @@ class LakeSession:
         """An id that no question has had: the engine may still be tidying up after the one before."""
         return f"{QUESTION}-{next(self._numbers)}"
 
-    def _facts(self, question: Work) -> Mapping[str, Any]:
+    def _facts(self, question: Work, *, failed: Kind = RequestError) -> Mapping[str, Any]:
         with self._replies.replies_to(question.attempt) as replies:
             self._process.send(question)
-            return self._await(replies, Facts).data
+            return self._await(replies, Facts, failed).data
 
-    def _await(self, replies: Replies, answer: type[Answer]) -> Answer:
+    def _await(self, replies: Replies, answer: type[Answer], failed: Kind = RequestError) -> Answer:
+        """The answer to a question; a failure of the work itself is an error of the kind `failed`."""
         while True:
             reply = replies.get()
             if isinstance(reply, answer):
                 return reply
             if isinstance(reply, Failed | EngineLost):
-                raise _error(reply, Redactor(self._project.secrets))
+                raise _error(reply, Redactor(self._project.secrets), failed)
             if isinstance(reply, Preparing):
                 self._tell(reply.message)
             elif isinstance(reply, Note) and reply.event == "warning":
@@ -252,16 +257,25 @@ def _log_directory(project: Project) -> Path:
     if project.home.is_dir():
         with contextlib.suppress(OSError):
             private_files.make_directory(parent)
+            _prune(parent, time.time() - project.settings.keep_days * DAY_SECONDS)
             return Path(tempfile.mkdtemp(prefix="", dir=parent))
     return Path(tempfile.mkdtemp(prefix="catchment-"))
 
 
-def _error(failure: Failed | EngineLost, redactor: Redactor) -> CatchmentError:
+def _prune(parent: Path, before: float) -> None:
+    """Remove the logs of engines that were lost so long ago."""
+    for place in parent.iterdir():
+        with contextlib.suppress(OSError):  # another process may remove it at the same time
+            if max(each.stat().st_mtime for each in (place, *place.iterdir())) < before:
+                shutil.rmtree(place)
+
+
+def _error(failure: Failed | EngineLost, redactor: Redactor, failed: Kind) -> CatchmentError:
     if isinstance(failure, EngineLost):
-        kind: type[CatchmentError] = EngineLost
+        kind: Kind = type(failure)
     elif failure.retryable:
         kind = Retryable
     else:
-        kind = SetupError if failure.setup else RequestError
+        kind = SetupError if failure.setup else failed
     message, hint, detail = redactor.data([failure.message, failure.hint, failure.detail])
     return kind(message, code=failure.code, hint=hint, where=failure.where, detail=detail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from catchment.errors import RequestError
+from catchment.errors import JobError, RequestError
 from catchment.formats.registry import supporting, traits_of
 from catchment.plan.changes import of_change
 from catchment.plan.datasets import of_input
@@ -13,7 +13,7 @@ from catchment.plan.model import Maintenance
 from catchment.project import depots
 from catchment.project.model import Project
 from catchment.run.engine_pool import Launch
-from catchment.run.inspection import check_depot
+from catchment.run.inspection import check_depot, request_error
 from catchment.run.lake import LakeSession, Tell
 from catchment.spec.model import ChangeName
 from catchment.who import who
@@ -108,4 +108,7 @@ def maintain(
                 return looked
             if agree and not agree(looked):
                 return None
-        return reader.maintain(table, operation, by=who(), dry_run=False)
+        try:
+            return reader.maintain(table, operation, by=who(), dry_run=False)
+        except JobError as error:
+            raise request_error(error) from error

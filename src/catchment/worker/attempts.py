@@ -63,7 +63,7 @@ class Attempt:
         self.work = work
         self.client = client
         self.group = f"{client.number}/{work.attempt}"
-        """The group of its Spark jobs; two clients may have attempts of one name."""
+        """The group and the tag of its Spark jobs; two clients may have attempts of one name."""
         self.abandoned: float | None = None
         """Since when its client is gone."""
         self._start = start
@@ -109,7 +109,7 @@ class Attempt:
     def stop_if_cancelled(self, context: SparkContext) -> None:
         """If the attempt was cancelled, end the Spark jobs that it has started since."""
         if self._cancelled.is_set():
-            context.cancelJobGroup(self.group)
+            context.cancelJobsWithTag(self.group)
 
     def send_progress(self, context: SparkContext) -> None:
         """Report the progress of the attempt's Spark jobs."""
@@ -236,6 +236,9 @@ class Attempt:
     def _join_job_group(self, context: SparkContext) -> None:
         name = self.work.job.name if isinstance(self.work, RunJob) else self.work.kind
         context.setJobGroup(self.group, name, interruptOnCancel=True)
+        # Actions of formats may run in groups of their own, but they keep the tags. Threads are used again.
+        context.clearJobTags()
+        context.addJobTag(self.group)
         context.setLocalProperty("spark.scheduler.pool", name)
 
     def _to_catchment_error(self, error: Exception) -> CatchmentError:

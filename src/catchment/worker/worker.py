@@ -301,7 +301,8 @@ def _end_group() -> NoReturn:
 
 
 def main() -> None:
-    """Serve one launcher."""
+    """Serve one launcher, which alone says when to end: a machine that shuts down sends SIGTERM to every process."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Java inherits that
     os.environ["TZ"] = "UTC"  # Spark converts timestamps for Python to the time zone of the process
     time.tzset()
     worker = Worker(Channel.take_over(sys.stdin.buffer))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from catchment import process_identity
 from catchment.cli import detaching
 from catchment.cli.program import program
-from catchment.run.services import control
-from catchment.store import open_store
+from catchment.run.services import control, processes
+from catchment.store import Lease, open_store
 from catchment.store.services import ServiceOrder, SupervisorProcess, service_lease
 from tests.cli import projects
 
@@ -142,11 +144,44 @@ def test_a_service_that_does_not_end_is_not_waited_for_forever(
     assert "status: stopping\n" in invoke("services", "show", "busy").stdout
 
 
+def test_only_somebody_who_stops_a_service_again_insists(
+    invoke: Invoke, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(root, "busy")
+    sent = list[int]()
+    monkeypatch.setattr(process_identity, "send", lambda _, number: sent.append(number))
+    monkeypatch.setattr(control, "STOP_SECONDS", 0.0)
+    for _ in range(2):
+        invoke("services", "stop", "busy")
+    assert sent == [signal.SIGTERM, signal.SIGINT]
+
+
 def test_what_does_not_run_cannot_be_stopped(invoke: Invoke, root: Path) -> None:
     record(root, "dead", dead=True)
     assert invoke("services", "ls").stdout.splitlines()[-1].split()[:3] == ["dead", "schedule", "dead"]
     answer = invoke("services", "stop", "dead")
     assert (answer.exit_code, "error[service-not-running]" in answer.stderr) == (2, True)
+
+
+def test_a_service_that_ends_while_it_is_to_be_restarted_is_started_again(
+    invoke: Invoke, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(root, "ending")
+    (root / "gone").mkdir()
+    started = list[str]()
+
+    def end(_: SupervisorProcess) -> bool:
+        """It ends after it was found running, and before it is asked to stop."""
+        with open_store(METASTORE.format(root)) as store:
+            holder = store.leases.holder(service_lease("ending"))
+            assert holder
+            store.leases.release(Lease(service_lease("ending"), holder.owner, holder.fence))
+        return False
+
+    monkeypatch.setattr(processes, "is_elsewhere", end)
+    monkeypatch.setattr(control, "launch", lambda _, order: started.append(order.name))
+    answer = invoke("services", "restart", "ending")
+    assert (answer.exit_code, started) == (0, ["ending"])
 
 
 def test_logs_are_printed_with_the_older_one_first(invoke: Invoke, root: Path) -> None:

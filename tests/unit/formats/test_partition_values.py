@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.errors import JobError, Position
+from catchment.errors import Position, RequestError
 from catchment.formats.partition_values import PartitionColumn, literal, partition_condition
 from catchment.plan.model import Dataset, Partition
 
@@ -36,7 +36,7 @@ def test_the_source_of_a_transform_is_asked() -> None:
 )
 def test_partitions_that_cannot_be(columns: list[PartitionColumn], values: dict[str, str | None], code: str) -> None:
     where = Position("workflow.yaml", 3, 7)
-    with pytest.raises(JobError) as refused:
+    with pytest.raises(RequestError) as refused:
         partition_condition(TABLE, columns, [Partition(values, where)])
     assert (refused.value.code, refused.value.where) == (code, where)
     assert refused.value.hint

@@ -157,6 +157,8 @@ def answer(command: dict[str, Any]) -> None:
         failed(attempt, "job")
     elif command.get("sql") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif command.get("sql") == "exhaust":
+        os._exit(52)
     elif command.get("sql") == "hang" or command.get("depot", {}).get("name") == "hang":
         cancelled[attempt], published[attempt] = threading.Event(), threading.Event()
         threading.Thread(target=hang, args=(command,), daemon=True).start()
@@ -164,6 +166,8 @@ def answer(command: dict[str, Any]) -> None:
         head = {"attempt": attempt, "columns": ["a"], "types": ['"string"']}
         say("rows", **head, rows=[json.dumps([command["sql"]])], more=True)
         say("rows", **head, rows=[json.dumps([command["limit"]])])
+    elif command["kind"] == "maintain":
+        failed(attempt, command["by"])
     elif command["kind"] == "try-jobs":
         nothing: dict[str, Any] = {"reason": None, "error": None, "views": [], "outputs": []}
         jobs = [{**nothing, "name": job["name"], "sample": command["sample"]} for job in command["jobs"]]

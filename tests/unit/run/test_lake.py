@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -10,10 +11,18 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import RequestError, SetupError
-from catchment.plan.model import EnginePlan
+from catchment.errors import (
+    CatchmentError,
+    EngineLost,
+    EngineOutOfMemory,
+    JobError,
+    RequestError,
+    Retryable,
+    SetupError,
+)
+from catchment.plan.model import Dataset, EnginePlan, RewriteManifests
 from catchment.project.model import Catalog, Depot, Project, Settings
-from catchment.run import inspection, lake
+from catchment.run import inspection, lake, tables
 from catchment.run.engine_pool import Launch, Process
 from tests.unit.formats import choosy
 from tests.unit.formats.choosy import NEW, OLD
@@ -50,11 +59,74 @@ def test_a_question_that_was_answered_leaves_no_log(project: Project) -> None:
     assert list((project.home / "questions").iterdir()) == []
 
 
+def test_only_an_engine_that_was_lost_or_did_not_start_leaves_a_log(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.home.mkdir()
+    questions = project.home / "questions"
+    with pytest.raises(RequestError):
+        lake.query(project, "bad", limit=None, launch=launch)
+    with pytest.raises(KeyboardInterrupt), lake.LakeSession(project, launch=launch):
+        raise KeyboardInterrupt
+    assert list(questions.iterdir()) == []
+    with pytest.raises(EngineLost):
+        lake.query(project, "die", limit=None, launch=launch)
+    assert len(list(questions.iterdir())) == 1
+    monkeypatch.setenv("REFUSES", "setup")
+    with pytest.raises(SetupError):
+        lake.query(project, "select 1", limit=None, launch=launch)
+    assert len(list(questions.iterdir())) == 2
+
+
+def test_logs_of_engines_that_were_lost_long_ago_are_removed(project: Project) -> None:
+    old, recent = (project.home / "questions" / name for name in ("old", "recent"))
+    for place, days in ((old, 4), (recent, 2)):
+        place.mkdir(parents=True)
+        (place / "engine-default.log").write_text("the end\n")
+        for each in (place / "engine-default.log", place):
+            os.utime(each, (time.time() - days * 86400,) * 2)
+    kept = replace(project, settings=replace(project.settings, keep_days=3))
+    lake.query(kept, "select 1", limit=None, launch=launch)
+    assert list((project.home / "questions").iterdir()) == [recent]
+
+
 def test_a_query_that_fails_is_an_error_without_secrets(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAYS", "hunter22")
     with pytest.raises(RequestError) as caught:
         lake.query(project, "bad", limit=None, launch=launch)
     assert (caught.value.code, caught.value.message, caught.value.hint) == ("script-job", "it said no, ***", "mend it")
+
+
+@pytest.mark.parametrize(("sql", "kind"), [("die", EngineLost), ("exhaust", EngineOutOfMemory)])
+def test_whoever_asks_can_tell_how_the_engine_was_lost(project: Project, sql: str, kind: type[EngineLost]) -> None:
+    with pytest.raises(EngineLost) as caught:
+        lake.query(project, sql, limit=None, launch=launch)
+    assert (type(caught.value), caught.value.code) == (kind, kind.code)
+
+
+TABLE = Dataset("dataos://lake:raw/t", "lake", "iceberg", "raw", "t")
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_work", "in_advance"),
+    [("job", JobError, RequestError), ("setup", SetupError, SetupError), ("transient", Retryable, Retryable)],
+)
+def test_maintenance_that_fails_at_work_is_no_wrong_request(
+    project: Project, kind: str, at_work: type[CatchmentError], in_advance: type[CatchmentError]
+) -> None:
+    with lake.LakeSession(project, tables={"lake"}, launch=launch) as session:
+        for dry_run, expected in ((False, at_work), (True, in_advance)):
+            with pytest.raises(CatchmentError) as caught:
+                session.maintain(TABLE, RewriteManifests(), by=kind, dry_run=dry_run)
+            assert (type(caught.value), caught.value.code) == (expected, f"script-{kind}")
+
+
+def test_maintenance_by_hand_that_fails_is_reported_like_other_questions(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "who", lambda: "job")
+    with pytest.raises(RequestError):
+        tables.maintain(project, TABLE.address, RewriteManifests(), launch=launch)
 
 
 def test_an_engine_that_cannot_start_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from catchment.formats.s3_access import S3Access, of_hadoop
 from catchment.formats.store_files import LocalFiles, S3Files, StoreFiles, bucket_of, scheme_of
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
+from catchment.run_model import snapshot_name
 from catchment.table_health import PartitionHealth, TableHealth
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 LOG = "_delta_log"
 READ_AT_ONCE = 8
+MOST_FILES = 100_000
+"""The files of larger tables are counted by engines: Python is slow, and has all of them in its memory."""
 ATTEMPTS = {"connect_timeout": "5s", "timeout": "30s", "max_retries": "2"}
 """Short, because an engine is tried next, which waits longer."""
 COMMITTED_ELSEWHERE = frozenset({"coordinatedCommits-preview", "catalogManaged", "catalogOwned-preview"})
@@ -79,6 +83,10 @@ class DeltaReader:
             return {"files": files_facts(dataset, ((file.path, file.rows, file.bytes) for file in found))}
         totals = Totals(sum(file.rows or 0 for file in found), len(found), sum(file.bytes for file in found))
         return table_facts(dataset, table.state(), totals, len(table.versions))
+
+    def head(self, dataset: Dataset) -> str | None:
+        """The newest version."""
+        return snapshot_name(self._table(dataset).table.version())
 
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]
@@ -147,9 +155,11 @@ class LoggedTable:
         schema = str(self.table.schema().to_json())
         return TableState(self.table.version(), protocol.min_writer_version, schema, columns, self.properties)
 
-    def files(self) -> list[DataFile]:
-        """The data files of the newest version."""
+    def files(self, most: float = math.inf) -> list[DataFile]:
+        """The data files of the newest version; raises `NeedsEngine` if there are more than so many."""
         found = self.table.get_add_actions(flatten=False)
+        if found.num_rows > most:
+            raise NeedsEngine(f"the table has {found.num_rows:,} files")
         columns: dict[str, list[Any]] = {
             name: list(found.column(name).to_pylist()) for name in found.column_names if name in _OF_FILES
         }
@@ -167,7 +177,7 @@ class LoggedTable:
             raise NeedsEngine("delta-rs does not count deletion vectors")
         by_values: dict[tuple[str | None, ...], list[DataFile]] = {}
         names = self.table.metadata().partition_columns
-        for file in self.files():
+        for file in self.files(MOST_FILES):
             by_values.setdefault(tuple(_text(file.partition[name]) for name in names), []).append(file)
         for values, files in by_values.items():
             small = [file.bytes for file in files if file.bytes < limit]

@@ -37,6 +37,10 @@ class FilesReader:
         """Not supported for plain files."""
         raise NeedsEngine("files answer no questions")
 
+    def head(self, dataset: Dataset) -> str | None:
+        """Plain files have no commits."""
+        return None
+
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]
     ) -> TableHealth:

@@ -18,6 +18,9 @@ from catchment.formats.metadata_reading import NeedsEngine
 from catchment.formats.store_files import StoreFiles
 
 READ_AT_ONCE = 8
+MOST_BYTES = 16 * 2**20
+"""Manifests of more bytes than this, of some 100,000 files, are left to engines: Python is slow, and has it all in its
+memory."""
 
 
 def files(metadata: Metadata, store: StoreFiles) -> list[Facts]:
@@ -29,6 +32,8 @@ def files(metadata: Metadata, store: StoreFiles) -> list[Facts]:
 def partitions(metadata: Metadata, store: StoreFiles, limit: int) -> tuple[int, list[PartitionFiles]]:
     """The number of manifests, and totals of the live files by partition; files below `limit` count as small."""
     manifests = _manifests(metadata, store)
+    if (size := sum(each.manifest_length for each in manifests)) > MOST_BYTES:
+        raise NeedsEngine(f"the manifests of the table have {size:,} bytes")
     specs = {each["spec-id"]: each["fields"] for each in metadata["partition-specs"]}
     found: dict[tuple[int, tuple[Any, ...]], list[ManifestEntry]] = {}
     for manifest, entry in _entries(manifests, store):

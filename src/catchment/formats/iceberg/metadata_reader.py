@@ -31,6 +31,7 @@ from catchment.formats.s3_access import of_hadoop, of_iceberg
 from catchment.formats.store_files import S3_SCHEMES, LocalFiles, S3Files, StoreFiles, bucket_of, scheme_of
 from catchment.plan.model import Dataset
 from catchment.project.model import Depot
+from catchment.run_model import snapshot_name
 from catchment.table_health import TableHealth
 
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -137,6 +138,11 @@ class IcebergReader:
 
             return {"files": manifest_reading.files(metadata, files)}
         return table_facts(dataset.address, metadata)
+
+    def head(self, dataset: Dataset) -> str | None:
+        """The current snapshot."""
+        found, files = self._find(dataset)
+        return snapshot_name(snapshots.current(found.metadata or _metadata(files, found.location)))
 
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]

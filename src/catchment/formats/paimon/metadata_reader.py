@@ -62,6 +62,10 @@ class PaimonReader:
             raise NeedsEngine(f"only engines read the {what} of Paimon tables")
         return {"snapshots": [snapshot_facts(each) for each in self._snapshots(dataset)]}
 
+    def head(self, dataset: Dataset) -> str | None:
+        """Not supported: only engines read what comes next, the health of the table."""
+        raise NeedsEngine("only engines read the files of Paimon tables")
+
     def health(
         self, dataset: Dataset, small_file_bytes: int | None, compacted: Callable[[], float | None]
     ) -> TableHealth:

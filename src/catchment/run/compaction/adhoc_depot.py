@@ -10,6 +10,7 @@ from pathlib import Path
 
 from catchment.errors import Diagnostic, RequestError, Severity
 from catchment.formats.registry import all_traits
+from catchment.formats.store_files import S3_SCHEMES
 from catchment.formats.traits import Traits
 from catchment.project.address import parse
 from catchment.project.model import Address, Catalog, Depot, Project
@@ -57,7 +58,13 @@ def secrets_in(conf: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_at(depot: Depot, traits: Traits, location: str) -> bool:
-    return depot.kind == traits.name and depot.location.rstrip("/") == location.rstrip("/")
+    return depot.kind == traits.name and _place(depot.location) == _place(location)
+
+
+def _place(location: str) -> str:
+    """A location in one spelling: `s3` and `s3n` are other names of `s3a`."""
+    scheme, mark, rest = location.rstrip("/").partition("://")
+    return f"s3a://{rest}" if mark and scheme in S3_SCHEMES else location.rstrip("/")
 
 
 def _depot(name: str, traits: Traits, location: str, conf: Mapping[str, str]) -> Depot:

@@ -9,16 +9,17 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from catchment.engine.launcher import BackgroundProcess
-from catchment.errors import LeaseHeld
+from catchment.errors import JobError, LeaseHeld
 from catchment.plan.datasets import upkeep_of
 from catchment.plan.model import Dataset, Partition, Rewrite
 from catchment.project.model import Project
 from catchment.run.compaction.compactor import Done, TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake
 from catchment.run.compaction.health import dataset_of as dataset_of
+from catchment.run.compaction.lake_engines import EnduringLake
 from catchment.run.compaction.needs import Need
 from catchment.run.engine_pool import Launch
 from catchment.run.identity import owner
+from catchment.run.inspection import request_error
 from catchment.run.lake import LakeSession, Tell
 from catchment.store import Store, open_store
 from catchment.store.holding import HeldLease
@@ -76,7 +77,10 @@ def compact(
 def rewrite_once(compactor: TableCompactor, rewrite: Rewrite, *, dry_run: bool) -> Mapping[str, Any]:
     """Rewrite what somebody asks for, and do what the table needs as a whole; returns the report."""
     found = compactor.measure()
-    facts = compactor.lake.maintain(compactor.table, rewrite, by=compactor.by, dry_run=dry_run)
+    try:
+        facts = compactor.lake.maintain(compactor.table, rewrite, by=compactor.by, dry_run=dry_run)
+    except JobError as error:
+        raise request_error(error) from error
     if dry_run:
         return {**facts, **asdict(compactor.tidying(found))}
     compactor.try_to_tidy(found, expire_now=True)
@@ -86,6 +90,7 @@ def rewrite_once(compactor: TableCompactor, rewrite: Rewrite, *, dry_run: bool) 
 def look(project: Project, table: Dataset, tell: Tell, launch: Launch | None) -> tuple[TableHealth, tuple[Need, ...]]:
     """How well the files of a table serve its readers, and what it needs, by the answer of an engine."""
     with open_lake(project, table, tell, launch or BackgroundProcess.start, threading.Event()) as lake:
+        lake.project = None
         return TableCompactor(lake, table, upkeep_of(project, table), who()).look()
 
 
@@ -95,7 +100,9 @@ def open_lake(
     """Engines that can compact a dataset, one after the other."""
     depots = {table.depot}
     tables, files = (depots, ()) if table.is_table else ((), depots)
-    return EnduringLake(lambda: LakeSession(project, tables=tables, files=files, tell=tell, launch=launch), tell, stop)
+    return EnduringLake(
+        lambda: LakeSession(project, tables=tables, files=files, tell=tell, launch=launch), tell, stop, project
+    )
 
 
 @contextmanager

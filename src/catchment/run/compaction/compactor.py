@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from catchment.errors import CatchmentError, EngineLost, LeaseHeld, RequestError, Retryable
+from catchment.errors import Cancelled, CatchmentError, EngineLost, LeaseHeld, RequestError, Retryable, SetupError
 from catchment.formats.registry import traits_of
 from catchment.plan.model import Dataset, Expire, Maintenance, Partition, Rewrite, RewriteManifests
 from catchment.project.model import Upkeep
+from catchment.run.compaction.lake_engines import NoEngineLives
 from catchment.run.compaction.needs import Need, needs_of
 from catchment.run.compaction.postponed import Postponed
 from catchment.run.compaction.tidying import Tidying, tidying_of
-from catchment.run.compaction.troubles import paragraph
+from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.table_health import PartitionHealth, TableHealth
 
 LOOK_SECONDS = 10.0
@@ -31,9 +32,13 @@ WORTH_IT = {"min-input-files": "2"}
 """The thresholds decide that a partition is compacted; the format then need not hesitate any more."""
 APPLY_DELETES = {"delete-file-threshold": "1", "remove-dangling-deletes": "true"}
 """Rewrite the data files that deletes belong to, and remove those that belong to none any more."""
-NOT_MERGED, NOT_EXPIRED = "manifests are not merged", "snapshots are not expired"
+LOOK, NOT_MERGED, NOT_EXPIRED = "look", "manifests are not merged", "snapshots are not expired"
 PROTECTED = "table-protected"
 """The code of the error for a table whose files have to stay; there is nothing wrong with its compaction."""
+GONE = "table-not-found"
+"""The code of the error for a table that does not exist."""
+NO_PERMISSION = "no-permission"
+"""The code of the error for the first file that may not be written."""
 
 
 class Lake(Protocol):
@@ -85,7 +90,8 @@ class Task:
 
     failure: str
     """What to say if it fails."""
-    run: Callable[[], None]
+    run: Callable[[], bool]
+    """Does it; False if others were quicker, so that it comes again."""
 
 
 @dataclass
@@ -115,6 +121,10 @@ class TableCompactor:
     """Partitions whose last compaction failed, or left files over."""
     _untidied: Postponed = field(default_factory=Postponed)
     """What has failed for the table as a whole."""
+    _was_read: bool = False
+    """Whether the table could be looked at once."""
+    _troubles: Troubles = field(default_factory=Troubles)
+    """What keeps the table from being looked at."""
     _expired: float | None = None
     """When snapshots were last expired."""
     _manifests_left: int = 0
@@ -139,7 +149,7 @@ class TableCompactor:
         found = self.lake.health(self.table, limit, known, self.wanted) or self._last
         if found is None:
             raise AssertionError("a table is known from the first look on")
-        self._last = found
+        self._last, self._was_read = found, True
         return found
 
     def batch(self) -> Done:
@@ -153,8 +163,9 @@ class TableCompactor:
                     break
                 done.add(need.name)  # once: whatever comes meanwhile is for the next compaction
             self.forget()
-            found, later = self.look()
-            needs = tuple(need for need in later if need.name not in done)
+            if not self.stop.is_set():
+                found, later = self.look()
+                needs = tuple(need for need in later if need.name not in done)
         self.try_to_tidy(found, expire_now=True)
         return self.done
 
@@ -165,18 +176,29 @@ class TableCompactor:
             self.tell(f"{self.table.address} {each} has no files: nothing to compact")
 
     def continuous(self, every: float = LOOK_SECONDS) -> Done:
-        """Follow the table until somebody stops it; partitions that are being written come later."""
+        """Follow the table until somebody stops it, or it is gone; partitions that are being written come later."""
         while not self.stop.is_set():
-            try:
-                worked = self._step()
-            except EngineLost:  # several in a row, and not because of one partition
-                raise
-            except Retryable as error:
-                self.tell(f"{self.table.address} is looked at again later: {paragraph(error)}")
-                worked = False
-            if not worked:
+            if not (self._untidied.is_due(LOOK, self.clock()) and self._tried_step()):
                 self.stop.wait(every)
         return self.done
+
+    def _tried_step(self) -> bool:
+        """A step; what keeps the table from being looked at is told once, unless it will never go away."""
+        try:
+            worked = self._step()
+        except (EngineLost, LeaseHeld):  # several engines in a row, and not because of one partition
+            raise
+        except CatchmentError as error:
+            if not isinstance(error, Retryable | Cancelled):
+                if not self._was_read or error.code == GONE:
+                    raise
+                self._untidied.failed(LOOK, self.clock())
+            if self._troubles.unreadable(self.table.address, error):
+                self.tell(f"{self.table.address} is looked at again later: {paragraph(error)}")
+            return False
+        self._untidied.succeeded(LOOK)
+        self._troubles.readable(self.table.address)
+        return worked
 
     def _step(self) -> bool:
         """Compact the partition that needs it most; False if there is none, or if it failed.
@@ -215,10 +237,11 @@ class TableCompactor:
         self._tried[need.name] = _content(need.health)
         try:
             facts = self.lake.maintain(self.table, self._rewrite(need), by=self.by, dry_run=False)
+        except NoEngineLives:
+            raise
         except CatchmentError as error:  # also if it has cost several engines: the next one goes on with the others
             self._postpone(need)
-            if not isinstance(error, RequestError):  # that is refused before anything is read
-                self.wasted_bytes += need.cost
+            self.wasted_bytes += 0 if _is_refusal(error) else need.cost
             if not isinstance(error, Retryable):
                 raise
             self.done.failed += 1
@@ -251,12 +274,14 @@ class TableCompactor:
 
     def tidy(self, task: Task) -> None:
         """Do something for the table as a whole; what fails is raised, and comes again after a pause that grows."""
+        is_done = False
         try:
-            task.run()
-        except CatchmentError:
-            self._untidied.failed(task.failure, self.clock())
-            raise
-        self._untidied.succeeded(task.failure)
+            is_done = task.run()
+        finally:
+            if is_done:
+                self._untidied.succeeded(task.failure)
+            else:
+                self._untidied.failed(task.failure, self.clock())
 
     def try_to_tidy(self, found: TableHealth, *, expire_now: bool) -> None:
         """Do everything for the table as a whole until it is stopped; what fails is told and keeps nothing else."""
@@ -275,21 +300,24 @@ class TableCompactor:
         """What there is to do for the table as a whole."""
         return tidying_of(self.table, found, self.upkeep, self._manifests_left)
 
-    def _merge_manifests(self, found: TableHealth) -> None:
+    def _merge_manifests(self, found: TableHealth) -> bool:
         """Merge manifests; if others are quicker, that is left to the next compaction."""
         self.yield_to_writers()
         self.check()
         try:
             facts = self.lake.maintain(self.table, RewriteManifests(), by=self.by, dry_run=False)
+        except EngineLost:
+            raise
         except Retryable as error:
             self.tell(f"{self.table.address}: the next compaction merges its manifests: {paragraph(error)}")
-            return
+            return False
         gone, new = int(facts.get("rewritten_manifests", 0)), int(facts.get("added_manifests", 0))
         self._manifests_left = (found.manifests or 0) - gone + new
         self.forget()
         self.tell(f"{self.table.address}: {gone} manifests became {new}")
+        return True
 
-    def _expire(self) -> None:
+    def _expire(self) -> bool:
         """Expire snapshots; what others still need stays."""
         self.check()
         now, retention = self.clock(), self.upkeep.retention
@@ -301,7 +329,7 @@ class TableCompactor:
                 raise
             self._expired = now
             self.tell(f"{self.table.address} keeps its snapshots: {paragraph(error)}")
-            return
+            return True
         self._expired = now
         gone, files = len(facts.get("snapshots", ())), int(facts.get("removed_files", 0))
         self.done.expired += gone
@@ -309,6 +337,7 @@ class TableCompactor:
             self.tell(f"{self.table.address}: {gone} snapshots expired")
         elif files:
             self.tell(f"{self.table.address}: {files} old files removed")
+        return True
 
     def forget(self) -> None:
         """Look at the table anew next time, whatever its newest commit is."""
@@ -331,6 +360,11 @@ class TableCompactor:
 def _content(each: PartitionHealth) -> tuple[int, int, int]:
     """Data files, their bytes, and delete files: deletes come and go beside the same data files."""
     return each.files, each.bytes, each.delete_files
+
+
+def _is_refusal(error: CatchmentError) -> bool:
+    """Whether a compaction has failed before it had read anything worth counting."""
+    return isinstance(error, RequestError | SetupError) or error.code == NO_PERMISSION
 
 
 def _told(table: Dataset, need: Need, facts: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from catchment.engine.launcher import BackgroundProcess
@@ -21,7 +22,7 @@ from catchment.project.model import Address, Depot, Project
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, writers_waiting
 from catchment.run.compaction.compactor import LOOK_SECONDS, TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake
+from catchment.run.compaction.lake_engines import EnduringLake, NoEngineLives
 from catchment.run.compaction.needs import Need
 from catchment.run.compaction.troubles import Troubles, paragraph
 from catchment.run.engine_pool import Launch
@@ -65,7 +66,8 @@ class Engines:
         # An engine knows the depots with tables from its start on; those of files are its own affair.
         key = engine if depots.holds_tables(depots.find(self.project, depot)) else f"{engine} {depot}"
         if key not in self._lakes:
-            self._lakes[key] = EnduringLake(lambda: self._session(engine, depot), self.tell, self.stop)
+            start = partial(self._session, engine, depot)
+            self._lakes[key] = EnduringLake(start, self.tell, self.stop, self.project)
             self.opened.enter_context(self._lakes[key])
         return self._lakes[key]
 
@@ -95,6 +97,8 @@ class LakeUpkeep:
     """Tables that exist and that cannot be looked after: no address can name them, for example."""
     _held: set[str] = field(default_factory=set)
     """Tables that somebody else compacts, which has been told."""
+    _waits: bool = False
+    """Whether something waits for the budget."""
     _rewritten_bytes: int = 0
     """Of all tables, also of those that are gone."""
 
@@ -124,10 +128,17 @@ class LakeUpkeep:
         """Compact one partition of each table that needs it, those with the most to do first; False if none does."""
         worked = False
         for compactor, need in self._ranked(once=once):
-            if self.stop.is_set() or self.budget.is_spent(self.clock()):
+            if self.stop.is_set() or self._waits_for_budget(once=once):
                 break
             worked |= self._compact(compactor, need, once=once)
         return worked
+
+    def _waits_for_budget(self, *, once: bool) -> bool:
+        """Whether what is due has to wait for the budget; that is told when it begins."""
+        waited, self._waits = self._waits, self.budget.is_spent(self.clock())
+        if self._waits and not (waited or once):
+            self.tell("the budget of this hour is spent; what is due waits for it")
+        return self._waits
 
     def tidy(self) -> None:
         """Merge the manifests and expire the snapshots of tables for which that is due."""
@@ -253,6 +264,8 @@ class LakeUpkeep:
                 self._held.add(compactor.table.address)
                 self.tell(error.message)
             return False
+        except NoEngineLives:
+            raise
         except CatchmentError as error:
             compactor.done.failed += 1
             self._troubles.failed(compactor.table.address, error)

@@ -196,19 +196,22 @@ class RunProcesses:
         return any(self.alive(key) for key in list(self._processes))
 
     def ask(self) -> None:
-        """Ask all processes to stop, as Ctrl-C does; a second time ends them at once."""
-        for process in self._processes.values():
-            _signal(process, signal.SIGTERM)
+        """Ask all processes to stop, as Ctrl-C does."""
+        self._send(signal.SIGTERM)
 
     def end(self, patience: float) -> None:
-        """Ask again, wait, and kill the processes that are left; their engines end by themselves."""
-        self.ask()
+        """Insist as a second Ctrl-C does, wait, and kill what is left; the engines end by themselves."""
+        self._send(signal.SIGINT)
         until = time.monotonic() + patience
         while self.any_alive() and time.monotonic() < until:
             time.sleep(0.05)
+        self._send(signal.SIGKILL)
         for process in self._processes.values():
-            _signal(process, signal.SIGKILL)
             process.wait()
+
+    def _send(self, number: int) -> None:
+        for process in self._processes.values():
+            _signal(process, number)
 
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:

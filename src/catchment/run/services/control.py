@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -96,16 +97,23 @@ def stop(project: Project, name: str) -> ServiceReport:
                 code="service-not-running",
                 hint=f"`catchment services restart {name}` starts it again",
             )
-        # First the signal: read in the metastore before, it would count as a second request, to stop at once.
-        process_identity.terminate(record.supervisor)
-        store.services.request_stop(record)
-        return _await_end(store, name)
+        return _stop(store, record)
 
 
 def restart(project: Project, name: str) -> ServiceReport:
     """Start a service again with its recorded command, on this machine; one that is running is stopped before."""
     with read_store(project.metastore) as store:
         record = _known(store, name)
+        _check_place(record)
+        if record.is_active:
+            _stop(store, record)
+    launch(project, replace(record.order, log=str(log_file(project, name))))
+    return show(project, name)
+
+
+def _check_place(record: ServiceRecord) -> None:
+    """Refuse to start a service again that is running on another machine, or whose directory is not here."""
+    name = record.order.name
     if record.is_active and processes.is_elsewhere(record.supervisor):
         raise RequestError(
             f"service {name} is running on {record.supervisor.host}",
@@ -118,10 +126,14 @@ def restart(project: Project, name: str) -> ServiceReport:
             code="service-elsewhere",
             hint=f"restart it on {record.supervisor.host}, or start it anew with its command",
         )
-    if record.is_active:
-        stop(project, name)
-    launch(project, replace(record.order, log=str(log_file(project, name))))
-    return show(project, name)
+
+
+def _stop(store: Store, record: ServiceRecord) -> ServiceReport:
+    """Ask a service to stop and wait until it has ended; it may have ended meanwhile."""
+    # First the signal: read in the metastore before, it would count as a second request, to stop at once.
+    process_identity.send(record.supervisor, signal.SIGINT if record.status == "stopping" else signal.SIGTERM)
+    store.services.request_stop(record)
+    return _await_end(store, record.order.name)
 
 
 def _await_end(store: Store, name: str) -> ServiceReport:

@@ -75,7 +75,11 @@ class Supervisor:
         self._last_error: str | None = None
 
     def stop(self) -> None:
-        """Ask the command to stop, as Ctrl-C does; a second time, to stop at once."""
+        """Ask the command to stop, as Ctrl-C does."""
+        self._asked = max(self._asked, 1)
+
+    def insist(self) -> None:
+        """The same; if it was asked before, ask it to stop at once."""
         self._asked += 1
 
     def run(self) -> None:
@@ -142,12 +146,12 @@ class Supervisor:
         return child
 
     def _await(self, child: subprocess.Popen[bytes]) -> None:
-        """Wait for the end of the child, and pass on every request to stop."""
+        """Wait for the end of the child, and pass on every request to stop: the second one as a second Ctrl-C."""
         passed_on = 0
         while child.poll() is None:
             if self._asked > passed_on:
+                child.send_signal(signal.SIGINT if passed_on else signal.SIGTERM)
                 passed_on += 1
-                child.terminate()
             time.sleep(LOOK_SECONDS)
             self._leave_if_replaced()
 
@@ -156,7 +160,7 @@ class Supervisor:
         try:
             self._heartbeat.check()
         except LeaseLost:
-            self._asked = max(self._asked, 1)
+            self.stop()
 
     def _conclude(self, ended: Ended, restarts: Restarts) -> None:
         outcome: Outcome = "stopped" if self._asked else "failed" if ended.exit_code else "succeeded"
@@ -174,7 +178,7 @@ class Supervisor:
 
     def _look(self) -> None:
         if not self._asked and self._store.services.is_stop_requested(self._name):
-            self._asked = max(self._asked, 1)
+            self.stop()
         if self._others:
             self._others.look()
 

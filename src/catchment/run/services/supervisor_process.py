@@ -113,8 +113,8 @@ def _begin(told: Instructions, stack: ExitStack) -> Supervisor:
     # What the metastore's own warnings say in a long outage must not fill the disk either.
     logging.getLogger("catchment.store").addHandler(logging.StreamHandler(log))
     supervisor = Supervisor(told.order, store, heartbeat, log, Redactor(told.secrets), notifier=told.notifier)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: supervisor.stop())
+    signal.signal(signal.SIGTERM, lambda *_: supervisor.stop())
+    signal.signal(signal.SIGINT, lambda *_: supervisor.insist())
     store.services.begin(heartbeat.lease, told.order, processes.this_process(heartbeat.lease.owner))
     return supervisor
 

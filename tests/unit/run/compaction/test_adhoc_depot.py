@@ -43,6 +43,13 @@ def test_a_warehouse_that_is_a_depot_keeps_its_name(project: Project, tmp_path: 
     assert refused.value.code == "option-without-effect"
 
 
+@pytest.mark.parametrize("warehouse", ["s3://lake/wh", "s3n://lake/wh/", "s3a://lake/wh"])
+def test_a_warehouse_on_s3_is_its_depot_however_its_scheme_is_written(project: Project, warehouse: str) -> None:
+    known = replace(project, depots={"pond": Depot("pond", "paimon", "s3a://lake/wh", Catalog("filesystem"))})
+    assert with_warehouse(known, warehouse, "shop", "orders", {}) == (known, "dataos://pond:shop/orders")
+    assert with_warehouse(known, f"{warehouse}2", "shop", "orders", {})[1] != "dataos://pond:shop/orders"
+
+
 @pytest.mark.parametrize(
     ("conf", "code"),
     [

@@ -119,6 +119,12 @@ def test_a_rewrite_that_somebody_asks_for_is_followed_by_what_the_table_needs_as
     assert (facts["rewritten_files"], facts["expired"], facts["failed"]) == (6, 1, 0)
 
 
+def test_a_rewrite_that_somebody_asks_for_and_that_fails_is_reported_like_other_questions() -> None:
+    with pytest.raises(RequestError) as failed:
+        rewrite_once(compactor(lake_of(part("a", 6), trouble=JobError("no such column"))), SORT, dry_run=False)
+    assert failed.value.code == "job-failed"
+
+
 def test_an_expiry_that_fails_leaves_the_report_of_the_rewrite() -> None:
     lake = lake_of(part("a", 6), write_only=True, no_expiry=JobError("it broke", code="maintenance-failed"))
     facts = rewrite_once(compactor(lake), SORT, dry_run=False)

@@ -81,9 +81,30 @@ def test_a_merge_of_manifests_that_fails_keeps_no_snapshots() -> None:
 
 
 @pytest.mark.parametrize("lost", [LeaseLost("somebody else compacts"), EngineLost("gone")])
-def test_a_lost_lease_or_engine_ends_it_also_while_it_expires(lost: CatchmentError) -> None:
+@pytest.mark.parametrize("task", ["no_expiry", "trouble"])
+def test_a_lost_lease_or_engine_ends_it_also_while_it_expires_or_merges(lost: CatchmentError, task: str) -> None:
+    more: dict[str, Any] = {task: lost}
     with pytest.raises(type(lost)):
-        compactor(lake_of(part("a"), write_only=True, no_expiry=lost)).batch()
+        compactor(lake_of(part("a"), write_only=True, manifests=100, **more)).batch()
+
+
+def test_continuous_tries_a_merge_that_others_overtake_again_with_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried, now = list[float](), [NOW]
+    lake = lake_of(part("a"), manifests=100, trouble=CommitConflict("overtaken"))
+    work = compactor(lake, tell=lambda _: tried.append(now[0]))
+    work.clock = lambda: now[0]
+
+    def pause(seconds: float) -> bool:
+        now[0] += seconds
+        if now[0] >= NOW + 100:
+            work.stop.set()
+        return False
+
+    monkeypatch.setattr(work.stop, "wait", pause)
+    assert work.continuous().failed == 0
+    assert [later - earlier for earlier, later in pairwise(tried)] == [10, 20, 40]
 
 
 def test_continuous_tries_an_expiry_that_fails_again_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import CommitConflict, EngineLost, JobError, Position, RequestError
+from catchment.errors import CatchmentError, CommitConflict, EngineLost, JobError, Position, RequestError, SetupError
 from catchment.plan.model import Expire, Rewrite, RewriteManifests
 from catchment.project.model import Catalog, Depot, Engine, Project, Thresholds, Upkeep
 from catchment.run.compaction.budget import Budget
 from catchment.run.compaction.compaction_job import compactor_lease, dataset_of
+from catchment.run.compaction.lake_engines import NoEngineLives
 from catchment.run.compaction.whole_lake import LakeUpkeep
 from catchment.store import Store, open_store
 from tests.unit.run.compaction.lakes import NOW, FakeLake, part
@@ -74,16 +75,34 @@ def test_the_budget_of_an_hour(project: Project, store: Store) -> None:
     assert not Budget().is_spent(NOW)
 
 
+def test_that_continuous_waits_for_its_budget_is_told_once_each_time(project: Project, store: Store) -> None:
+    lake, told, now = FakeLake({A: [part("a1", 7), part("a2", 6)]}), list[str](), [NOW]
+    work = upkeep(project, store, lake, told, budget=10, clock=lambda: now[0])
+    work.find_tables()
+    for turns in (1, 2):
+        assert work.turn(once=False)
+        lake.parts[A], lake.commits = [part("a1", 7), part(f"a{turns}", 6)], lake.commits + 1
+        for _ in range(3):
+            assert not work.turn(once=False)
+        assert sum("budget" in line for line in told) == turns
+        now[0] += 3600
+    lake.parts[A], lake.commits = [], lake.commits + 1
+    work.turn(once=False)
+    assert sum("budget" in line for line in told) == 2, "nothing waits"
+
+
 @pytest.mark.parametrize(
     ("trouble", "attempts"),
     [
         (CommitConflict("overtaken"), 2),
         (JobError("broken"), 2),
         (RequestError("refused"), 9),  # before anything was read: as often as the growing pauses allow
+        (SetupError("refused"), 9),
+        (JobError("read-only", code="no-permission"), 9),
     ],
 )
 def test_what_was_read_in_vain_is_spent_too(
-    project: Project, store: Store, trouble: CommitConflict | JobError | RequestError, attempts: int
+    project: Project, store: Store, trouble: CatchmentError, attempts: int
 ) -> None:
     """Each attempt reads 60 bytes of the 100 that may be read in an hour."""
     lake, now = FakeLake({A: [part("a", 6)]}, trouble=trouble), [NOW]
@@ -265,6 +284,8 @@ def test_engines_that_cannot_live_end_it(project: Project, store: Store) -> None
     for unreadable in ({"dataos://lake:none": EngineLost("gone")}, {A: EngineLost("gone")}):
         with pytest.raises(EngineLost):
             upkeep(project, store, FakeLake({A: [part("a", 6)]}, unreadable=dict(unreadable))).once()
+    with pytest.raises(NoEngineLives):
+        upkeep(project, store, FakeLake({A: [part("a", 6)]}, trouble=NoEngineLives("gone"))).once()
 
 
 def test_a_partition_that_costs_its_engines_does_not_keep_the_others_from_being_compacted(

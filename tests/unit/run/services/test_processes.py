@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -38,9 +39,9 @@ def test_a_process_that_has_ended_is_gone_although_nobody_has_asked_about_it() -
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         there = replace(ME, pid=child.pid, born=process_identity._born(child.pid))
         assert not process_identity.is_gone(there)
-        process_identity.terminate(replace(there, born=1))  # not this one
+        process_identity.send(replace(there, born=1), signal.SIGTERM)  # not this one
         assert not process_identity.is_gone(there)
-        process_identity.terminate(there)
+        process_identity.send(there, signal.SIGTERM)
         while not process_identity.is_gone(there):
             pass  # it is a zombie then: nobody has waited for it yet
         assert child.wait() == -15

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from catchment.errors import EngineLost, EngineOutOfMemory, RequestError, Retryable
+from catchment.errors import Cancelled, EngineLost, EngineOutOfMemory, JobError, RequestError, Retryable
 from catchment.plan.model import Partition, Rewrite
 from catchment.project.model import Address, Upkeep
+from catchment.run.compaction import lake_engines
 from catchment.run.compaction.compactor import TableCompactor
-from catchment.run.compaction.engine_loss import EnduringLake
+from catchment.run.compaction.lake_engines import EnduringLake, NoEngineLives
 from tests.unit.run.compaction.lakes import NOW, TABLE, FakeLake, part
 
 LOST = EngineLost("engine default was killed by SIGKILL", hint="read its log")
+FULL = EngineOutOfMemory("the engine ran out of memory")
 REWRITE = Rewrite(partitions=(Partition({"part": "a"}),))
 WHOLE = Address("lake", None, None, None)
 
@@ -88,7 +90,7 @@ def enduring(pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> Enduring:
 def compact(lake: EnduringLake) -> TableCompactor:
     """The compaction of a table, which is done once."""
     with lake:
-        made = TableCompactor(lake, TABLE, Upkeep(), "somebody", clock=lambda: NOW)
+        made = TableCompactor(lake, TABLE, Upkeep(), "somebody", stop=lake.stop, clock=lambda: NOW)
         made.batch()
     return made
 
@@ -122,17 +124,42 @@ def test_a_partition_that_costs_several_engines_has_failed_and_the_others_are_co
 
 
 def test_a_new_engine_that_runs_out_of_memory_is_not_followed_by_another_one(enduring: Enduring) -> None:
-    full = EngineOutOfMemory("the engine ran out of memory")
-    engines, lake = enduring(full)
+    engines, lake = enduring(FULL)
     with lake, pytest.raises(EngineOutOfMemory):
         lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
     assert engines.started == 1
-    engines, lake = enduring(None, full, full)
+    engines, lake = enduring(None, FULL, FULL)
     with lake:
         lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
         with pytest.raises(EngineOutOfMemory):  # the first of these two may have been worn out
             lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
     assert engines.started == 2
+
+
+def losing(times: int, lost: EngineLost) -> list[EngineLost]:
+    """So many losses of one kind, of engines that have done nothing else."""
+    return [lost] * times
+
+
+def test_engines_that_end_whatever_they_are_asked_end_the_compaction(enduring: Enduring) -> None:
+    engines, lake = enduring(*losing(100, LOST))
+    engines.lake.parts[TABLE.address] = [part(str(number), 6) for number in range(5)]
+    with pytest.raises(NoEngineLives) as ended:
+        compact(lake)
+    assert (engines.started, engines.lake.rewritten()) == (9, [])
+    assert (ended.value.code, ended.value.hint) == ("engine-lost", "read its log")
+
+
+@pytest.mark.parametrize("loss", [LOST, FULL])
+def test_engines_that_are_lost_now_and_then_or_for_want_of_memory_do_not_end_it(
+    enduring: Enduring, loss: EngineLost
+) -> None:
+    """Each answer is followed by two losses of the first kind, or nine partitions in a row cost what they may."""
+    of_one = [*losing(2, LOST), None] if loss is LOST else [FULL]
+    engines, lake = enduring(*of_one * 10)
+    engines.lake.parts[TABLE.address] = [part(str(number), 6) for number in range(11)]
+    done = compact(lake).done
+    assert (done.compactions, done.failed) == ((11, 0) if loss is LOST else (2, 9))
 
 
 def test_engines_that_cannot_live_end_the_compaction_with_their_error(enduring: Enduring) -> None:
@@ -150,6 +177,59 @@ def test_whoever_is_stopped_starts_no_other_engine(enduring: Enduring) -> None:
         lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
     assert not isinstance(failed.value, EngineLost), "it does not end what is ending anyway"
     assert (failed.value.code, failed.value.hint, engines.started) == ("engine-lost", "read its log", 1)
+
+
+def test_a_compaction_that_is_stopped_while_it_replaces_its_engine_starts_no_other_one(enduring: Enduring) -> None:
+    engines, lake = enduring(LOST)
+    lake.tell = lambda _: lake.stop.set()
+    assert compact(lake).done.failed == 1
+    assert (engines.started, engines.ended) == (1, [EngineLost])
+
+
+def test_once_it_is_stopped_no_question_starts_another_engine(enduring: Enduring) -> None:
+    engines, lake = enduring(LOST)
+    lake.stop.set()
+    with lake:
+        for _ in range(2):
+            with pytest.raises(Retryable) as failed:
+                lake.maintain(TABLE, REWRITE, by="somebody", dry_run=False)
+            assert not isinstance(failed.value, EngineLost)
+    assert engines.started == 1
+
+
+@pytest.mark.parametrize("asked", ["maintain", "health"])
+def test_what_takes_too_long_once_it_is_to_stop_is_cancelled(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setattr(lake_engines, "FINISH_SECONDS", 0.0)
+    monkeypatch.setattr(lake_engines, "LOOK_SECONDS", 0.01)
+    engines, told, cancelled = Engines(FakeLake({TABLE.address: [part("a", 6)]}), []), list[str](), threading.Event()
+    lake = EnduringLake(engines.open, told.append, threading.Event())
+
+    def endless(*_: Any, **__: Any) -> Any:
+        """Work that goes on until it is cancelled, and somebody who stops it meanwhile."""
+        lake.stop.set()
+        assert cancelled.wait(30)
+        raise JobError("the job was cancelled", code="cancelled")
+
+    monkeypatch.setattr(Engine, "cancel", lambda _: cancelled.set(), raising=False)
+    monkeypatch.setattr(Engine, asked, endless)
+    if asked == "maintain":
+        assert compact(lake).done.failed == 1
+    else:
+        with pytest.raises(Cancelled):
+            compact(lake)
+    assert engines.ended == [Cancelled if asked == "health" else None]
+    assert [line for line in told if "is cancelled" in line] == told[:1]
+
+
+def test_nobody_is_cancelled_who_is_not_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else may have cancelled what is asked, which is an error like others."""
+    engines = Engines(FakeLake({TABLE.address: [part("a", 6)]}), [])
+    lake = EnduringLake(engines.open, lambda _: None, threading.Event())
+    refused = RequestError("cancelled", code="cancelled")
+    engines.lake.unreadable = {TABLE.address: refused}
+    with lake, pytest.raises(RequestError) as raised:
+        lake.health(TABLE)
+    assert raised.value is refused
 
 
 def test_an_error_is_an_answer(enduring: Enduring) -> None:
