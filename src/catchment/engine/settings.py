@@ -46,6 +46,15 @@ S3_PATIENCE = {
     "spark.hadoop.fs.s3a.retry.interval": f"{S3_PAUSE_MS}ms",
 }
 
+# A start, and every small job, runs much code some thousand times, for which Java's second compiler takes a core away.
+# What runs for long reaches four times the usual limits within seconds.
+LATE_COMPILER = (
+    "-XX:Tier4InvocationThreshold=20000",
+    "-XX:Tier4MinInvocationThreshold=2400",
+    "-XX:Tier4CompileThreshold=60000",
+    "-XX:Tier4BackEdgeThreshold=160000",
+)
+
 # Spark remembers the plans and tasks of a thousand queries for its web pages. A resident engine would grow with them.
 SHORT_HISTORY = {
     "spark.sql.ui.retainedExecutions": "50",
@@ -71,7 +80,8 @@ def spark_settings(start: Start) -> dict[str, str]:
     settings.update(_in_scratch(settings, Path(start.scratch)))
     if settings["spark.sql.catalogImplementation"] == "hive":
         settings["spark.hadoop.hive.exec.scratchdir"] = str(Path(start.scratch) / "hive")
-    options = (settings["spark.driver.extraJavaOptions"], *(f'"{option}"' for option in start.java_options))
+    ours = (f'"{option}"' for option in start.java_options)
+    options = (*LATE_COMPILER, settings["spark.driver.extraJavaOptions"], *ours)
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings
 

@@ -121,6 +121,12 @@ def test_defaults_give_way_to_the_user_and_lists_are_joined() -> None:
     assert "spark.jars.packages" not in found  # they are resolved before Spark starts
 
 
+def test_what_the_user_says_of_the_compiler_comes_last_and_wins() -> None:
+    option = "-XX:Tier4InvocationThreshold="
+    found = settings(**{"spark.driver.extraJavaOptions": f"{option}1"})["spark.driver.extraJavaOptions"]
+    assert [each.removeprefix(option) for each in found.split() if each.startswith(option)] == ["20000", "1"]
+
+
 def test_spark_remembers_little_where_nobody_looks_at_its_pages() -> None:
     kept = "spark.sql.ui.retainedExecutions"
     assert settings()[kept] == "50"
